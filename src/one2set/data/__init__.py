@@ -1,0 +1,1 @@
+"""From files to examples: documents, readers, vocabulary, prepared corpora."""

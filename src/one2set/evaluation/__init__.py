@@ -1,0 +1,1 @@
+"""From predictions to scores, exactly as the field computes them."""

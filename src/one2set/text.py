@@ -1,0 +1,212 @@
+"""Text: normalise, tokenise with offsets, stem, and find phrases in a source.
+
+One tokeniser serves the whole project. It writes the field's form (KP20k and the paper's test sets):
+Unicode NFKC, lower case, a number is `<digit>`, a run of letters and digits is one word, the marks
+`. , ( ) ' % < > _` are words of their own, and everything else (hyphens, slashes, dashes, quotes,
+emoji) only separates. Each word keeps the characters of the raw text that it stands for.
+
+It does not know documents, files or vocabularies.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, lru_cache
+from typing import NamedTuple
+from unicodedata import category, is_normalized, normalize
+
+DIGIT = "<digit>"
+Span = tuple[int, int]
+
+_APOSTROPHES = "'’‘ʼ"
+_MARKS = ".,()%<>_" + _APOSTROPHES
+# The field's files hold these two inside running text; other <…> in raw text is only marks.
+_LITERAL = re.compile(r"<(?:digit|unk)>", re.IGNORECASE)
+_ASCII = re.compile(r"<(?:digit|unk)>|[a-z0-9]+|[.,()%<>_']")
+_UNICODE = re.compile(rf"<(?:digit|unk)>|(?:(?!_)\w)+|[{re.escape(_MARKS)}]", re.IGNORECASE)
+_CHUNK = re.compile(r"\S+")
+_NOT_FIELD = re.compile(r"[^\w\s.,()%<>']|[^\s][,)](?!\S)|(?<!\S)\([^\s]")
+_FREE_MARK = re.compile(r"(?<!\S)[.,](?!\S)")
+
+
+class Tokens(NamedTuple):
+    """The words of a text, each with the span of raw characters that it stands for."""
+
+    words: list[str]
+    spans: list[Span]
+
+
+def tokenise(text: str, *, tokenised: bool = False) -> Tokens:
+    """Words and their character spans; `text[start:end]` tokenises to exactly that word.
+
+    With `tokenised`, the text is in the field's form already and is only split at white space.
+    """
+    if tokenised:
+        found = [(m.group(), m.span()) for m in _CHUNK.finditer(text)]
+    else:
+        found = [(_normalise(text[s:e]), (s, e)) for s, e in _spans(text)]
+    return Tokens([word for word, _ in found], [span for _, span in found])
+
+
+def words_of(text: str, *, tokenised: bool = False) -> list[str]:
+    """The words of `tokenise`, without the cost of their spans."""
+    if tokenised:
+        return text.split()
+    if text.isascii():
+        words = _ASCII.findall(text.lower())
+        return [DIGIT if word.isdigit() else word for word in words]
+    return [_normalise(text[s:e]) for s, e in _spans(text)]
+
+
+def looks_tokenised(text: str) -> bool:
+    """Whether a text is in the field's form: lower case, its marks free-standing, hyphens gone.
+
+    Judge a whole source, never a phrase: a single phrase rarely shows its form.
+    """
+    return (
+        _FREE_MARK.search(text) is not None
+        and _NOT_FIELD.search(text) is None
+        and text == text.lower()
+    )
+
+
+def _spans(text: str) -> Iterator[Span]:
+    """Where the words stand. Fast where no character combines with the one before it."""
+    if text.isascii() or (
+        is_normalized("NFKC", text) and not any(category(c)[0] == "M" for c in set(text))
+    ):
+        for match in _UNICODE.finditer(text):
+            yield match.span()
+        return
+    done = 0
+    for literal in _LITERAL.finditer(text):
+        yield from _cluster_spans(text, done, literal.start())
+        yield literal.span()
+        done = literal.end()
+    yield from _cluster_spans(text, done, len(text))
+
+
+def _cluster_spans(text: str, start: int, end: int) -> Iterator[Span]:
+    """The same over clusters: a character and what composes with it stay together."""
+    word_start = -1
+    while start < end:
+        stop = start + 1
+        while stop < end and _extends(text[stop]):
+            stop += 1
+        form = normalize("NFKC", text[start:stop])
+        if any(c.isalnum() for c in form):
+            if word_start < 0:
+                word_start = start
+        else:
+            if word_start >= 0:
+                yield word_start, start
+                word_start = -1
+            if form[:1] and form[0] in _MARKS:
+                yield start, stop
+        start = stop
+    if word_start >= 0:
+        yield word_start, end
+
+
+@lru_cache(maxsize=1 << 12)
+def _extends(character: str) -> bool:
+    """Whether NFKC may fold this character into the one before it: marks and Hangul jamo."""
+    first = normalize("NFKC", character)[0]
+    return category(first)[0] == "M" or "\u1160" <= first <= "\u11ff"
+
+
+def _normalise(raw: str) -> str:
+    """The normal form of one word: NFKC, lower case, `<digit>`."""
+    if raw.isascii():
+        word = raw.lower()
+        return DIGIT if word.isdigit() else word
+    word = raw
+    # Lower-casing can undo NFKC and the reverse, so both are applied until nothing changes.
+    while (folded := normalize("NFKC", normalize("NFKC", word).lower())) != word:
+        word = folded
+    if word[0] in _MARKS:
+        return "'" if word[0] in _APOSTROPHES else word[0]
+    # A compatibility character may bring its own marks along, as in ½ = 1⁄2.
+    word = "".join(c for c in word if c.isalnum() or category(c)[0] == "M")
+    return DIGIT if word.isdigit() else word
+
+
+@cache
+def _porter() -> Callable[[str], str]:
+    # nltk takes a second to import, which --help and the like need not wait for.
+    from nltk.stem.porter import PorterStemmer
+
+    stemmer: Callable[[str], str] = PorterStemmer().stem
+    return stemmer
+
+
+@lru_cache(maxsize=1 << 17)
+def stem(word: str) -> str:
+    """nltk's default Porter stem. Faster stemmers differ on 2 % of words: never swap it."""
+    return _porter()(word.strip().lower())
+
+
+def stem_all(words: Sequence[str]) -> tuple[str, ...]:
+    """The stems of a phrase or a source."""
+    return tuple(map(stem, words))
+
+
+class StemmedSource:
+    """A source's stems, ready to be searched for contiguous stemmed phrases."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        # No stem holds a space, so a phrase is contiguous exactly when the joined string has it.
+        self._joined = f" {' '.join(map(stem, words))} "
+
+    def __contains__(self, stems: Sequence[str]) -> bool:
+        return f" {' '.join(stems)} " in self._joined
+
+    def positions(self, stems: Sequence[str]) -> Iterator[int]:
+        """The index of the first word of each occurrence, in order."""
+        needle = f" {' '.join(stems)} "
+        at, index = 0, 0
+        while (found := self._joined.find(needle, at)) >= 0:
+            index += self._joined.count(" ", at, found)
+            yield index
+            # Occurrences may overlap, so the search goes on at the next word.
+            at = self._joined.index(" ", found + 1)
+            index += 1
+
+
+class PhraseSplit(NamedTuple):
+    """Indices of a document's phrases: present by first occurrence, absent in author order."""
+
+    present: list[int]
+    absent: list[int]
+
+
+def split_present_absent(phrases: Sequence[Sequence[str]], source: Sequence[str]) -> PhraseSplit:
+    """Present = the stemmed phrase is a contiguous word sequence of the stemmed source.
+
+    Phrases whose stems repeat an earlier phrase, and empty ones, are left out.
+    """
+    stemmed = StemmedSource(source)
+    first_seen: set[tuple[str, ...]] = set()
+    present: list[tuple[int, int]] = []
+    absent: list[int] = []
+    for index, phrase in enumerate(phrases):
+        stems = stem_all(phrase)
+        if not stems or stems in first_seen:
+            continue
+        first_seen.add(stems)
+        position = next(stemmed.positions(stems), None)
+        if position is None:
+            absent.append(index)
+        else:
+            present.append((position, index))
+    return PhraseSplit([index for _, index in sorted(present)], absent)
+
+
+def occurrences(phrase: Sequence[str], source: Tokens) -> list[Span]:
+    """The character span of each occurrence of a phrase in a tokenised source."""
+    stems = stem_all(phrase)
+    if not stems:
+        return []
+    return [
+        (source.spans[at][0], source.spans[at + len(stems) - 1][1])
+        for at in StemmedSource(source.words).positions(stems)
+    ]
