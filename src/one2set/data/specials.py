@@ -1,0 +1,4 @@
+"""The special tokens: their ids are the same in every vocabulary, in the authors' order."""
+
+PAD, UNK, BOS, EOS, SEP, PEOS, NULL = range(7)
+SPECIALS = ("<pad>", "<unk>", "<bos>", "<eos>", "<sep>", "<peos>", "<null>")
