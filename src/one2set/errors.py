@@ -18,7 +18,7 @@ class ConfigError(One2SetError):
 class DataError(One2SetError):
     """Input that cannot be used, with the place where it stands.
 
-    `path` and `line` (from 1) say where, `what` says what is wrong with its value, `fix` what to do.
+    `path` and `line` (from 1) say where; `what` is wrong, with its value; `fix` is what to do.
     """
 
     def __init__(

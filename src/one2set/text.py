@@ -1,8 +1,8 @@
 """Text: normalise, tokenise with offsets, stem, and find phrases in a source.
 
-One tokeniser serves the whole project. It writes the field's form (KP20k and the paper's test sets):
-Unicode NFKC, lower case, a number is `<digit>`, a run of letters and digits is one word, the marks
-`. , ( ) ' % < > _` are words of their own, and everything else (hyphens, slashes, dashes, quotes,
+One tokeniser serves the whole project. It writes the field's form (KP20k and the paper's test
+sets): Unicode NFKC, lower case, a number is `<digit>`, a run of letters and digits is one word, the
+marks `. , ( ) ' % < > _` are words of their own, and everything else (hyphens, slashes, quotes,
 emoji) only separates. Each word keeps the characters of the raw text that it stands for.
 
 It does not know documents, files or vocabularies.

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from one2set.data.document import Document
 from one2set.data.specials import PEOS, SPECIALS
-from one2set.data.streams import Problems
+from one2set.data.streams import Intake
 from one2set.errors import ConfigError
 from one2set.text import looks_tokenised
 
@@ -45,7 +45,7 @@ class Fields:
         return asked | {_TOKENS, *_TOKEN_PHRASES}
 
 
-class _Unusable(Exception):
+class _UnusableError(Exception):
     """What is wrong with a record, and how to mend it."""
 
     def __init__(self, what: str, fix: str) -> None:
@@ -54,13 +54,13 @@ class _Unusable(Exception):
 
 
 def documents_of(
-    record: Mapping[str, Any], *, fields: Fields, problems: Problems, path: str, line: int
+    record: Mapping[str, Any], *, fields: Fields, intake: Intake, path: str, line: int
 ) -> Iterator[Document]:
     """The record's document; none where the record is a problem that is skipped."""
     try:
         yield _document(record, fields, f"{Path(path).name.split('.')[0]}-{line}")
-    except _Unusable as error:
-        problems.met(str(error), fix=error.fix, path=path, line=line)
+    except _UnusableError as error:
+        intake.met(str(error), fix=error.fix, path=path, line=line)
 
 
 def make_document(
@@ -75,12 +75,12 @@ def phrases_of(value: object) -> tuple[str, ...]:
     """Keyphrases from a list or a `;`-string; the marker `<peos>` of the field is not one."""
     items = value.split(";") if isinstance(value, str) else value
     if not isinstance(items, list):
-        raise _Unusable(
+        raise _UnusableError(
             f"keyphrases are {_shown(value)}", "expected a list of strings or a;b;c in one string"
         )
     for item in items:
         if not isinstance(item, str):
-            raise _Unusable(f"a keyphrase is {_shown(item)}", "expected a string")
+            raise _UnusableError(f"a keyphrase is {_shown(item)}", "expected a string")
     stripped = (item.strip() for item in items)
     return tuple(item for item in stripped if item and item != SPECIALS[PEOS])
 
@@ -96,7 +96,7 @@ def _document(record: Mapping[str, Any], fields: Fields, default_id: str) -> Doc
     else:
         title, abstract = (_text(record, names) for names in (fields.title, fields.abstract))
         if title is None and abstract is None:
-            raise _Unusable(
+            raise _UnusableError(
                 f"has neither {_either(fields.title)} nor {_either(fields.abstract)}; "
                 f"it has {', '.join(map(repr, record)) or 'no fields'}",
                 "name the fields, for example --field abstract=summary",
@@ -122,7 +122,7 @@ def _text(record: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
     if value is None:
         return "" if any(name in record for name in names) else None
     if not isinstance(value, str):
-        raise _Unusable(f"{_either(names)} is {_shown(value)}", "expected a string")
+        raise _UnusableError(f"{_either(names)} is {_shown(value)}", "expected a string")
     return value
 
 
