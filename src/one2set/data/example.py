@@ -1,0 +1,29 @@
+"""An example: a document as dictionary ids, the one form in which training and generation see it.
+
+Dictionary ids are ordered by frequency, specials first. A network's vocabulary is the ids below its
+size; higher ids are words that it can only copy.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ids = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One document.
+
+    The first `title_length` of the source's words are the title's. Present phrases stand in the
+    order of their first occurrence, absent ones in author order. Words that even the dictionary
+    lacks have the ids that follow it; `unknown` spells them.
+    """
+
+    id: str
+    source: Ids  # (S,)
+    title_length: int
+    present: tuple[Ids, ...] = ()
+    absent: tuple[Ids, ...] = ()
+    unknown: tuple[str, ...] = ()

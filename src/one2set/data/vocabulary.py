@@ -1,0 +1,197 @@
+"""Vocabularies: text to ids and back. Two kinds behind one small interface.
+
+`WordVocabulary` is the paper's: the most frequent words, everything else by copying.
+`PieceVocabulary` takes word pieces from a `tokenizers` file, for pretrained encoders; every text
+can be written with them, so nothing is out of vocabulary.
+
+What stands above sees dictionary ids (`Example`), a way back to text (`text`), and the characters
+of the raw text that each source id stands for (`spans`).
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from one2set.data.document import Document
+from one2set.data.example import Example, Ids
+from one2set.data.specials import SPECIALS
+from one2set.errors import ConfigError, DataError
+from one2set.text import Span, split_present_absent
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+_WORDS_FILE, _PIECES_FILE = "words.tsv", "tokenizer.json"
+
+
+class Vocabulary(Protocol):
+    """What networks, training and generation know of a vocabulary."""
+
+    @property
+    def size(self) -> int:
+        """Ids below it can be generated; those above only copied."""
+
+    def encode(self, document: Document) -> Example:
+        """The document's ids; its phrases too where it has keyphrases."""
+
+    def spans(self, document: Document) -> list[Span]:
+        """The characters of `document.text` that each source id stands for."""
+
+    def text(self, ids: Iterable[int], *, unknown: Sequence[str] = ()) -> str:
+        """The text of a phrase; `unknown` is that of the example that it was generated for."""
+
+    def save(self, folder: Path) -> Path:
+        """Write into a folder, and say which file."""
+
+
+class WordVocabulary:
+    """The most frequent words of the training data, specials first.
+
+    `words` is the whole dictionary, so that a corpus keeps the words that networks must copy;
+    `size` is where the networks' vocabulary ends.
+    """
+
+    def __init__(self, words: Sequence[str], *, size: int, counts: Sequence[int] = ()) -> None:
+        if tuple(words[: len(SPECIALS)]) != SPECIALS:
+            raise DataError(
+                f"a vocabulary begins with {list(words[:3])}…; expected {', '.join(SPECIALS)}",
+                fix="make it with one2set prepare",
+            )
+        self.words, self.counts = list(words), list(counts) or [0] * len(words)
+        self.size = min(size, len(self.words))
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        return {word: id for id, word in enumerate(self.words)}
+
+    def encode(self, document: Document) -> Example:
+        title, source = document.title_words(), document.words()
+        phrases = document.phrase_words()
+        split = split_present_absent(phrases, source)
+        unknown: dict[str, int] = {}
+
+        def ids(words: Iterable[str]) -> Ids:
+            known = self._ids
+            return np.array(
+                [
+                    known[w] if w in known else unknown.setdefault(w, len(known) + len(unknown))
+                    for w in words
+                ],
+                dtype=np.int32,
+            )
+
+        return Example(
+            document.id,
+            source=ids(source),
+            title_length=len(title),
+            present=tuple(ids(phrases[i]) for i in split.present),
+            absent=tuple(ids(phrases[i]) for i in split.absent),
+            unknown=tuple(unknown),
+        )
+
+    def spans(self, document: Document) -> list[Span]:
+        return document.tokens().spans
+
+    def text(self, ids: Iterable[int], *, unknown: Sequence[str] = ()) -> str:
+        known = len(self.words)
+        return " ".join(self.words[i] if i < known else unknown[i - known] for i in ids)
+
+    def save(self, folder: Path) -> Path:
+        path = folder / _WORDS_FILE
+        with path.open("w", encoding="utf-8") as file:
+            file.writelines(
+                f"{word}\t{count}\n" for word, count in zip(self.words, self.counts, strict=True)
+            )
+        return path
+
+
+class PieceVocabulary:
+    """Word pieces of a `tokenizers` file; a piece's id follows the specials."""
+
+    def __init__(self, tokenizer: "Tokenizer") -> None:
+        self._tokenizer = tokenizer
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        self.size = len(SPECIALS) + tokenizer.get_vocab_size()
+
+    @classmethod
+    def from_file(cls, path: Path) -> "PieceVocabulary":
+        from tokenizers import Tokenizer
+
+        try:
+            return cls(Tokenizer.from_file(str(path)))
+        except Exception as error:  # the library raises plain Exception
+            raise DataError(
+                f"is not a tokenizers file ({error})",
+                fix="pass a tokenizer.json of the Hugging Face tokenizers library",
+                path=path,
+            ) from None
+
+    def pieces(self, text: str) -> Ids:
+        """The ids of a text's pieces, without the pretrained model's own markers."""
+        found = self._tokenizer.encode(text, add_special_tokens=False)
+        return np.array(found.ids, dtype=np.int32) + len(SPECIALS)
+
+    def encode(self, document: Document) -> Example:
+        title, abstract = self.pieces(document.title), self.pieces(document.abstract)
+        keyphrases = document.keyphrases or ()
+        split = split_present_absent(document.phrase_words(), document.words())
+        return Example(
+            document.id,
+            source=np.concatenate([title, abstract]),
+            title_length=len(title),
+            present=tuple(self.pieces(keyphrases[i]) for i in split.present),
+            absent=tuple(self.pieces(keyphrases[i]) for i in split.absent),
+        )
+
+    def spans(self, document: Document) -> list[Span]:
+        shift = len(document.text) - len(document.abstract)
+        return [
+            (start + moved, end + moved)
+            for text, moved in ((document.title, 0), (document.abstract, shift))
+            for start, end in self._tokenizer.encode(text, add_special_tokens=False).offsets
+        ]
+
+    def text(self, ids: Iterable[int], *, unknown: Sequence[str] = ()) -> str:
+        pieces: list[int] = []
+        for id in ids:
+            if id < len(SPECIALS):
+                raise ValueError(f"id {id} is {SPECIALS[id]}, which is not text")
+            pieces.append(id - len(SPECIALS))
+        return self._tokenizer.decode(pieces, skip_special_tokens=False)
+
+    def save(self, folder: Path) -> Path:
+        path = folder / _PIECES_FILE
+        self._tokenizer.save(str(path))
+        return path
+
+
+def load_vocabulary(folder: Path, *, size: int) -> Vocabulary:
+    """The vocabulary that `save` wrote into a folder; `size` is where its networks' part ends."""
+    if (folder / _PIECES_FILE).exists():
+        return PieceVocabulary.from_file(folder / _PIECES_FILE)
+    path = folder / _WORDS_FILE
+    words: list[str] = []
+    counts: list[int] = []
+    try:
+        with path.open(encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                word, _, count = line.rstrip("\n").partition("\t")
+                if not count.isdecimal():
+                    raise DataError(
+                        f"is {line!r}; expected a word, a tab and its count",
+                        fix="make the corpus again with one2set prepare",
+                        path=path,
+                        line=number,
+                    )
+                words.append(word)
+                counts.append(int(count))
+    except OSError as error:
+        raise ConfigError(
+            f"{folder} holds no vocabulary ({error.strerror}: {path.name}); "
+            "expected a folder that one2set wrote"
+        ) from None
+    return WordVocabulary(words, size=size, counts=counts)

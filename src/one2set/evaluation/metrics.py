@@ -1,0 +1,252 @@
+"""Metrics: from judged rankings to figures, under a named protocol. Pure; no text, no files.
+
+A ranking is one document's predictions of one group (present, absent or all), best first. The
+rankings of many documents are kept as columns, so that every figure is a few numpy operations.
+
+Letters: D documents, Q predictions of all documents end to end.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from one2set.evaluation.protocols import Protocol
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Group = Literal["present", "absent", "all"]
+Cutoff = Literal["5", "10", "M", "O"]
+GROUPS: tuple[Group, ...] = ("present", "absent", "all")
+CUTOFFS: tuple[Cutoff, ...] = ("5", "10", "M", "O")
+_NOVELTY_LOSS = 0.5  # the α of α-NDCG
+
+
+# --- Rankings -------------------------------------------------------------------------------------
+
+
+class Ranking(NamedTuple):
+    """One document's ranking of one group.
+
+    `covers[i]` are the indices of the gold phrases of which prediction i is a part (α-NDCG's
+    relevance); `hits[i]` says whether it is one of them.
+    """
+
+    hits: Sequence[bool]
+    covers: Sequence[Sequence[int]]
+    num_gold: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rankings:
+    """The rankings of one group over D documents, as columns."""
+
+    num_gold: Ints  # (D,)
+    num_predicted: Ints  # (D,)
+    document: Ints  # (Q,) whose prediction this is
+    rank: Ints  # (Q,) from 1
+    hit: Floats  # (Q,) 1 or 0
+    novelty: Floats  # (Q,) α-gain in the predicted order
+    ideal_novelty: Floats  # (Q,) α-gain in the ideal order
+
+    @classmethod
+    def of(cls, rankings: Iterable[Ranking]) -> Self:
+        """The columns of some documents' rankings, in their order."""
+        num_gold: list[int] = []
+        num_predicted: list[int] = []
+        hit: list[bool] = []
+        novelty: list[float] = []
+        ideal: list[float] = []
+        for ranking in rankings:
+            num_gold.append(ranking.num_gold)
+            num_predicted.append(len(ranking.hits))
+            hit.extend(ranking.hits)
+            novelty.extend(novelty_gains(ranking.covers))
+            ideal.extend(novelty_gains(ideal_order(ranking.covers)))
+        counts = np.array(num_predicted, dtype=np.int64)
+        starts = np.cumsum(counts) - counts  # (D,)
+        document = np.repeat(np.arange(len(counts)), counts)
+        return cls(
+            num_gold=np.array(num_gold, dtype=np.int64),
+            num_predicted=counts,
+            document=document,
+            rank=np.arange(len(hit)) - starts[document] + 1,
+            hit=np.array(hit, dtype=np.float64),
+            novelty=np.array(novelty, dtype=np.float64),
+            ideal_novelty=np.array(ideal, dtype=np.float64),
+        )
+
+    def depth(self, cutoff: Cutoff) -> Ints:
+        """k of each document: how many predictions @5, @10, @M or @O looks at.  (D,)"""
+        match cutoff:
+            case "M":
+                return self.num_predicted
+            case "O":
+                return self.num_gold
+            case _:
+                return np.full_like(self.num_gold, int(cutoff))
+
+    def summed(self, values: Floats, cutoff: Cutoff) -> Floats:
+        """Each document's sum of (Q,) values over its first k predictions.  (D,)"""
+        within = self.rank <= self.depth(cutoff)[self.document]
+        return np.bincount(self.document, values * within, minlength=len(self.num_gold))
+
+
+def novelty_gains(covers: Sequence[Sequence[int]]) -> list[float]:
+    """α-DCG's gains: each gold phrase that a prediction covers is worth (1 − α)^times before."""
+    seen: Counter[int] = Counter()
+    gains = []
+    for gold in covers:
+        gains.append(sum((1 - _NOVELTY_LOSS) ** seen[index] for index in gold) if gold else 0.0)
+        seen.update(gold)
+    return gains
+
+
+def ideal_order(covers: Sequence[Sequence[int]]) -> list[Sequence[int]]:
+    """The predictions ordered greedily by gain, the earlier first where gains are equal.
+
+    The best order is NP-hard to find; the greedy one is what the field normalises α-DCG by.
+    """
+    left = [gold for gold in covers if gold]
+    seen: Counter[int] = Counter()
+    order: list[Sequence[int]] = []
+    while left:
+        gains = [sum((1 - _NOVELTY_LOSS) ** seen[index] for index in gold) for gold in left]
+        best = left.pop(gains.index(max(gains)))
+        order.append(best)
+        seen.update(best)
+    return order + [()] * (len(covers) - len(order))
+
+
+# --- Figures of each document ---------------------------------------------------------------------
+
+
+def _ratio(numerator: Floats, denominator: NDArray[np.float64 | np.int64]) -> Floats:
+    """Elementwise division in which 0/0 is 0, as in the authors' evaluation."""
+    safe = np.where(denominator == 0, 1, denominator)
+    return np.where(denominator == 0, 0.0, numerator / safe)
+
+
+def harmonic(precision: Floats, recall: Floats) -> Floats:
+    """F1; 0 where both are 0."""
+    return _ratio(2 * precision * recall, precision + recall)
+
+
+def num_considered(rankings: Rankings, cutoff: Cutoff, *, padded: bool) -> Ints:
+    """What precision divides by: k, the list being padded with wrong answers; 0 without any.  (D,)
+
+    Unpadded, a list shorter than k is divided by its own length.
+    """
+    depth = rankings.depth(cutoff)
+    if padded:
+        return np.where(rankings.num_predicted > 0, depth, 0)
+    return np.minimum(depth, rankings.num_predicted)
+
+
+def precision_recall(
+    rankings: Rankings, cutoff: Cutoff, *, padded: bool = True
+) -> tuple[Floats, Floats]:
+    """P@k and R@k of each document.  (D,), (D,)"""
+    matches = rankings.summed(rankings.hit, cutoff)
+    considered = num_considered(rankings, cutoff, padded=padded)
+    return _ratio(matches, considered), _ratio(matches, rankings.num_gold)
+
+
+def average_precision(rankings: Rankings, cutoff: Cutoff) -> Floats:
+    """AP@k: Σ over the hits in the first k of P at that rank, / #gold.  (D,)"""
+    total = np.cumsum(rankings.hit)  # (Q,)
+    before = (total - rankings.hit)[rankings.rank == 1]  # (documents with predictions,)
+    hits_so_far = total - np.repeat(before, rankings.num_predicted[rankings.num_predicted > 0])
+    precision_here = rankings.hit * hits_so_far / rankings.rank
+    return _ratio(rankings.summed(precision_here, cutoff), rankings.num_gold)
+
+
+def ndcg(rankings: Rankings, cutoff: Cutoff) -> Floats:
+    """NDCG@k: binary relevance, log2 discount; the ideal puts all hits of the list first.  (D,)"""
+    hits = rankings.summed(rankings.hit, "M")  # (D,)
+    ideal = (rankings.rank <= hits[rankings.document]).astype(np.float64)
+    return _discounted(rankings, rankings.hit, ideal, cutoff)
+
+
+def alpha_ndcg(rankings: Rankings, cutoff: Cutoff) -> Floats:
+    """α-NDCG@k, α = ½: a prediction is relevant to each gold phrase that contains it.  (D,)"""
+    return _discounted(rankings, rankings.novelty, rankings.ideal_novelty, cutoff)
+
+
+def _discounted(rankings: Rankings, gains: Floats, ideal: Floats, cutoff: Cutoff) -> Floats:
+    discount = np.log2(rankings.rank + 1)
+    found = rankings.summed(gains / discount, cutoff)
+    return _ratio(found, rankings.summed(ideal / discount, cutoff))
+
+
+# --- Figures of a set -----------------------------------------------------------------------------
+
+
+class Figures(NamedTuple):
+    """One group at one cutoff over a set of documents."""
+
+    precision: float
+    recall: float
+    f1: float
+    map: float
+    ndcg: float
+    alpha_ndcg: float
+
+
+def figures(rankings: Rankings, cutoff: Cutoff, protocol: Protocol) -> Figures:
+    """Every figure of a group at a cutoff."""
+    sums = addends(rankings, cutoff, protocol).sum(axis=0)
+    return Figures(*map(float, from_sums(sums, protocol)))
+
+
+def addends(rankings: Rankings, cutoff: Cutoff, protocol: Protocol) -> Floats:
+    """What each document adds to each figure, which is a sum of values over a sum of weights.
+
+    (D, 6, 2). The figures of a set, and of any resample of it, follow from the sums over D alone.
+    """
+    precision, recall = precision_recall(rankings, cutoff, padded=protocol.padded)
+    one = np.ones_like(precision)
+    pairs = [(precision, one), (recall, one), (harmonic(precision, recall), one)]
+    if protocol.average == "micro":
+        matches = rankings.summed(rankings.hit, cutoff)
+        considered = num_considered(rankings, cutoff, padded=protocol.padded)
+        pairs[:2] = [(matches, considered), (matches, rankings.num_gold)]
+    # The figures of the order are means in any protocol.
+    pairs += [(order(rankings, cutoff), one) for order in (average_precision, ndcg, alpha_ndcg)]
+    added = np.array(pairs, dtype=np.float64)  # (6, 2, D)
+    if protocol.skip_without_gold:
+        added *= rankings.num_gold > 0
+    # Document by document in memory: sums then run in that order, bit for bit as the authors' do.
+    return np.ascontiguousarray(added.transpose(2, 0, 1))
+
+
+def from_sums(sums: Floats, protocol: Protocol) -> Floats:
+    """The figures from summed addends.  (…, 6, 2) → (6, …)"""
+    found = np.moveaxis(_ratio(sums[..., 0], sums[..., 1]), -1, 0)  # (6, …)
+    if protocol.average != "mean-f1":
+        found[2] = harmonic(found[0], found[1])
+    return found
+
+
+class Counts(NamedTuple):
+    """How many phrases of a group there are: per document, and their mean absolute error."""
+
+    predicted: float  # #PK of the present group, #AK of the absent one
+    gold: float
+    mean_absolute_error: float
+    documents_with_gold: int
+
+
+def counts(rankings: Rankings) -> Counts:
+    """The counts of a group, over all documents in any protocol."""
+    documents = len(rankings.num_gold)
+    errors = np.abs(rankings.num_predicted - rankings.num_gold)
+    return Counts(
+        predicted=int(rankings.num_predicted.sum()) / documents,
+        gold=int(rankings.num_gold.sum()) / documents,
+        mean_absolute_error=int(errors.sum()) / documents,
+        documents_with_gold=int((rankings.num_gold > 0).sum()),
+    )

@@ -1,0 +1,64 @@
+"""Protocols: the choices by which figures of documents become figures of a set, named."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from one2set.errors import ConfigError
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """The three choices that the field mixes up; the defaults are the authors'."""
+
+    name: str
+    # harmonic: F1 of the mean P and the mean R. mean-f1: the mean of the documents' own F1.
+    # micro: P, R and F1 of the counts summed over documents.
+    average: Literal["harmonic", "mean-f1", "micro"] = "harmonic"
+    # P@5 divides by 5 always (padded with wrong answers), or by the number of predictions if fewer.
+    padded: bool = True
+    # Documents without gold of the group count as zeros, or are left out of its averages.
+    skip_without_gold: bool = False
+
+    def __str__(self) -> str:
+        average = {
+            "harmonic": "F1 of mean P and mean R",
+            "mean-f1": "mean of the documents' F1",
+            "micro": "P, R and F1 of summed counts",
+        }[self.average]
+        documents = "documents with gold" if self.skip_without_gold else "all documents"
+        padding = "@k divides by k" if self.padded else "@k divides by min(k, #predictions)"
+        return f"{average}, {documents}, {padding}"
+
+
+YE2021 = Protocol("ye2021")
+# Each differs from the authors' protocol by one choice.
+PROTOCOLS: dict[str, Protocol] = {
+    protocol.name: protocol
+    for protocol in (
+        YE2021,
+        Protocol("mean-f1", average="mean-f1"),
+        Protocol("with-gold", skip_without_gold=True),
+        Protocol("unpadded", padded=False),
+        Protocol("micro", average="micro"),
+    )
+}
+
+
+def protocol_named(name: str) -> Protocol:
+    """A protocol by its name; `with-gold+unpadded` makes both choices."""
+    chosen = replace(YE2021, name=name)
+    for part in name.split("+"):
+        if part not in PROTOCOLS:
+            allowed = ", ".join(PROTOCOLS)
+            raise ConfigError(
+                f"protocol is {part!r}; expected one of {allowed}, or several joined by +"
+            )
+        for choice in ("average", "padded", "skip_without_gold"):
+            asked, authors = getattr(PROTOCOLS[part], choice), getattr(YE2021, choice)
+            if asked == authors:
+                continue
+            if getattr(chosen, choice) not in (authors, asked):
+                raise ConfigError(
+                    f"protocol {name!r} averages in two ways; name one of mean-f1 and micro"
+                )
+            chosen = replace(chosen, **{choice: asked})
+    return chosen

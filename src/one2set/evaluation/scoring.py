@@ -1,0 +1,163 @@
+"""Scoring: a source, its gold phrases and a system's phrases become judged rankings.
+
+The rules are those of the authors' evaluation (`ye2021`): words are stemmed, the first 200
+predictions are read, later ones with the same stems are dropped, then those that hold `<unk>`, `,`
+or `.`; a phrase is present where its stems stand next to each other in the stemmed source, and
+correct where its stems are those of a gold phrase.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from one2set.data.document import Document
+from one2set.data.specials import EOS, SPECIALS, UNK
+from one2set.evaluation.metrics import GROUPS, Group, Ints, Ranking, Rankings
+from one2set.text import StemmedSource, stem_all
+
+MAX_PREDICTIONS = 200
+_INVALID = frozenset({SPECIALS[UNK], ",", "."})
+Words = Sequence[str]
+
+
+class Gold(NamedTuple):
+    """What one document's predictions are judged by; made once for any number of systems."""
+
+    id: str
+    source: StemmedSource
+    phrases: dict[Group, list[str]]  # stems joined by spaces
+    words_of: Callable[[Sequence[str]], Sequence[Words]]  # the words of predicted phrases
+
+
+class Judged(NamedTuple):
+    """One document's predictions that count, in their order, and how many there were at first."""
+
+    phrases: list[str]  # stems joined by spaces
+    present: list[bool]
+    hits: list[bool]
+    num_read: int
+    num_unique: int  # before the invalid ones are dropped
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """One system's judged predictions over D documents, and their columns for the metrics."""
+
+    judged: list[Judged]
+    groups: dict[Group, Rankings]
+    num_read: Ints  # (D,)
+    num_unique: Ints  # (D,)
+
+    @property
+    def duplication(self) -> float:
+        """Dup: the part of all predictions whose stems repeat an earlier one of the document."""
+        read = int(self.num_read.sum())
+        return (read - int(self.num_unique.sum())) / read if read else 0.0
+
+
+def gold_of_document(document: Document) -> Gold:
+    """The gold of a document; its predictions are tokenised as its own phrases are."""
+    return _gold(
+        document.id, document.words(), document.phrase_words(), words_of=document.phrase_words
+    )
+
+
+def gold_of_lines(id: str, source: str, target: str) -> Gold:
+    """The gold of a text pair's two lines, split as the authors split them: at each single space.
+
+    So two spaces enclose an empty word, and an empty target line is one empty phrase, absent gold
+    like any other. The source holds `<eos>` at most once.
+    """
+    parts = source.strip().split(SPECIALS[EOS])
+    source_words = [word for words in _split_words(parts) for word in words]
+    return _gold(id, source_words, _split_words(target.strip().split(";")), words_of=_split_words)
+
+
+def phrases_of_line(line: str) -> list[str]:
+    """The phrases of a text line `a;b;c`. Only an empty line has none: `;` has two empty ones."""
+    stripped = line.strip()
+    return stripped.split(";") if stripped else []
+
+
+def _split_words(phrases: Sequence[str]) -> list[Words]:
+    return [phrase.strip().split(" ") for phrase in phrases]
+
+
+def _gold(
+    id: str,
+    source: Words,
+    phrases: Iterable[Words],
+    *,
+    words_of: Callable[[Sequence[str]], Sequence[Words]],
+) -> Gold:
+    stemmed = StemmedSource(source)
+    groups: dict[Group, list[str]] = {group: [] for group in GROUPS}
+    for stems in _unique(phrases):
+        if stems:
+            phrase = " ".join(stems)
+            groups["all"].append(phrase)
+            groups["present" if stems in stemmed else "absent"].append(phrase)
+    return Gold(id, stemmed, groups, words_of)
+
+
+def _unique(phrases: Iterable[Words]) -> Iterator[tuple[str, ...]]:
+    """The stems of phrases, the first of each. The authors compare them joined by `_`."""
+    seen = set()
+    for words in phrases:
+        stems = stem_all(words)
+        key = "_".join(stems)
+        if key not in seen:
+            seen.add(key)
+            yield stems
+
+
+def judge(gold: Gold, predicted: Sequence[str]) -> Judged:
+    """A document's predicted phrases, best first, by the rules above."""
+    read = predicted[:MAX_PREDICTIONS]
+    unique = list(_unique(gold.words_of(read)))
+    kept = [stems for stems in unique if stems and _INVALID.isdisjoint(stems)]
+    phrases = [" ".join(stems) for stems in kept]
+    correct = set(gold.phrases["all"])
+    return Judged(
+        phrases=phrases,
+        present=[stems in gold.source for stems in kept],
+        hits=[phrase in correct for phrase in phrases],
+        num_read=len(read),
+        num_unique=len(unique),
+    )
+
+
+def rank(gold: Gold, judged: Judged, group: Group) -> Ranking:
+    """A document's ranking of one group."""
+    gold_phrases = gold.phrases[group]
+    chosen = [
+        index
+        for index, present in enumerate(judged.present)
+        if group == "all" or present == (group == "present")
+    ]
+    return Ranking(
+        hits=[judged.hits[index] for index in chosen],
+        # By characters, not words: the authors' α-NDCG holds `v` relevant to `vertex`.
+        covers=[
+            [at for at, phrase in enumerate(gold_phrases) if judged.phrases[index] in phrase]
+            for index in chosen
+        ],
+        num_gold=len(gold_phrases),
+    )
+
+
+def score(golds: Sequence[Gold], predictions: Iterable[Sequence[str]]) -> Scores:
+    """A system's predicted phrases, one sequence for each gold document in its order."""
+    judged = [judge(gold, phrases) for gold, phrases in zip(golds, predictions, strict=True)]
+    groups = {
+        group: Rankings.of(rank(*pair, group) for pair in zip(golds, judged, strict=True))
+        for group in GROUPS
+    }
+    return Scores(
+        judged=judged,
+        groups=groups,
+        num_read=np.array([one.num_read for one in judged]),
+        num_unique=np.array([one.num_unique for one in judged]),
+    )
