@@ -6,7 +6,6 @@ rankings of many documents are kept as columns, so that every figure is a few nu
 Letters: D documents, Q predictions of all documents end to end.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Self
@@ -65,7 +64,7 @@ class Rankings:
             num_predicted.append(len(ranking.hits))
             hit.extend(ranking.hits)
             novelty.extend(novelty_gains(ranking.covers))
-            ideal.extend(novelty_gains(ideal_order(ranking.covers)))
+            ideal.extend(ideal_gains(ranking.covers))
         counts = np.array(num_predicted, dtype=np.int64)
         starts = np.cumsum(counts) - counts  # (D,)
         document = np.repeat(np.arange(len(counts)), counts)
@@ -92,39 +91,44 @@ class Rankings:
     def summed(self, values: Floats, cutoff: Cutoff) -> Floats:
         """Each document's sum of (Q,) values over its first k predictions.  (D,)"""
         within = self.rank <= self.depth(cutoff)[self.document]
-        return np.bincount(self.document, values * within, minlength=len(self.num_gold))
+        sums = np.bincount(self.document, values * within, minlength=len(self.num_gold))
+        return sums.astype(np.float64, copy=False)
 
 
-def novelty_gains(covers: Sequence[Sequence[int]]) -> list[float]:
+def novelty_gains(covers: Iterable[Sequence[int]]) -> list[float]:
     """α-DCG's gains: each gold phrase that a prediction covers is worth (1 − α)^times before."""
-    seen: Counter[int] = Counter()
-    gains = []
-    for gold in covers:
-        gains.append(sum((1 - _NOVELTY_LOSS) ** seen[index] for index in gold) if gold else 0.0)
-        seen.update(gold)
-    return gains
+    worth: dict[int, float] = {}
+    return [_take(gold, worth) if gold else 0.0 for gold in covers]
 
 
-def ideal_order(covers: Sequence[Sequence[int]]) -> list[Sequence[int]]:
-    """The predictions ordered greedily by gain, the earlier first where gains are equal.
+def ideal_gains(covers: Sequence[Sequence[int]]) -> list[float]:
+    """The gains in the ideal order: always the prediction that gains most, the earlier of equals.
 
-    The best order is NP-hard to find; the greedy one is what the field normalises α-DCG by.
+    The truly best order is NP-hard to find; this greedy one is what the field divides by.
     """
     left = [gold for gold in covers if gold]
-    seen: Counter[int] = Counter()
-    order: list[Sequence[int]] = []
+    worth: dict[int, float] = {}
+    gains = []
     while left:
-        gains = [sum((1 - _NOVELTY_LOSS) ** seen[index] for index in gold) for gold in left]
-        best = left.pop(gains.index(max(gains)))
-        order.append(best)
-        seen.update(best)
-    return order + [()] * (len(covers) - len(order))
+        offers = [sum(worth.get(index, 1.0) for index in gold) for gold in left]
+        gains.append(_take(left.pop(offers.index(max(offers))), worth))
+    return gains + [0.0] * (len(covers) - len(gains))
+
+
+def _take(gold: Sequence[int], worth: dict[int, float]) -> float:
+    """The gain of covering these gold phrases, each of which is worth less the next time."""
+    gain = 0.0
+    for index in gold:
+        now = worth.get(index, 1.0)
+        worth[index] = now * (1 - _NOVELTY_LOSS)
+        gain += now
+    return gain
 
 
 # --- Figures of each document ---------------------------------------------------------------------
 
 
-def _ratio(numerator: Floats, denominator: NDArray[np.float64 | np.int64]) -> Floats:
+def _ratio(numerator: Floats, denominator: Floats | Ints) -> Floats:
     """Elementwise division in which 0/0 is 0, as in the authors' evaluation."""
     safe = np.where(denominator == 0, 1, denominator)
     return np.where(denominator == 0, 0.0, numerator / safe)
@@ -209,6 +213,7 @@ def addends(rankings: Rankings, cutoff: Cutoff, protocol: Protocol) -> Floats:
     """
     precision, recall = precision_recall(rankings, cutoff, padded=protocol.padded)
     one = np.ones_like(precision)
+    pairs: list[tuple[Floats, Floats | Ints]]
     pairs = [(precision, one), (recall, one), (harmonic(precision, recall), one)]
     if protocol.average == "micro":
         matches = rankings.summed(rankings.hit, cutoff)

@@ -5,6 +5,7 @@ from typing import Literal
 
 from one2set.errors import ConfigError
 
+
 @dataclass(frozen=True, slots=True)
 class Protocol:
     """The three choices that the field mixes up; the defaults are the authors'."""

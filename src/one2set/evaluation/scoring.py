@@ -25,10 +25,10 @@ Words = Sequence[str]
 class Gold(NamedTuple):
     """What one document's predictions are judged by; made once for any number of systems."""
 
-    id: str
+    id: str | None
     source: StemmedSource
     phrases: dict[Group, list[str]]  # stems joined by spaces
-    words_of: Callable[[Sequence[str]], Sequence[Words]]  # the words of predicted phrases
+    phrase_words: Callable[[Sequence[str]], Sequence[Words]]  # how predictions are split
 
 
 class Judged(NamedTuple):
@@ -60,11 +60,11 @@ class Scores:
 def gold_of_document(document: Document) -> Gold:
     """The gold of a document; its predictions are tokenised as its own phrases are."""
     return _gold(
-        document.id, document.words(), document.phrase_words(), words_of=document.phrase_words
+        document.id, document.words(), document.phrase_words(), phrase_words=document.phrase_words
     )
 
 
-def gold_of_lines(id: str, source: str, target: str) -> Gold:
+def gold_of_lines(source: str, target: str) -> Gold:
     """The gold of a text pair's two lines, split as the authors split them: at each single space.
 
     So two spaces enclose an empty word, and an empty target line is one empty phrase, absent gold
@@ -72,7 +72,8 @@ def gold_of_lines(id: str, source: str, target: str) -> Gold:
     """
     parts = source.strip().split(SPECIALS[EOS])
     source_words = [word for words in _split_words(parts) for word in words]
-    return _gold(id, source_words, _split_words(target.strip().split(";")), words_of=_split_words)
+    targets = _split_words(target.strip().split(";"))
+    return _gold(None, source_words, targets, phrase_words=_split_words)
 
 
 def phrases_of_line(line: str) -> list[str]:
@@ -86,11 +87,11 @@ def _split_words(phrases: Sequence[str]) -> list[Words]:
 
 
 def _gold(
-    id: str,
+    id: str | None,
     source: Words,
     phrases: Iterable[Words],
     *,
-    words_of: Callable[[Sequence[str]], Sequence[Words]],
+    phrase_words: Callable[[Sequence[str]], Sequence[Words]],
 ) -> Gold:
     stemmed = StemmedSource(source)
     groups: dict[Group, list[str]] = {group: [] for group in GROUPS}
@@ -99,7 +100,7 @@ def _gold(
             phrase = " ".join(stems)
             groups["all"].append(phrase)
             groups["present" if stems in stemmed else "absent"].append(phrase)
-    return Gold(id, stemmed, groups, words_of)
+    return Gold(id, stemmed, groups, phrase_words)
 
 
 def _unique(phrases: Iterable[Words]) -> Iterator[tuple[str, ...]]:
@@ -116,7 +117,7 @@ def _unique(phrases: Iterable[Words]) -> Iterator[tuple[str, ...]]:
 def judge(gold: Gold, predicted: Sequence[str]) -> Judged:
     """A document's predicted phrases, best first, by the rules above."""
     read = predicted[:MAX_PREDICTIONS]
-    unique = list(_unique(gold.words_of(read)))
+    unique = list(_unique(gold.phrase_words(read)))
     kept = [stems for stems in unique if stems and _INVALID.isdisjoint(stems)]
     phrases = [" ".join(stems) for stems in kept]
     correct = set(gold.phrases["all"])

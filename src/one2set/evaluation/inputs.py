@@ -1,0 +1,184 @@
+"""Inputs of an evaluation: gold and predictions from files, checked and put side by side.
+
+Nothing is guessed: a document too many, too few or twice is an error with its file and line.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+
+from one2set.data.readers import read
+from one2set.data.specials import EOS, SPECIALS
+from one2set.data.streams import COMPRESSED, Intake, read_lines
+from one2set.errors import DataError
+from one2set.evaluation.scoring import Gold, gold_of_document, gold_of_lines, phrases_of_line
+
+_PHRASE_KEYS = ("keyphrases", "keywords", "predictions")
+
+
+def read_pair(source_path: str, target_path: str) -> list[Gold]:
+    """The gold of a text pair: `title <eos> abstract` and `a;b;c`, line by line."""
+    sources = list(_lines(source_path))
+    targets = list(_lines(target_path))
+    _check_length(target_path, len(targets), source_path, len(sources), "lines")
+    for number, source in enumerate(sources, 1):
+        if not source.strip() or source.count(SPECIALS[EOS]) > 1:
+            raise DataError(
+                f"holds {source.count(SPECIALS[EOS])} times {SPECIALS[EOS]}"
+                if source.strip()
+                else "is an empty line",
+                fix="write `title <eos> abstract`, or the abstract alone",
+                path=source_path,
+                line=number,
+            )
+    return [gold_of_lines(*pair) for pair in zip(sources, targets, strict=True)]
+
+
+def read_gold(path: str) -> list[Gold]:
+    """The gold of any file of documents with keyphrases."""
+    golds: dict[str | None, Gold] = {}
+    for document in read(path):
+        if document.keyphrases is None:
+            raise DataError(
+                f"document {document.id!r} has no keyphrases",
+                fix="give it a list of them, [] if there are none",
+                path=path,
+            )
+        if document.id in golds:
+            raise DataError(
+                f"holds the id {document.id!r} twice", fix="give each document its own", path=path
+            )
+        golds[document.id] = gold_of_document(document)
+    if not golds:
+        raise _empty(path)
+    return list(golds.values())
+
+
+def read_predictions(path: str, golds: Sequence[Gold]) -> list[list[str]]:
+    """A system's phrases for each gold document, best first.
+
+    A text file holds `a;b;c` lines. JSONL holds objects, matched by `id` where both sides have ids,
+    else by order. Which of the two a file is, its name says (.txt, .jsonl), else its first line.
+    """
+    predictions = list(_predictions(path))
+    with_id = [one for one in predictions if one.id is not None]
+    if not with_id or golds[0].id is None:
+        _check_length(path, len(predictions), "the gold", len(golds), "documents")
+        return [one.phrases for one in predictions]
+    by_id: dict[str | None, _Prediction] = {}
+    known = {gold.id for gold in golds}
+    for one in predictions:
+        if (what := _id_problem(one, by_id, known)) is not None:
+            raise DataError(
+                what,
+                fix="write one line for each gold document, with its id; or leave out all ids "
+                "where the lines are in the gold's order",
+                path=path,
+                line=one.line,
+            )
+        by_id[one.id] = one
+    missing = [gold.id for gold in golds if gold.id not in by_id]
+    if missing:
+        raise DataError(
+            f"has no prediction for {len(missing)} of {len(golds)} gold documents, "
+            f"the first of them {missing[0]!r}",
+            fix='write one line for each, with "keyphrases": [] where there are none',
+            path=path,
+        )
+    return [by_id[gold.id].phrases for gold in golds]
+
+
+class _Prediction(NamedTuple):
+    line: int
+    id: str | None
+    phrases: list[str]
+
+
+def _id_problem(
+    one: _Prediction, by_id: dict[str | None, _Prediction], known: set[str | None]
+) -> str | None:
+    if one.id is None:
+        return "has no id, other lines have"
+    if one.id in by_id:
+        return f"repeats the id {one.id!r} of line {by_id[one.id].line}"
+    if one.id not in known:
+        return f"the id {one.id!r} is not in the gold"
+    return None
+
+
+def _predictions(path: str) -> Iterator[_Prediction]:
+    lines = enumerate(_lines(path), 1)
+    first = next(lines)
+    if not _is_json(path, first[1]):
+        for number, line in chain([first], lines):
+            yield _Prediction(number, None, phrases_of_line(line))
+        return
+    for number, line in chain([first], lines):
+        if line.strip():
+            try:
+                yield _prediction(number, line)
+            except ValueError as error:
+                fix = 'write {"id": …, "keyphrases": ["…", "…"]} a line'
+                raise DataError(str(error), fix=fix, path=path, line=number) from None
+
+
+def _is_json(path: str, first_line: str) -> bool:
+    name = path.lower()
+    for extension in COMPRESSED:
+        name = name.removesuffix(extension)
+    if Path(name).suffix in (".jsonl", ".ndjson", ".json"):
+        return True
+    return not name.endswith(".txt") and first_line.lstrip().startswith("{")
+
+
+def _prediction(number: int, line: str) -> _Prediction:
+    """One line of JSON; ValueError says what is wrong with it."""
+    try:
+        record = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise ValueError(f"is not JSON ({error})") from None
+    if not isinstance(record, dict):
+        raise ValueError(f"is a JSON {type(record).__name__}, not an object")
+    keys = [key for key in _PHRASE_KEYS if key in record]
+    if len(keys) != 1:
+        raise ValueError(f"has {' and '.join(keys) or 'none'} of {', '.join(_PHRASE_KEYS)}")
+    found = record[keys[0]]
+    items = phrases_of_line(found) if isinstance(found, str) else found
+    if not isinstance(items, list):
+        raise ValueError(f"{keys[0]} is {found!r}, neither a list nor a;b;c in one string")
+    id = record.get("id")
+    return _Prediction(number, None if id is None else str(id), [_phrase(item) for item in items])
+
+
+def _phrase(item: object) -> str:
+    text = item.get("text") if isinstance(item, dict) else item
+    if not isinstance(text, str):
+        raise ValueError(f'a phrase is {item!r}, neither a string nor {{"text": …}}')
+    return text
+
+
+def _lines(path: str) -> Iterator[str]:
+    found = False
+    for _, line in read_lines(path, Intake()):
+        assert line is not None  # a line that is not UTF-8 has raised
+        found = True
+        yield line
+    if not found:
+        raise _empty(path)
+
+
+def _empty(path: str) -> DataError:
+    return DataError("holds no documents", fix="check the path and what wrote the file", path=path)
+
+
+def _check_length(path: str, length: int, other: str, other_length: int, unit: str) -> None:
+    if length != other_length:
+        raise DataError(
+            f"holds {length} {unit}, {other} holds {other_length}",
+            fix="write one line for each document, an empty one where there is nothing",
+            path=path,
+            line=min(length, other_length) + 1,
+        )
