@@ -26,6 +26,7 @@ from one2set.errors import DataError
 
 MANIFEST = "manifest.json"
 FORMAT = 1
+TRAIN, VALID = "train", "valid"  # other splits are test sets, under their own names
 
 
 class _Strict(BaseModel):
@@ -59,7 +60,8 @@ class Manifest(_Strict):
     format: int
     versions: dict[str, str]
     inputs: dict[str, tuple[str, ...]]
-    filters: dict[str, float]
+    filters: dict[str, int | float]
+    skipped: int
     vocabulary_size: int
     vocabulary_sha256: str
     splits: dict[str, SplitCounts]

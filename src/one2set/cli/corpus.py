@@ -1,0 +1,197 @@
+"""`one2set prepare`, `one2set stats` and `one2set sample`: from files to a corpus."""
+
+import shutil
+import time
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from one2set.cli.console import err, out, progress_bar
+from one2set.data.streams import OnError
+from one2set.parallel import cores
+
+FieldOption = Annotated[
+    list[str],
+    typer.Option(
+        "--field",
+        metavar="PART=NAME",
+        help="Read PART (id, title, abstract or keyphrases) from the field NAME. Repeatable.",
+    ),
+]
+OnErrorOption = Annotated[
+    OnError,
+    typer.Option(help="At a record that cannot be used: stop, or skip it and list it in a report."),
+]
+
+
+def prepare(
+    output: Annotated[Path, typer.Argument(metavar="OUT", help="The corpus folder to write.")],
+    train: Annotated[
+        list[str],
+        typer.Option(metavar="FILE", help="Training data in any readable format. Repeatable."),
+    ],
+    valid: Annotated[
+        list[str], typer.Option(metavar="FILE", help="Validation data. Repeatable.")
+    ] = [],  # noqa: B006
+    test: Annotated[
+        list[str],
+        typer.Option(metavar="[NAME=]FILE", help="A test set, a split of its own. Repeatable."),
+    ] = [],  # noqa: B006
+    exclude: Annotated[
+        list[str],
+        typer.Option(
+            metavar="FILE",
+            help="Keep documents with this set's titles out of training. Repeatable. "
+            "The validation and test sets are always kept out.",
+        ),
+    ] = [],  # noqa: B006
+    hold_out: Annotated[
+        float, typer.Option(help="Without --valid: the share of training data to hold out for it.")
+    ] = 0.0,
+    max_source_words: Annotated[
+        int, typer.Option(help="Leave longer documents out of training.")
+    ] = 400,
+    max_phrases: Annotated[
+        int, typer.Option(help="Leave documents with more keyphrases out of training.")
+    ] = 13,
+    max_phrase_words: Annotated[
+        int, typer.Option(help="Leave longer keyphrases out of training.")
+    ] = 5,
+    vocabulary_size: Annotated[
+        int, typer.Option(help="The number of words, specials included, that networks know.")
+    ] = 50_002,
+    tokenizer: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A tokenizers file: use its word pieces instead of words."
+        ),
+    ] = None,
+    field: FieldOption = [],  # noqa: B006
+    on_error: OnErrorOption = "stop",
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Where skipped records are listed. Default: OUT/skipped.jsonl."),
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Processes that tokenise.")] = cores(),
+    overwrite: Annotated[bool, typer.Option(help="Replace an existing OUT.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the manifest as JSON.")] = False,
+) -> None:
+    """Make a corpus that training can memory-map, with its vocabulary and a manifest.
+
+    Reads JSONL, the field's text pairs (x_src.txt beside x_trg.txt), token lists, CSV, TSV,
+    Parquet and text files, each also compressed (.gz, .zst) or from standard input (-).
+    Removes duplicates, splits keyphrases into present and absent, filters, counts words.
+    """
+    from pydantic import ValidationError
+
+    from one2set.data.prepare import Inputs
+    from one2set.data.prepare import prepare as write_corpus
+    from one2set.data.records import Fields
+    from one2set.data.selection import Filters
+    from one2set.data.streams import Intake
+    from one2set.errors import ConfigError
+
+    try:
+        filters = Filters(
+            max_source_words=max_source_words,
+            max_phrases=max_phrases,
+            max_phrase_words=max_phrase_words,
+            vocabulary_size=vocabulary_size,
+            hold_out=hold_out,
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        option = str(first["loc"][0]).replace("_", "-")
+        message = f"{first['msg'][0].lower()}{first['msg'][1:]}"
+        raise ConfigError(f"--{option} is {first['input']}; {message}") from None
+    tests = dict(_named(path) for path in test)
+    inputs = Inputs(train=train, valid=valid, tests=tests, exclude=exclude)
+    started = time.perf_counter()
+    with progress_bar("Preparing", total=inputs.bytes() or None) as update:
+
+        def progress(bytes_read: int, documents: int) -> None:
+            rate = documents / (time.perf_counter() - started)
+            update(bytes_read, f"{documents:,} documents, {rate:,.0f}/s")
+
+        manifest = write_corpus(
+            output,
+            inputs,
+            filters=filters,
+            tokenizer=tokenizer,
+            fields=Fields.mapped(field),
+            intake=Intake(on_error, report),
+            workers=workers,
+            overwrite=overwrite,
+            progress=progress,
+        )
+    if as_json:
+        typer.echo(manifest.model_dump_json(indent=2))
+        return
+    from one2set.cli.tables import manifest_tables
+
+    for table in manifest_tables(manifest):
+        out.print(table)
+    if manifest.skipped:
+        where = report or output / "skipped.jsonl"
+        err.print(f"[yellow]{manifest.skipped:,} records were skipped; see {where}[/]")
+    seconds = time.perf_counter() - started
+    documents = sum(split.read for split in manifest.splits.values())
+    err.print(
+        f"{output}: {documents:,} documents in {seconds:,.1f} s ({documents / seconds:,.0f}/s)"
+    )
+
+
+def _named(path: str) -> tuple[str, str]:
+    """NAME=FILE, or FILE, which is named after its stem."""
+    name, equals, file = path.partition("=")
+    return (name, file) if equals else (Path(path).name.split(".")[0], path)
+
+
+def stats(
+    paths: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", help="Documents with keyphrases, in any format."),
+    ],
+    field: FieldOption = [],  # noqa: B006
+    on_error: OnErrorOption = "stop",
+    report: Annotated[
+        Path | None, typer.Option(help="A file that lists the skipped records.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a set.")] = False,
+) -> None:
+    """Print the paper's Table 1 for any documents, beside its own row for the sets it knows."""
+    from one2set.cli.tables import statistics_table
+    from one2set.data.readers import read
+    from one2set.data.records import Fields
+    from one2set.data.statistics import published_row, statistics
+    from one2set.data.streams import Intake
+
+    rows = []
+    with Intake(on_error, report) as intake:
+        for path in paths:
+            documents = read(path, fields=Fields.mapped(field), intake=intake)
+            rows.append((statistics(documents, name=path), published_row(Path(path).name)))
+    if as_json:
+        for measured, known in rows:
+            row = {**measured.model_dump(), "published": known and known.model_dump()}
+            out.print_json(data=row, indent=None)
+    else:
+        out.print(statistics_table(rows))
+    if intake.skipped:
+        err.print(f"[yellow]{intake.skipped:,} records were skipped[/]")
+
+
+def sample(
+    output: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write.")],
+) -> None:
+    """Copy the bundled sample into a folder: 60 documents, and predictions to score them with."""
+    from one2set.atomic import complete_folder
+
+    with (
+        as_file(files("one2set.data").joinpath("sample")) as bundled,
+        complete_folder(output) as to,
+    ):
+        shutil.copytree(bundled, to, dirs_exist_ok=True)
+    err.print(f"{output}: {', '.join(sorted(path.name for path in output.iterdir()))}")

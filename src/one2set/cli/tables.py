@@ -1,0 +1,58 @@
+"""Tables of corpora for the terminal."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.table import Table
+
+from one2set.data.corpus import Manifest
+from one2set.data.statistics import Statistics
+
+
+def _table(title: str, first: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold")
+    table.add_column(first)
+    for column in columns:
+        table.add_column(column, justify="right")
+    return table
+
+
+def statistics_table(rows: Sequence[tuple[Statistics, Statistics | None]]) -> Table:
+    """Table 1: each set, and under it what the paper printed."""
+    table = _table("Table 1", "set", "samples", "#KP", "|KP|", "% absent")
+    for measured, known in rows:
+        table.add_row(measured.name, *_cells(measured))
+        if known is not None:
+            table.add_row(f"  {known.name} in the paper", *_cells(known), style="dim")
+    return table
+
+
+def _cells(row: Statistics) -> tuple[str, ...]:
+    averages = (row.phrases_per_document, row.words_per_phrase, row.absent_percent)
+    return (f"{row.samples:,}", *(f"{value:.2f}" for value in averages))
+
+
+def manifest_tables(manifest: Manifest) -> Iterator[Table]:
+    """What a corpus holds, and what was left out of it."""
+    table = _table("Splits", "split", "read", "kept", "words/doc", "#KP", "% absent")
+    for name, split in manifest.splits.items():
+        phrases = split.present + split.absent
+        table.add_row(
+            name,
+            f"{split.read:,}",
+            f"{split.documents:,}",
+            f"{split.source_words / max(split.documents, 1):.1f}",
+            f"{phrases / max(split.documents, 1):.2f}",
+            f"{100 * split.absent / max(phrases, 1):.2f}",
+        )
+    table.caption = f"vocabulary: {manifest.vocabulary_size:,}"
+    yield table
+    dropped = [
+        (name, reason, count)
+        for name, split in manifest.splits.items()
+        for reason, count in split.dropped.items()
+    ]
+    if dropped:
+        table = _table("Left out", "split", "why", "count")
+        for name, reason, count in dropped:
+            table.add_row(name, reason, f"{count:,}")
+        yield table

@@ -1,0 +1,48 @@
+"""Words to ids while they are still being counted."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from one2set.data.example import Ids
+from one2set.data.specials import SPECIALS
+from one2set.data.vocabulary import WordVocabulary
+
+
+class Dictionary:
+    """Gives each new word the next provisional id, and counts; `close` orders by frequency."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, int] = {word: id for id, word in enumerate(SPECIALS)}
+        self._counts: NDArray[np.int64] = np.zeros(len(SPECIALS), np.int64)
+
+    def add(self, tokens: Ids, words: list[str], *, counted: bool) -> Ids:
+        """Provisional ids of tokens that point into `words`; new words in order of appearance."""
+        used, first = np.unique(tokens, return_index=True)
+        provisional = np.zeros(len(words), np.int32)
+        for local in used[np.argsort(first)].tolist():
+            provisional[local] = self._ids.setdefault(words[local], len(self._ids))
+        self._counts.resize(len(self._ids), refcheck=False)
+        if counted:
+            # Distinct words have distinct ids, so the additions cannot meet.
+            self._counts[provisional] += np.bincount(tokens, minlength=len(words))
+        return provisional[tokens]
+
+    def close(self, size: int) -> tuple[WordVocabulary, Ids]:
+        """The vocabulary by descending count, ties by first occurrence; and the final ids.
+
+        Words that only validation or test sets hold have no count: they come last, and never
+        belong to the networks' part of the vocabulary.
+        """
+        self._counts[: len(SPECIALS)] = 0
+        words = np.arange(len(SPECIALS), len(self._counts))
+        by_count = words[np.argsort(-self._counts[len(SPECIALS) :], kind="stable")]
+        order = np.concatenate([np.arange(len(SPECIALS)), by_count])
+        final = np.empty(len(order), np.int32)
+        final[order] = np.arange(len(order), dtype=np.int32)
+        spelled = list(self._ids)
+        counts = self._counts[order]
+        known = len(SPECIALS) + int(np.count_nonzero(counts))
+        vocabulary = WordVocabulary(
+            [spelled[id] for id in order.tolist()], size=min(size, known), counts=counts.tolist()
+        )
+        return vocabulary, final

@@ -1,0 +1,100 @@
+"""Documents to numbers, chunk by chunk: the part of `prepare` that runs in worker processes."""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from one2set.data.document import Document
+from one2set.data.example import Ids
+from one2set.data.vocabulary import PieceVocabulary
+from one2set.text import DIGIT, split_present_absent
+
+_CHUNK = 256  # documents; the same whatever the number of workers, as chunks decide nothing
+
+
+@dataclass(slots=True)
+class Row:
+    """All of a document but its tokens."""
+
+    id: str
+    key: bytes
+    title_key: bytes
+    title_length: int
+    source_length: int
+    num_present: int
+    phrase_lengths: list[int]
+
+    @property
+    def size(self) -> int:
+        """The number of its tokens."""
+        return self.source_length + sum(self.phrase_lengths)
+
+
+@dataclass(slots=True)
+class Chunk:
+    """Some documents. `tokens` holds each one's source, then its phrases, present ones first;
+    they point into the chunk's own `words`, or are final ids where there are none (pieces)."""
+
+    rows: list[Row]
+    tokens: Ids
+    words: list[str]
+
+
+def chunks(documents: Iterable[Document]) -> Iterator[list[Document]]:
+    """The documents in lists of a fixed length."""
+    chunk: list[Document] = []
+    for document in documents:
+        chunk.append(document)
+        if len(chunk) == _CHUNK:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+
+
+def encode(documents: list[Document], *, tokenizer: Path | None) -> Chunk:
+    """Tokenise documents and split their phrases into present and absent."""
+    words: dict[str, int] = {}
+    tokens: list[list[int]] = []
+    rows: list[Row] = []
+    for document in documents:
+        title, source = document.title_words(), document.words()
+        if tokenizer is None:
+            phrases = document.phrase_words()
+            split = split_present_absent(phrases, source)
+            title_length, num_present = len(title), len(split.present)
+            texts = [source, *(phrases[i] for i in split.present + split.absent)]
+            numbers = [[words.setdefault(word, len(words)) for word in text] for text in texts]
+        else:
+            example = _pieces(tokenizer).encode(document)
+            title_length, num_present = example.title_length, len(example.present)
+            numbers = [ids.tolist() for ids in (example.source, *example.present, *example.absent)]
+        tokens += numbers
+        rows.append(
+            Row(
+                document.id,
+                key=text_key(source),
+                title_key=text_key(title),
+                title_length=title_length,
+                source_length=len(numbers[0]),
+                num_present=num_present,
+                phrase_lengths=[len(phrase) for phrase in numbers[1:]],
+            )
+        )
+    return Chunk(rows, np.fromiter(chain.from_iterable(tokens), np.int32), list(words))
+
+
+def text_key(words: Iterable[str]) -> bytes:
+    """A text's identity: its letters and numbers, whatever stands between them. b"" for none."""
+    content = "".join(word for word in words if word[0].isalnum() or word == DIGIT)
+    return hashlib.blake2b(content.encode(), digest_size=16).digest() if content else b""
+
+
+@cache
+def _pieces(tokenizer: Path) -> PieceVocabulary:
+    return PieceVocabulary.from_file(tokenizer)

@@ -1,0 +1,50 @@
+"""Work on several cores, in order and in bounded memory."""
+
+import ctypes
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from typing import TypeVar
+
+from one2set.errors import ConfigError
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+def ordered_map(
+    function: Callable[[Task], Result], tasks: Iterable[Task], *, workers: int
+) -> Iterator[Result]:
+    """`map` over processes: results in the order of the tasks, few of them waiting at a time."""
+    if workers < 1:
+        raise ConfigError(f"--workers is {workers}; expected 1 or more (this machine: {cores()})")
+    if workers == 1:
+        yield from map(function, tasks)
+        return
+    waiting: deque[Future[Result]] = deque()
+    executor = ProcessPoolExecutor(workers, initializer=_follow_parent)
+    try:
+        for task in tasks:
+            waiting.append(executor.submit(function, task))
+            if len(waiting) > 3 * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def _follow_parent() -> None:
+    """In a worker: Ctrl-C is the parent's to handle, and its death is ours."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform == "linux":
+        set_parent_death_signal = 1
+        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
