@@ -19,15 +19,19 @@ class Protocol:
     # Documents without gold of the group count as zeros, or are left out of its averages.
     skip_without_gold: bool = False
 
-    def __str__(self) -> str:
-        average = {
+    @property
+    def choices(self) -> list[str]:
+        """The three choices in words."""
+        averages = {
             "harmonic": "F1 of mean P and mean R",
             "mean-f1": "mean of the documents' F1",
             "micro": "P, R and F1 of summed counts",
-        }[self.average]
-        documents = "documents with gold" if self.skip_without_gold else "all documents"
-        padding = "@k divides by k" if self.padded else "@k divides by min(k, #predictions)"
-        return f"{average}, {documents}, {padding}"
+        }
+        return [
+            averages[self.average],
+            "P@k divides by k" if self.padded else "P@k divides by min(k, #predictions)",
+            "only documents with gold" if self.skip_without_gold else "all documents",
+        ]
 
 
 YE2021 = Protocol("ye2021")

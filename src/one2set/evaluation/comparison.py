@@ -1,0 +1,148 @@
+"""Comparison: every figure of one system or several on the same documents, under each protocol."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from one2set.evaluation.bootstrap import Intervals, paired_bootstrap
+from one2set.evaluation.metrics import (
+    CUTOFFS,
+    GROUPS,
+    Counts,
+    Cutoff,
+    Figures,
+    Group,
+    addends,
+    counts,
+    figures,
+)
+from one2set.evaluation.protocols import PROTOCOLS, Protocol
+from one2set.evaluation.scoring import Scores
+
+
+class Cell(NamedTuple):
+    """A group at a cutoff, such as present@5."""
+
+    group: Group
+    cutoff: Cutoff
+
+    def __str__(self) -> str:
+        return f"{self.group}@{self.cutoff}"
+
+
+CELLS = tuple(Cell(group, cutoff) for group in GROUPS for cutoff in CUTOFFS)
+# The names under which figures are written, in the order of `Figures`.
+FIGURE_NAMES = ("P", "R", "F1", "MAP", "NDCG", "AlphaNDCG")
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """One system's figures."""
+
+    name: str
+    figures: dict[str, dict[Cell, Figures]]  # by the protocol's name
+    counts: dict[Group, Counts]
+    num_read: int
+    num_unique: int
+    duplication: float
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Systems on the same documents. Intervals are of F1 in each cell, under `protocol`."""
+
+    protocol: Protocol
+    protocols: list[Protocol]
+    num_documents: int
+    systems: list[System]
+    resamples: int
+    intervals: Intervals | None  # (S, cells, 2), none without resamples
+
+
+def compare(
+    systems: Mapping[str, Scores], protocol: Protocol, *, resamples: int, seed: int
+) -> Comparison:
+    """Figures under each protocol, and intervals from `resamples` resamples, if any."""
+    protocols = list({**PROTOCOLS, protocol.name: protocol}.values())
+    intervals = None
+    if resamples:
+        parts = [
+            [addends(scores.groups[cell.group], cell.cutoff, protocol) for cell in CELLS]
+            for scores in systems.values()
+        ]
+        stacked = np.moveaxis(np.array(parts), 2, 0)  # (D, S, cells, 6, 2)
+        intervals = paired_bootstrap(stacked, protocol, resamples=resamples, seed=seed)
+    return Comparison(
+        protocol=protocol,
+        protocols=protocols,
+        num_documents=len(next(iter(systems.values())).judged),
+        systems=[_system(name, scores, protocols) for name, scores in systems.items()],
+        resamples=resamples,
+        intervals=intervals,
+    )
+
+
+def _system(name: str, scores: Scores, protocols: Sequence[Protocol]) -> System:
+    return System(
+        name=name,
+        figures={
+            protocol.name: {
+                cell: figures(scores.groups[cell.group], cell.cutoff, protocol) for cell in CELLS
+            }
+            for protocol in protocols
+        },
+        counts={group: counts(scores.groups[group]) for group in GROUPS},
+        num_read=int(scores.num_read.sum()),
+        num_unique=int(scores.num_unique.sum()),
+        duplication=scores.duplication,
+    )
+
+
+def as_json(comparison: Comparison) -> dict[str, object]:
+    """Everything, unrounded, for machines."""
+    first, intervals = comparison.systems[0], comparison.intervals
+    systems = []
+    for at, system in enumerate(comparison.systems):
+        record: dict[str, object] = {
+            "name": system.name,
+            "figures": {
+                name: {
+                    str(cell): dict(zip(FIGURE_NAMES, found, strict=True))
+                    for cell, found in cells.items()
+                }
+                for name, cells in system.figures.items()
+            },
+            "#PK": system.counts["present"].predicted,
+            "#AK": system.counts["absent"].predicted,
+            "MAE": {group: found.mean_absolute_error for group, found in system.counts.items()},
+            "Dup": system.duplication,
+            "predictions": system.num_read,
+            "unique_predictions": system.num_unique,
+        }
+        if intervals is not None:
+            main = comparison.protocol.name
+            record["F1_intervals"] = {
+                str(cell): bounds.tolist()
+                for cell, bounds in zip(CELLS, intervals.f1[at], strict=True)
+            }
+            record["F1_differences_to_first"] = {
+                str(cell): {
+                    "difference": system.figures[main][cell].f1 - first.figures[main][cell].f1,
+                    "interval": bounds.tolist(),
+                }
+                for cell, bounds in zip(CELLS, intervals.difference[at], strict=True)
+            }
+        systems.append(record)
+    return {
+        "protocol": comparison.protocol.name,
+        "protocols": {protocol.name: protocol.choices for protocol in comparison.protocols},
+        "documents": comparison.num_documents,
+        "resamples": comparison.resamples,
+        "gold": {
+            group: {"per_document": found.gold, "documents_with_gold": found.documents_with_gold}
+            for group, found in first.counts.items()
+        },
+        "systems": systems,
+    }
