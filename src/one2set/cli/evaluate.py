@@ -2,33 +2,23 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from shutil import get_terminal_size
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import orjson
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from one2set.atomic import complete_file
+from one2set.cli.corpus import FieldOption
 from one2set.errors import ConfigError
-from one2set.evaluation.comparison import CELLS, FIGURE_NAMES, Comparison, as_json, compare
-from one2set.evaluation.inputs import read_gold, read_pair, read_predictions
-from one2set.evaluation.metrics import CUTOFFS, GROUPS, addends
 from one2set.evaluation.protocols import PROTOCOLS, YE2021, Protocol, protocol_named
-from one2set.evaluation.scoring import Gold, Scores, score
 
-_WIDE = 400  # columns: a narrow terminal may wrap lines, but no number is cut
-_SHORT = [cell for cell in CELLS if cell.cutoff in ("5", "M")]  # those that papers print
+if TYPE_CHECKING:
+    from one2set.evaluation.scoring import Gold, Scores
 
 
 def evaluate(
     files: Annotated[
-        list[str] | None,
+        list[str],
         typer.Argument(
             metavar="GOLD PREDICTIONS",
             help="A file of documents with keyphrases (JSONL, CSV, Parquet, …), then one file of "
@@ -36,7 +26,7 @@ def evaluate(
             "text lines a;b;c.",
             show_default=False,
         ),
-    ] = None,
+    ] = [],  # noqa: B006
     source: Annotated[
         str | None,
         typer.Option(
@@ -50,14 +40,14 @@ def evaluate(
         ),
     ] = None,
     predictions: Annotated[
-        list[str] | None,
+        list[str],
         typer.Option(
             metavar="FILE",
             help="Text pair: a system's predictions, lines `a;b;c`, best first. Give it again for "
             "each further system.",
             show_default=False,
         ),
-    ] = None,
+    ] = [],  # noqa: B006
     protocol: Annotated[
         str,
         typer.Option(
@@ -65,7 +55,8 @@ def evaluate(
             "The others are shown beside it."
         ),
     ] = YE2021.name,
-    json: Annotated[
+    field: FieldOption = [],  # noqa: B006
+    as_json: Annotated[
         bool, typer.Option("--json", help="Write one JSON object with every figure, unrounded.")
     ] = False,
     per_document: Annotated[
@@ -86,31 +77,43 @@ def evaluate(
 
     Several prediction files are compared with the first one by paired bootstrap.
     """
+    from one2set.cli.score_tables import print_tables
+    from one2set.evaluation.comparison import as_record, compare
+    from one2set.evaluation.inputs import read_predictions
+    from one2set.evaluation.scoring import score
+
     if bootstrap < 0 or seed < 0:
         raise ConfigError(f"--bootstrap is {bootstrap}, --seed is {seed}; expected 0 or more")
     chosen = protocol_named(protocol)
-    golds, paths = _inputs(files or [], source, target, predictions or [])
+    golds, paths = _inputs(files, source, target, predictions, field)
     systems = {
         name: score(golds, read_predictions(path, golds)) for name, path in _names(paths).items()
     }
     comparison = compare(systems, chosen, resamples=bootstrap, seed=seed)
     if per_document is not None:
         _write_per_document(per_document, golds, systems, chosen)
-    if json:
-        sys.stdout.write(orjson.dumps(as_json(comparison), option=orjson.OPT_INDENT_2).decode())
-        sys.stdout.write("\n")
+    if as_json:
+        options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+        sys.stdout.write(orjson.dumps(as_record(comparison), option=options).decode())
     else:
-        _print_tables(comparison)
+        print_tables(comparison)
 
 
 def _inputs(
-    files: Sequence[str], source: str | None, target: str | None, predictions: Sequence[str]
-) -> tuple[list[Gold], Sequence[str]]:
+    files: Sequence[str],
+    source: str | None,
+    target: str | None,
+    predictions: Sequence[str],
+    field: Sequence[str],
+) -> "tuple[list[Gold], Sequence[str]]":
     """The gold and the paths of the predictions, from either form of the command."""
+    from one2set.data.records import Fields
+    from one2set.evaluation.inputs import read_gold, read_pair
+
     if source and target and predictions and not files:
         return read_pair(source, target), predictions
     if len(files) > 1 and not (source or target or predictions):
-        return read_gold(files[0]), files[1:]
+        return read_gold(files[0], fields=Fields.mapped(field)), files[1:]
     given = [
         *files,
         *(name for name, value in (("--source", source), ("--target", target)) if value),
@@ -133,169 +136,12 @@ def _names(paths: Sequence[str]) -> dict[str, str]:
 
 
 def _write_per_document(
-    path: Path, golds: Sequence[Gold], systems: Mapping[str, Scores], protocol: Protocol
+    path: Path, golds: "Sequence[Gold]", systems: "Mapping[str, Scores]", protocol: Protocol
 ) -> None:
-    # A document's own figures do not depend on how those of all are averaged.
-    own = replace(protocol, average="mean-f1", skip_without_gold=False)
+    from one2set.atomic import complete_file
+    from one2set.evaluation.comparison import document_records
+
     with complete_file(path) as file:
         for name, scores in systems.items():
-            figures = {
-                cell: addends(scores.groups[cell.group], cell.cutoff, own)[:, :, 0]  # (D, 6)
-                for cell in CELLS
-            }
-            for at, (gold, judged) in enumerate(zip(golds, scores.judged, strict=True)):
-                record: dict[str, object] = {
-                    "system": name,
-                    "document": at + 1,
-                    "id": gold.id,
-                    "predictions": [
-                        {"stems": stems, "present": present, "correct": hit}
-                        for stems, present, hit in zip(
-                            judged.phrases, judged.present, judged.hits, strict=True
-                        )
-                    ],
-                    "predictions_read": judged.num_read,
-                    "unique_predictions": judged.num_unique,
-                    "gold": {group: gold.phrases[group] for group in ("present", "absent")},
-                }
-                for cell, columns in figures.items():
-                    record[str(cell)] = dict(zip(FIGURE_NAMES, columns[at].tolist(), strict=True))
-                file.write(orjson.dumps(record) + b"\n")
-
-
-# --- Tables ---------------------------------------------------------------------------------------
-
-
-def _print_tables(comparison: Comparison) -> None:
-    """Tables with a rule and colour on a terminal; elsewhere aligned columns without blanks in a
-    cell, under `#` headings, that awk and pandas can read."""
-    console = Console(highlight=False, width=_WIDE)
-    first = comparison.systems[0]
-    with_gold = {group: first.counts[group].documents_with_gold for group in GROUPS}
-    _print_heading(
-        console,
-        f"{comparison.protocol.name}: {', '.join(comparison.protocol.choices)}",
-        f"{comparison.num_documents} documents, {with_gold['present']} with present gold, "
-        f"{with_gold['absent']} with absent gold",
-    )
-    if len(comparison.systems) == 1:
-        console.print(_figures_table(console, comparison))
-    else:
-        console.print(_comparison_table(console, comparison))
-        _print_heading(console, "", f"difference: to {first.name}; *: its interval leaves out 0")
-    if comparison.intervals is not None:
-        resamples = f"{comparison.resamples} paired bootstrap resamples"
-        _print_heading(console, "", f"low, high: 95 % interval, {resamples}")
-    _print_heading(console, "Phrases per document, mean absolute error of their number, duplicates")
-    console.print(_counts_table(console, comparison))
-    _print_heading(console, "F1 under each protocol")
-    console.print(_protocols_table(console, comparison))
-    for protocol in comparison.protocols:
-        differs = [choice for choice in protocol.choices if choice not in YE2021.choices]
-        if differs:
-            _print_heading(console, "", f"{protocol.name}: {', '.join(differs)}")
-
-
-def _print_heading(console: Console, heading: str, more: str = "") -> None:
-    mark = "" if console.is_terminal else "# "
-    if heading:
-        console.print()
-        console.print(Text(f"{mark}{heading}", style="bold"))
-    if more:
-        console.print(Text(f"{mark}{more}", style="dim"))
-
-
-def _table(console: Console, *columns: str) -> Table:
-    gap = 0 if get_terminal_size().columns < 90 else 1
-    table = Table(
-        box=box.SIMPLE_HEAD if console.is_terminal else None,
-        show_edge=False,
-        pad_edge=False,
-        padding=(0, gap, 0, 0) if console.is_terminal else (0, 1),
-        header_style="bold cyan",
-    )
-    for column in columns:
-        table.add_column(column, no_wrap=True, style="bold" if column == "F1" else None)
-    return table
-
-
-_NONE = "-"
-
-
-def _shown(value: float) -> str:
-    return f"{value:.5}"  # five significant digits, as the authors print
-
-
-def _figures_table(console: Console, comparison: Comparison) -> Table:
-    system, intervals = comparison.systems[0], comparison.intervals
-    bounds = ("low", "high") if intervals else ()
-    table = _table(console, "group", "k", *FIGURE_NAMES[:3], *bounds, *FIGURE_NAMES[3:])
-    for at, cell in enumerate(CELLS):
-        values = list(system.figures[comparison.protocol.name][cell])
-        if intervals:
-            values[3:3] = intervals.f1[0, at]
-        last = cell.cutoff == CUTOFFS[-1]
-        table.add_row(cell.group, cell.cutoff, *map(_shown, values), end_section=last)
-    return table
-
-
-def _comparison_table(console: Console, comparison: Comparison) -> Table:
-    main, intervals = comparison.protocol.name, comparison.intervals
-    bounds = ("low", "high") if intervals else ()
-    table = _table(console, "group", "k", "system", "F1", *bounds, "difference", *bounds, "")
-    for cell in _SHORT:
-        at = CELLS.index(cell)
-        first = comparison.systems[0].figures[main][cell].f1
-        for row, system in enumerate(comparison.systems):
-            f1 = system.figures[main][cell].f1
-            values, difference, sure = [f1], [f1 - first], ""
-            if intervals:
-                low, high = intervals.difference[row, at]
-                values += [*intervals.f1[row, at]]
-                difference += [low, high]
-                sure = "*" if low > 0 or high < 0 else ""
-            table.add_row(
-                cell.group,
-                cell.cutoff,
-                _word(system.name),
-                *map(_shown, values),
-                *(map(_shown, difference) if row else [_NONE] * len(difference)),
-                sure,
-                end_section=row == len(comparison.systems) - 1,
-            )
-    return table
-
-
-def _counts_table(console: Console, comparison: Comparison) -> Table:
-    errors = [f"MAE-{group}" for group in GROUPS]
-    table = _table(console, "system", "#PK", "#AK", "#all", *errors, "Dup")
-    gold = comparison.systems[0].counts
-    table.add_row("(gold)", *(_shown(gold[group].gold) for group in GROUPS), *[_NONE] * 4)
-    for system in comparison.systems:
-        predicted = [system.counts[group].predicted for group in GROUPS]
-        missed = [system.counts[group].mean_absolute_error for group in GROUPS]
-        values = [*predicted, *missed, system.duplication]
-        table.add_row(_word(system.name), *map(_shown, values))
-    return table
-
-
-def _protocols_table(console: Console, comparison: Comparison) -> Table:
-    several = len(comparison.systems) > 1
-    system_column = ("system",) if several else ()
-    table = _table(console, "protocol", *system_column, *map(str, _SHORT))
-    for protocol in comparison.protocols:
-        for row, system in enumerate(comparison.systems):
-            found = [system.figures[protocol.name][cell].f1 for cell in _SHORT]
-            label = (_word(system.name),) if several else ()
-            table.add_row(
-                protocol.name,
-                *label,
-                *map(_shown, found),
-                end_section=several and row == len(comparison.systems) - 1,
-            )
-    return table
-
-
-def _word(name: str) -> str:
-    """A system's name without blanks, so that columns stay countable."""
-    return "_".join(name.split())
+            for record in document_records(golds, scores, protocol):
+                file.write(orjson.dumps({"system": name, **record}) + b"\n")

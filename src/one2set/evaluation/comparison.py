@@ -1,7 +1,7 @@
 """Comparison: every figure of one system or several on the same documents, under each protocol."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from one2set.evaluation.metrics import (
     figures,
 )
 from one2set.evaluation.protocols import PROTOCOLS, Protocol
-from one2set.evaluation.scoring import Scores
+from one2set.evaluation.scoring import Gold, Scores
 
 
 class Cell(NamedTuple):
@@ -100,7 +100,7 @@ def _system(name: str, scores: Scores, protocols: Sequence[Protocol]) -> System:
     )
 
 
-def as_json(comparison: Comparison) -> dict[str, object]:
+def as_record(comparison: Comparison) -> dict[str, object]:
     """Everything, unrounded, for machines."""
     first, intervals = comparison.systems[0], comparison.intervals
     systems = []
@@ -146,3 +146,32 @@ def as_json(comparison: Comparison) -> dict[str, object]:
         },
         "systems": systems,
     }
+
+
+def document_records(
+    golds: Sequence[Gold], scores: Scores, protocol: Protocol
+) -> Iterator[dict[str, object]]:
+    """Each document: its predictions that count, which of them are correct, its figures."""
+    # A document's own figures do not depend on how those of all are averaged.
+    own = replace(protocol, average="mean-f1", skip_without_gold=False)
+    figures_of = {
+        str(cell): addends(scores.groups[cell.group], cell.cutoff, own)[:, :, 0]  # (D, 6)
+        for cell in CELLS
+    }
+    for at, (gold, judged) in enumerate(zip(golds, scores.judged, strict=True)):
+        predictions = zip(judged.phrases, judged.present, judged.hits, strict=True)
+        yield {
+            "document": at + 1,
+            "id": gold.id,
+            "gold": {group: gold.phrases[group] for group in ("present", "absent")},
+            "predictions": [
+                {"stems": stems, "present": present, "correct": hit}
+                for stems, present, hit in predictions
+            ],
+            "predictions_read": judged.num_read,
+            "unique_predictions": judged.num_unique,
+            **{
+                cell: dict(zip(FIGURE_NAMES, figures_of[cell][at].tolist(), strict=True))
+                for cell in figures_of
+            },
+        }

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import orjson
 
 from one2set.data.readers import read
+from one2set.data.records import Fields
 from one2set.data.specials import EOS, SPECIALS
 from one2set.data.streams import COMPRESSED, Intake, read_lines
 from one2set.errors import DataError
@@ -37,10 +38,10 @@ def read_pair(source_path: str, target_path: str) -> list[Gold]:
     return [gold_of_lines(*pair) for pair in zip(sources, targets, strict=True)]
 
 
-def read_gold(path: str) -> list[Gold]:
+def read_gold(path: str, *, fields: Fields) -> list[Gold]:
     """The gold of any file of documents with keyphrases."""
     golds: dict[str | None, Gold] = {}
-    for document in read(path):
+    for document in read(path, fields=fields):
         if document.keyphrases is None:
             raise DataError(
                 f"document {document.id!r} has no keyphrases",
