@@ -4,6 +4,7 @@ from shutil import get_terminal_size
 
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -145,4 +146,4 @@ def _protocols_table(console: Console, comparison: Comparison) -> Table:
 
 def _word(name: str) -> str:
     """A system's name without blanks, so that columns stay countable."""
-    return "_".join(name.split())
+    return escape("_".join(name.split()))

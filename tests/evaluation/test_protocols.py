@@ -1,0 +1,25 @@
+import pytest
+
+from one2set.errors import ConfigError
+from one2set.evaluation.protocols import PROTOCOLS, YE2021, protocol_named
+
+
+def test_each_protocol_differs_from_the_authors_by_one_choice() -> None:
+    for protocol in PROTOCOLS.values():
+        pairs = zip(protocol.choices, YE2021.choices, strict=True)
+        differences = sum(one != other for one, other in pairs)
+        assert differences == (protocol is not YE2021)
+
+
+def test_names_join_choices() -> None:
+    joined = protocol_named("with-gold+unpadded+mean-f1")
+    assert joined.name == "with-gold+unpadded+mean-f1"
+    assert (joined.average, joined.padded, joined.skip_without_gold) == ("mean-f1", False, True)
+    assert protocol_named("ye2021") == YE2021
+    assert protocol_named("ye2021+micro").average == "micro"
+
+
+@pytest.mark.parametrize("name", ["", "macro", "micro+", "micro+mean-f1", "mean-f1+micro"])
+def test_unknown_names_and_contradictions_are_errors(name: str) -> None:
+    with pytest.raises(ConfigError, match="protocol"):
+        protocol_named(name)

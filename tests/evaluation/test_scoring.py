@@ -1,0 +1,264 @@
+"""The authors' rules, each by example, and all of them against a slow and obvious version."""
+
+from random import Random
+
+import pytest
+from nltk.stem.porter import PorterStemmer
+
+from one2set.data.document import Document
+from one2set.evaluation.metrics import CUTOFFS, GROUPS, Group, figures
+from one2set.evaluation.protocols import PROTOCOLS, YE2021
+from one2set.evaluation.scoring import (
+    Gold,
+    Judged,
+    gold_of_document,
+    gold_of_lines,
+    judge,
+    phrases_of_line,
+    rank,
+    score,
+)
+
+SOURCE = "graph networks . <eos> we train neural networks on large graphs , quickly ."
+
+
+def judged(predictions: str, target: str = "neural networks;deep learning") -> Judged:
+    return judge(gold_of_lines(SOURCE, target), phrases_of_line(predictions))
+
+
+# --- Rules by example -----------------------------------------------------------------------------
+
+
+def test_inflections_match_by_stem_and_case_does_not_matter() -> None:
+    found = judged("Neural Network;deeper learn;deep learned")
+    assert found.phrases == ["neural network", "deeper learn", "deep learn"]
+    assert found.present == [True, False, False]
+    assert found.hits == [True, False, True]
+
+
+def test_later_duplicates_by_stem_are_dropped() -> None:
+    found = judged("neural networks;graphs;neural network;graph")
+    assert found.phrases == ["neural network", "graph"]
+    assert (found.num_read, found.num_unique) == (4, 2)
+
+
+def test_duplicates_are_compared_joined_by_underscores() -> None:
+    found = judged("we_train;we train")
+    assert (found.phrases, found.present) == (["we_train"], [False])
+
+
+@pytest.mark.parametrize("invalid", ["<unk>", "<UNK> graphs", "graphs ,", ".", "a . b"])
+def test_unknown_words_commas_and_full_stops_are_invalid(invalid: str) -> None:
+    found = judged(f"{invalid};graphs;{invalid}")
+    assert found.phrases == ["graph"]
+    # Duplicates are counted before the invalid are dropped.
+    assert (found.num_read, found.num_unique) == (3, 2)
+
+
+@pytest.mark.parametrize("kept", ["<peos>", "<sep>", "<digit>", "(", "a.b", "%"])
+def test_other_marks_and_specials_are_ordinary_phrases(kept: str) -> None:
+    assert judged(kept).phrases == [kept]
+
+
+def test_invalid_gold_stays() -> None:
+    gold = gold_of_lines(SOURCE, "graphs ,;<unk>")
+    assert gold.phrases["present"] == ["graph ,"]
+    assert gold.phrases["absent"] == ["<unk>"]
+
+
+def test_gold_is_deduplicated_by_stem() -> None:
+    gold = gold_of_lines(SOURCE, "graphs;graph;deep learning;deep learn")
+    assert gold.phrases == {
+        "present": ["graph"],
+        "absent": ["deep learn"],
+        "all": ["graph", "deep learn"],
+    }
+
+
+def test_present_is_contiguous_over_title_and_abstract() -> None:
+    found = judged("train networks;neural networks on;. we train;networks we;net;graph networks")
+    # The separator is removed, so words on either side of it are neighbours.
+    assert dict(zip(found.phrases, found.present, strict=True)) == {
+        "train network": False,
+        "neural network on": True,
+        "network we": False,
+        "net": False,  # part of a word is no word
+        "graph network": True,
+    }
+    assert judge(gold_of_lines("a <eos> b", ""), ["a b"]).present == [True]
+
+
+def test_only_two_hundred_predictions_are_read() -> None:
+    line = ";".join([f"word{number}" for number in range(200)] + ["neural networks"])
+    found = judged(line)
+    assert found.num_read == 200
+    assert not any(found.hits)
+
+
+def test_an_empty_line_predicts_nothing_but_an_empty_phrase_counts() -> None:
+    assert judged("").num_read == judged("  \n").num_read == 0
+    found = judged("graphs;;")
+    assert (found.phrases, found.present) == (["graph", ""], [True, False])
+    assert (found.num_read, found.num_unique) == (3, 2)
+
+
+def test_an_empty_target_line_is_one_empty_absent_phrase() -> None:
+    gold = gold_of_lines(SOURCE, "\n")
+    assert gold.phrases == {"present": [], "absent": [""], "all": [""]}
+    assert judge(gold, ["", "graphs"]).hits == [True, False]
+
+
+def test_words_are_split_at_each_single_space() -> None:
+    gold = gold_of_lines("graph  networks <eos> text", "graph networks;graph  network")
+    assert gold.phrases["present"] == ["graph  network"]
+    assert gold.phrases["absent"] == ["graph network"]
+    # An empty title is an empty word.
+    assert judge(gold_of_lines("<eos> text", "text"), [""]).present == [True]
+
+
+def test_a_source_without_separator_has_no_title() -> None:
+    gold = gold_of_lines("neural networks on graphs", "graphs")
+    assert gold.phrases["present"] == ["graph"]
+    assert judge(gold, [""]).present == [False]
+
+
+def test_relevance_for_alpha_ndcg_is_by_characters() -> None:
+    gold = gold_of_lines("vertex cover <eos> x", "vertex cover;set cover")
+    found = judge(gold, ["x", "cover", "vertex cover set"])
+    assert rank(gold, found, "all").covers == [[0], [0, 1], []]
+    assert rank(gold, found, "present").covers == [[0], [0]]
+
+
+def test_documents_are_tokenised_like_their_text() -> None:
+    document = Document(
+        "1", "Graph-based Models", "We use 3 models (CNNs).", ("graph based model", "3 model")
+    )
+    gold = gold_of_document(document)
+    assert gold.phrases["absent"] == []
+    found = judge(gold, ["Graph-Based Model", "<digit> models", "!", "cnn", "deep, nets"])
+    assert found.phrases == ["graph base model", "<digit> model", "cnn"]
+    assert found.hits == [True, True, False]
+    assert (found.num_read, found.num_unique) == (5, 5)
+
+
+def test_gold_phrases_without_words_are_none_in_documents() -> None:
+    gold = gold_of_document(Document("1", "", "text", ("!", "text")))
+    assert gold.phrases["all"] == ["text"]
+
+
+def test_no_predictions_at_all_have_no_duplicates() -> None:
+    scores = score([gold_of_lines(SOURCE, "graphs")] * 2, [[], []])
+    assert scores.duplication == 0.0
+    assert figures(scores.groups["all"], "M", YE2021).f1 == 0.0
+
+
+def test_duplication_is_over_all_predictions_together() -> None:
+    gold = gold_of_lines(SOURCE, "graphs")
+    scores = score([gold, gold], [["a", "a", "b", "b"], ["a"]])
+    assert scores.duplication == pytest.approx(2 / 5)
+
+
+def test_unequal_numbers_are_refused() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        score([gold_of_lines(SOURCE, "graphs")], [["a"], ["b"]])
+
+
+# --- Against a slow and obvious version -----------------------------------------------------------
+
+WORDS = ("graph", "graphs", "graphing", "networks", "deep", "learn", "learning", ",", ".", "<unk>")
+
+
+def random_line(random: Random, length: int) -> list[str]:
+    return random.choices(WORDS, k=length)
+
+
+def random_case(random: Random) -> tuple[str, str, str]:
+    source = [*random_line(random, 3), "<eos>", *random_line(random, random.randint(1, 20))]
+    target = [" ".join(random_line(random, random.randint(1, 2))) for _ in range(5)]
+    predicted = [" ".join(random_line(random, random.randint(0, 3))) for _ in range(8)]
+    count = random.randint(0, 8)
+    return " ".join(source), ";".join(target[: random.randint(1, 5)]), ";".join(predicted[:count])
+
+
+def naive_judged(source: str, target: str, predicted: str) -> dict[Group, list[tuple[str, bool]]]:
+    """Which predictions count in each group, and which are right, by scanning lists."""
+    stem = PorterStemmer().stem
+    words = [stem(word) for word in source.replace("<eos> ", "").split(" ")]
+    gold = [[stem(word) for word in phrase.split(" ")] for phrase in target.split(";")]
+    phrases = [[stem(word) for word in phrase.split(" ")] for phrase in predicted.split(";")]
+    if predicted == "":
+        phrases = []
+    groups: dict[Group, list[tuple[str, bool]]] = {group: [] for group in GROUPS}
+    for at, phrase in enumerate(phrases):
+        if phrase in phrases[:at] or "<unk>" in phrase or "," in phrase or "." in phrase:
+            continue
+        starts = range(len(words) - len(phrase) + 1)
+        present = any(words[start : start + len(phrase)] == phrase for start in starts)
+        judged = (" ".join(phrase), phrase in gold)
+        groups["all"].append(judged)
+        groups["present" if present else "absent"].append(judged)
+    return groups
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_judging_equals_the_slow_version(seed: int) -> None:
+    source, target, predicted = random_case(Random(seed))
+    gold = gold_of_lines(source, target)
+    found = judge(gold, phrases_of_line(predicted))
+    expected = naive_judged(source, target, predicted)
+    assert list(zip(found.phrases, found.hits, strict=True)) == expected["all"]
+    for group in GROUPS:
+        ranking = rank(gold, found, group)
+        assert list(ranking.hits) == [hit for _, hit in expected[group]]
+
+
+# --- Invariances ----------------------------------------------------------------------------------
+
+
+def all_figures(gold: list[Gold], predictions: list[list[str]]) -> list[tuple[float, ...]]:
+    scores = score(gold, predictions)
+    return [
+        figures(scores.groups[group], cutoff, protocol)
+        for group in GROUPS
+        for cutoff in CUTOFFS
+        for protocol in PROTOCOLS.values()
+    ]
+
+
+@pytest.fixture
+def cases() -> list[tuple[str, str, str]]:
+    random = Random(1)
+    return [random_case(random) for _ in range(50)]
+
+
+def test_the_order_of_gold_never_matters(cases: list[tuple[str, str, str]]) -> None:
+    predictions = [phrases_of_line(predicted) for _, _, predicted in cases]
+    one_way = [gold_of_lines(source, target) for source, target, _ in cases]
+    other_way = [
+        gold_of_lines(source, ";".join(reversed(target.split(";")))) for source, target, _ in cases
+    ]
+    assert all_figures(one_way, predictions) == all_figures(other_way, predictions)
+
+
+def test_a_duplicate_prediction_never_changes_anything_but_dup(
+    cases: list[tuple[str, str, str]],
+) -> None:
+    gold = [gold_of_lines(source, target) for source, target, _ in cases]
+    predictions = [phrases_of_line(predicted) for _, _, predicted in cases]
+    repeated = [[*phrases, *phrases[:2]] for phrases in predictions]
+    assert all_figures(gold, predictions) == all_figures(gold, repeated)
+    assert score(gold, predictions).duplication < score(gold, repeated).duplication
+
+
+def test_stemming_variants_of_a_prediction_score_the_same(
+    cases: list[tuple[str, str, str]],
+) -> None:
+    gold = [gold_of_lines(source, target) for source, target, _ in cases]
+    variants = {"graph": "Graphs", "learn": "learning", "network": "NETWORKS"}
+    predictions = [phrases_of_line(predicted) for _, _, predicted in cases]
+    varied = [
+        [" ".join(variants.get(word, word) for word in phrase.split(" ")) for phrase in phrases]
+        for phrases in predictions
+    ]
+    assert varied != predictions
+    assert all_figures(gold, predictions) == all_figures(gold, varied)
