@@ -20,9 +20,9 @@ Span = tuple[int, int]
 _APOSTROPHES = "'’‘ʼ"
 _MARKS = ".,()%<>_" + _APOSTROPHES
 # The field's files hold these two inside running text; other <…> in raw text is only marks.
-_LITERAL = re.compile(r"<(?:digit|unk)>", re.IGNORECASE)
+_LITERAL = re.compile(r"(?ai:<(?:digit|unk)>)")
 _ASCII = re.compile(r"<(?:digit|unk)>|[a-z0-9]+|[.,()%<>_']")
-_UNICODE = re.compile(rf"<(?:digit|unk)>|(?:(?!_)\w)+|[{re.escape(_MARKS)}]", re.IGNORECASE)
+_UNICODE = re.compile(rf"{_LITERAL.pattern}|(?:(?!_)\w)+|[{re.escape(_MARKS)}]")
 _CHUNK = re.compile(r"\S+")
 _NOT_FIELD = re.compile(r"[^\w\s.,()%<>']|[^\s][,)](?!\S)|(?<!\S)\([^\s]")
 _FREE_MARK = re.compile(r"(?<!\S)[.,](?!\S)")
@@ -90,7 +90,7 @@ def _cluster_spans(text: str, start: int, end: int) -> Iterator[Span]:
     word_start = -1
     while start < end:
         stop = start + 1
-        while stop < end and _extends(text[stop]):
+        while stop < end and _combines(text[stop]):
             stop += 1
         form = normalize("NFKC", text[start:stop])
         if any(c.isalnum() for c in form):
@@ -108,10 +108,14 @@ def _cluster_spans(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 @lru_cache(maxsize=1 << 12)
-def _extends(character: str) -> bool:
-    """Whether NFKC may fold this character into the one before it: marks and Hangul jamo."""
-    first = normalize("NFKC", character)[0]
-    return category(first)[0] == "M" or "\u1160" <= first <= "\u11ff"
+def _combines(character: str) -> bool:
+    """Whether this is a mark on the character before it. (Hangul jamo compose too, but they are
+    letters: the word has them anyway.)"""
+    return _is_combining(normalize("NFKC", character)[0])
+
+
+def _is_combining(character: str) -> bool:
+    return category(character)[0] == "M"
 
 
 def _normalise(raw: str) -> str:
@@ -119,15 +123,22 @@ def _normalise(raw: str) -> str:
     if raw.isascii():
         word = raw.lower()
         return DIGIT if word.isdigit() else word
-    word = raw
-    # Lower-casing can undo NFKC and the reverse, so both are applied until nothing changes.
-    while (folded := normalize("NFKC", normalize("NFKC", word).lower())) != word:
-        word = folded
-    if word[0] in _MARKS:
-        return "'" if word[0] in _APOSTROPHES else word[0]
-    # A compatibility character may bring its own marks along, as in ½ = 1⁄2.
-    word = "".join(c for c in word if c.isalnum() or category(c)[0] == "M")
+    word, folded = raw, _folded(raw)
+    # Each step can undo the other, so they are repeated until nothing changes.
+    while folded != word:
+        word, folded = folded, _folded(folded)
     return DIGIT if word.isdigit() else word
+
+
+def _folded(word: str) -> str:
+    word = normalize("NFKC", word).lower()
+    if not any(c.isalnum() for c in word):
+        return "'" if word[0] in _APOSTROPHES else word[0]
+    # A compatibility character may bring marks along: ½ is 1⁄2, ⑴ is (1), ำ begins with a ring.
+    kept = "".join(c for c in word if c.isalnum() or _is_combining(c))
+    while _is_combining(kept[0]):
+        kept = kept[1:]
+    return kept
 
 
 @cache

@@ -1,0 +1,295 @@
+"""Text: the tokeniser's promises on any string, stems, and phrases found in a source."""
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nltk.stem.porter import PorterStemmer
+
+from one2set.text import (
+    DIGIT,
+    PhraseSplit,
+    StemmedSource,
+    looks_tokenised,
+    occurrences,
+    split_present_absent,
+    stem,
+    stem_all,
+    tokenise,
+    words_of,
+)
+
+# --- Any string -----------------------------------------------------------------------------------
+
+HOSTILE = {
+    "empty": "",
+    "blank": " \t\r\n\x0b\x0c\x1c\x85\u2028\u3000",
+    "control characters": "".join(map(chr, range(32))) + "a\x7fb\x00c",
+    "right to left": "\u202eשלום עולם\u202c ١٢٣ مرحبا، بالعالم",
+    "emoji": "a 👩‍👩‍👧‍👦 b 🏳️‍🌈🇫🇷 c 👍🏽",
+    "combining marks": "a\u0301\u0302 n\u0303o \u0301alone 5\u20e3 <\u0338 digit>\u0301",
+    "half-width katakana": "ｶﾞｷﾞﾊﾟ ﾃｷｽﾄ",
+    "full width": "ＡＢＣ１２３，＜digit＞（ｘ）",
+    "Hangul jamo": "\u1112\u1161\u11ab\u1100\u1173\u11af .\u1161 -\u11a8 ㅎㅏㄴ ﾭ",
+    "fractions": "½ 3½ x² ⑴Introduction ㏂ ℀",
+    "ligatures": "ﬁnite eﬀect Ŀ\u0301",
+    "dotted I": "İstanbul ISPARTA ısı <dıgıt> <unK>",
+    "final sigma": "ΟΔΟΣ ΣΟΦΟΣ. Σ",
+    "Indic vowel signs": "हिन्दी கொ தமிழ் กำลัง \u0e33 \u0eb3",
+    "lone surrogates": "a\ud800b \udfff \ud83d",
+    "markers": "<digit><unk> <DIGIT> <Unk> <eos> <dig it> << digit >>",
+    "apostrophes": "don't don’t ‘a’ ʼn 'tis",
+    "private and unassigned": "\ue000a\U000e0001b\uffffc\U0010ffff",
+}
+ANY_TEXT = st.text() | st.text(st.characters(categories=["L", "M", "N", "P", "S", "Cs"]))
+# Characters that meet in odd ways: whatever NFKC or lower-casing changes, and what combines.
+ODD_TEXT = st.text(
+    "aAbI1 .,<>_'-/½⑴ﬁİıΣσςŀ\u0301\u0307\u0338\u0345\u0e33\u1100\u1161\u11a8ﾭｶﾞ’²" + DIGIT,
+    max_size=12,
+)
+
+
+def assert_promises(text: str) -> None:
+    words, spans = tokenise(text)
+    assert words_of(text) == words
+    assert words_of(" ".join(words)) == words
+    assert all(first[1] <= second[0] for first, second in pairwise(spans))
+    for word, (start, end) in zip(words, spans, strict=True):
+        assert 0 <= start < end <= len(text)
+        assert tokenise(text[start:end]).words == [word]
+        assert word.split() == [word]
+
+
+@given(ANY_TEXT)
+def test_any_text_keeps_the_promises(text: str) -> None:
+    assert_promises(text)
+
+
+@given(ODD_TEXT)
+def test_odd_text_keeps_the_promises(text: str) -> None:
+    assert_promises(text)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_text_keeps_the_promises(name: str) -> None:
+    assert_promises(HOSTILE[name])
+
+
+def test_every_single_character_keeps_the_promises() -> None:
+    # One text for each block of characters, so that every character has neighbours of its kind.
+    for start in range(0, 0x110000, 0x40):
+        block = [chr(code) for code in range(start, start + 0x40)]
+        text = " ".join(block) + "".join(block)
+        words = words_of(text)
+        assert tokenise(text).words == words
+        assert words_of(" ".join(words)) == words
+
+
+@pytest.mark.parametrize("unit", ["Word-wise, ", "naïve ﬁ½ "])
+def test_a_megabyte_is_tokenised(unit: str) -> None:
+    repeats = 2**20 // len(unit)
+    words, spans = tokenise(unit * repeats)
+    assert words == words_of(unit) * repeats
+    assert len(spans) == len(words)
+
+
+@given(ANY_TEXT | ODD_TEXT)
+def test_text_in_the_fields_form_passes_through_unchanged(text: str) -> None:
+    words, spans = tokenise(text, tokenised=True)
+    assert words == text.split() == words_of(text, tokenised=True)
+    assert [text[start:end] for start, end in spans] == words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("State-of-the-art A/B tests", "state of the art a b tests"),
+        ("In 1998, 3.5 GHz", "in <digit> , <digit> . <digit> ghz"),
+        ("3D, mRNA and CO₂", "3d , mrna and co2"),
+        ("37 % of x_1 (5)", "<digit> % of x _ <digit> ( <digit> )"),
+        ("Bayes' don't “quoted”", "bayes ' don ' t quoted"),
+        ("Poincaré’s", "poincaré ' s"),
+        ("<digit> and <UNK> but <eos>", "<digit> and <unk> but < eos >"),
+        ("½ ② ١٢", "<digit> <digit> <digit>"),
+        ("⑴Introduction ⑵", "1introduction <digit>"),
+        ("ﬁnite ＡＢＣ Ⅳ", "finite abc iv"),
+        ("ΟΔΟΣ", "οδος"),
+        ("हिन्दी कार्य", "हिन्दी कार्य"),
+        ("\u1112\u1161\u11ab", "한"),
+        ("ｶﾞｽ", "ガス"),
+        ("cafe\u0301 CAFÉ", "café café"),
+    ],
+)
+def test_words_by_hand(text: str, words: str) -> None:
+    assert words_of(text) == words.split()
+
+
+def test_spans_point_at_the_raw_characters() -> None:
+    text = "The ﬁnite-State cafe\u0301, ½!"
+    words, spans = tokenise(text)
+    shown = [text[start:end] for start, end in spans]
+    assert words == ["the", "finite", "state", "café", ",", DIGIT]
+    assert shown == ["The", "ﬁnite", "State", "cafe\u0301", ",", "½"]
+
+
+# --- The field's form -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a real time scheduler . we show , for <digit> cores , that it works .",
+        "naïve bayes ( revisited ) , and don ' t forget <unk> .",
+        "one line .",
+    ],
+)
+def test_the_fields_form_is_recognised(text: str) -> None:
+    assert looks_tokenised(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "no marks at all",
+        "A capital . and the rest .",
+        "a hyphen-ated word .",
+        "a comma, that sticks .",
+        "a bracket (that sticks .",
+        "a bracket) that sticks .",
+        "a colon: in it .",
+        "ends like a sentence.",
+    ],
+)
+def test_other_text_is_not_in_the_fields_form(text: str) -> None:
+    assert not looks_tokenised(text)
+
+
+def documents(folder: Path) -> Iterator[dict[str, Any]]:
+    for path in sorted(folder.glob("*.jsonl")):
+        yield from map(json.loads, path.read_text(encoding="utf-8").splitlines())
+
+
+def in_the_fields_form(record: dict[str, Any]) -> bool:
+    return looks_tokenised(f"{record['title']} {record['abstract']}")
+
+
+@pytest.mark.shared
+def test_every_document_of_the_field_is_recognised(shared: Path) -> None:
+    found = list(documents(shared / "data" / "test"))
+    assert len(found) == 1711
+    missed = [
+        one["id"] for one in found if not looks_tokenised(f"{one['title']} {one['abstract']}")
+    ]
+    assert missed == []
+
+
+@pytest.mark.shared
+def test_no_document_in_its_original_case_is_taken_for_the_fields(shared: Path) -> None:
+    found = list(documents(shared / "data" / "test-cased"))
+    assert len(found) == 1104
+    assert [one["id"] for one in found if in_the_fields_form(one)] == []
+
+
+# --- Stems ----------------------------------------------------------------------------------------
+
+ROOTS = "relat hop fall agree control predic oper adjust sky di ly general network"
+SUFFIXES = "e y s es ed ing ly ness ation ational izer iveness fulness ies ying ement ability"
+
+
+def test_stems_are_those_of_nltks_default_mode() -> None:
+    porter = PorterStemmer()
+    words = [root + suffix for root in ROOTS.split() for suffix in ["", *SUFFIXES.split()]]
+    words += [*words_of(" ".join(HOSTILE.values())), "", "a", "is", "was", "Flying", DIGIT]
+    assert [stem(word) for word in words] == [porter.stem(word.lower()) for word in words]
+
+
+@given(ANY_TEXT)
+def test_no_stem_is_empty_or_holds_a_space(text: str) -> None:
+    # StemmedSource joins stems by spaces: this is what it rests on.
+    for word in words_of(text) + text.split():
+        assert stem(word).split() == [stem(word)]
+
+
+# --- Phrases in a source --------------------------------------------------------------------------
+
+# Few words, some of the same stem, so that matches are frequent and overlap.
+WORD = st.sampled_from(["net", "nets", "a", "aa", "ba", "netting"])
+WORDS = st.lists(WORD, max_size=12)
+PHRASE = st.lists(WORD, min_size=1, max_size=4)
+
+
+def windows(phrase: Sequence[str], source: Sequence[str]) -> list[int]:
+    """Where a phrase occurs, by looking everywhere."""
+    stems, wanted = [stem(word) for word in source], [stem(word) for word in phrase]
+    return [
+        at for at in range(len(stems) - len(wanted) + 1) if stems[at : at + len(wanted)] == wanted
+    ]
+
+
+@given(WORDS, PHRASE)
+def test_positions_are_those_of_a_window_scan(source: list[str], phrase: list[str]) -> None:
+    stemmed, stems = StemmedSource(source), stem_all(phrase)
+    assert list(stemmed.positions(stems)) == windows(phrase, source)
+    assert (stems in stemmed) == bool(windows(phrase, source))
+
+
+def test_positions_overlap() -> None:
+    assert list(StemmedSource(["a", "a", "a"]).positions(["a", "a"])) == [0, 1]
+
+
+def naive_split(phrases: Sequence[Sequence[str]], source: Sequence[str]) -> PhraseSplit:
+    unique: dict[tuple[str, ...], int] = {}
+    for index, phrase in enumerate(phrases):
+        if phrase:
+            unique.setdefault(tuple(map(stem, phrase)), index)
+    where = {index: windows(phrases[index], source) for index in unique.values()}
+    present = [index for index, at in where.items() if at]
+    return PhraseSplit(
+        sorted(present, key=lambda index: (where[index][0], index)),
+        [index for index, at in where.items() if not at],
+    )
+
+
+@given(st.lists(st.lists(WORD, max_size=3), max_size=8), WORDS)
+def test_present_and_absent_are_those_of_the_definition(
+    phrases: list[list[str]], source: list[str]
+) -> None:
+    assert split_present_absent(phrases, source) == naive_split(phrases, source)
+
+
+def test_present_phrases_stand_in_the_order_of_their_first_occurrence() -> None:
+    source = words_of("Deep networks learn; learning deep sets is hard.")
+    phrases = [
+        words_of(each) for each in ("sets", "graph", "deep network", "learn", "set", "trees")
+    ]
+    assert split_present_absent(phrases, source) == PhraseSplit([2, 3, 0], [1, 5])
+
+
+def test_a_phrase_does_not_match_within_words() -> None:
+    assert split_present_absent([["net"]], ["cabinet", "network"]).present == []
+
+
+def test_occurrences_keep_the_raw_text() -> None:
+    text = "Real-Time systems: a REAL time System, real  timing. Systems"
+    spans = occurrences(["real", "time", "systems"], tokenise(text))
+    assert [text[start:end] for start, end in spans] == ["Real-Time systems", "REAL time System"]
+    assert occurrences([], tokenise(text)) == []
+
+
+@given(ANY_TEXT, st.data())
+def test_occurrences_of_words_taken_from_the_text_include_their_place(
+    text: str, data: st.DataObject
+) -> None:
+    tokens = tokenise(text)
+    if not tokens.words:
+        return
+    start = data.draw(st.integers(0, len(tokens.words) - 1))
+    end = data.draw(st.integers(start + 1, len(tokens.words)))
+    span = (tokens.spans[start][0], tokens.spans[end - 1][1])
+    assert span in occurrences(tokens.words[start:end], tokens)
