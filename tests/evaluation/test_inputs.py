@@ -44,7 +44,7 @@ def place(error: pytest.ExceptionInfo[DataError]) -> tuple[str, int | None]:
 
 
 def test_pair(pair: list[Gold]) -> None:
-    assert [one.phrases["all"] for one in pair] == [["a"], ["c", "d"]]
+    assert [one.of("all") for one in pair] == [["a"], ["c", "d"]]
     assert [one.id for one in pair] == [None, None]
 
 
@@ -68,7 +68,7 @@ def test_bad_source_line(tmp_path: Path, line: str, what: str) -> None:
 def test_windows_line_ends_and_a_byte_order_mark_are_no_text(tmp_path: Path) -> None:
     source = write(tmp_path / "src.txt", "\ufeffa b <eos> c\r\nd <eos> e\r\n")
     golds = read_pair(source, write(tmp_path / "trg.txt", "a b\r\nd e\r\n"))
-    assert [one.phrases["present"] for one in golds] == [["a b"], ["d e"]]
+    assert [one.of("present") for one in golds] == [["a b"], ["d e"]]
 
 
 def test_gold_without_keyphrases(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_gold_without_keyphrases(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="'x' has no keyphrases"):
         read_gold(path, fields=Fields())
     path = write_jsonl(tmp_path / "gold.jsonl", {"id": "x", "abstract": "text", "keywords": []})
-    assert read_gold(path, fields=Fields())[0].phrases["all"] == []
+    assert read_gold(path, fields=Fields())[0].of("all") == []
 
 
 def test_gold_with_an_id_twice(tmp_path: Path) -> None:

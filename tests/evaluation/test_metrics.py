@@ -18,7 +18,6 @@ from one2set.evaluation.metrics import (
     counts,
     figures,
     from_sums,
-    ideal_gains,
     ndcg,
     novelty_gains,
     precision_recall,
@@ -209,8 +208,9 @@ def test_ndcg_looks_beyond_the_cutoff_for_its_ideal() -> None:
 
 
 def test_novelty_halves_each_time_and_the_ideal_is_greedy() -> None:
-    assert novelty_gains([[0], [], [0, 1], [0]]) == [1.0, 0.0, 1.5, 0.25]
-    assert ideal_gains([[0], [], [0, 1], [0]]) == [2.0, 0.5, 0.25, 0.0]
+    gains, ideal = novelty_gains([[0], [], [0, 1], [0]])
+    assert gains == [1.0, 0.0, 1.5, 0.25]
+    assert ideal == [2.0, 0.5, 0.25, 0.0]
 
 
 def test_at_o_precision_equals_recall_when_padded() -> None:

@@ -31,48 +31,45 @@ def judged(predictions: str, target: str = "neural networks;deep learning") -> J
 
 def test_inflections_match_by_stem_and_case_does_not_matter() -> None:
     found = judged("Neural Network;deeper learn;deep learned")
-    assert found.phrases == ["neural network", "deeper learn", "deep learn"]
-    assert found.present == [True, False, False]
-    assert found.hits == [True, False, True]
+    assert found.phrases == ("neural network", "deeper learn", "deep learn")
+    assert found.present == (True, False, False)
+    assert found.hits == (True, False, True)
 
 
 def test_later_duplicates_by_stem_are_dropped() -> None:
     found = judged("neural networks;graphs;neural network;graph")
-    assert found.phrases == ["neural network", "graph"]
+    assert found.phrases == ("neural network", "graph")
     assert (found.num_read, found.num_unique) == (4, 2)
 
 
 def test_duplicates_are_compared_joined_by_underscores() -> None:
     found = judged("we_train;we train")
-    assert (found.phrases, found.present) == (["we_train"], [False])
+    assert (found.phrases, found.present) == (("we_train",), (False,))
 
 
 @pytest.mark.parametrize("invalid", ["<unk>", "<UNK> graphs", "graphs ,", ".", "a . b"])
 def test_unknown_words_commas_and_full_stops_are_invalid(invalid: str) -> None:
     found = judged(f"{invalid};graphs;{invalid}")
-    assert found.phrases == ["graph"]
+    assert found.phrases == ("graph",)
     # Duplicates are counted before the invalid are dropped.
     assert (found.num_read, found.num_unique) == (3, 2)
 
 
 @pytest.mark.parametrize("kept", ["<peos>", "<sep>", "<digit>", "(", "a.b", "%"])
 def test_other_marks_and_specials_are_ordinary_phrases(kept: str) -> None:
-    assert judged(kept).phrases == [kept]
+    assert judged(kept).phrases == (kept,)
 
 
 def test_invalid_gold_stays() -> None:
     gold = gold_of_lines(SOURCE, "graphs ,;<unk>")
-    assert gold.phrases["present"] == ["graph ,"]
-    assert gold.phrases["absent"] == ["<unk>"]
+    assert gold.of("present") == ["graph ,"]
+    assert gold.of("absent") == ["<unk>"]
 
 
 def test_gold_is_deduplicated_by_stem() -> None:
     gold = gold_of_lines(SOURCE, "graphs;graph;deep learning;deep learn")
-    assert gold.phrases == {
-        "present": ["graph"],
-        "absent": ["deep learn"],
-        "all": ["graph", "deep learn"],
-    }
+    assert gold.phrases == ("graph", "deep learn")
+    assert gold.present == (True, False)
 
 
 def test_present_is_contiguous_over_title_and_abstract() -> None:
@@ -85,7 +82,7 @@ def test_present_is_contiguous_over_title_and_abstract() -> None:
         "net": False,  # part of a word is no word
         "graph network": True,
     }
-    assert judge(gold_of_lines("a <eos> b", ""), ["a b"]).present == [True]
+    assert judge(gold_of_lines("a <eos> b", ""), ["a b"]).present == (True,)
 
 
 def test_only_two_hundred_predictions_are_read() -> None:
@@ -98,35 +95,35 @@ def test_only_two_hundred_predictions_are_read() -> None:
 def test_an_empty_line_predicts_nothing_but_an_empty_phrase_counts() -> None:
     assert judged("").num_read == judged("  \n").num_read == 0
     found = judged("graphs;;")
-    assert (found.phrases, found.present) == (["graph", ""], [True, False])
+    assert (found.phrases, found.present) == (("graph", ""), (True, False))
     assert (found.num_read, found.num_unique) == (3, 2)
 
 
 def test_an_empty_target_line_is_one_empty_absent_phrase() -> None:
     gold = gold_of_lines(SOURCE, "\n")
-    assert gold.phrases == {"present": [], "absent": [""], "all": [""]}
-    assert judge(gold, ["", "graphs"]).hits == [True, False]
+    assert (gold.phrases, gold.present) == (("",), (False,))
+    assert judge(gold, ["", "graphs"]).hits == (True, False)
 
 
 def test_words_are_split_at_each_single_space() -> None:
     gold = gold_of_lines("graph  networks <eos> text", "graph networks;graph  network")
-    assert gold.phrases["present"] == ["graph  network"]
-    assert gold.phrases["absent"] == ["graph network"]
+    assert gold.of("present") == ["graph  network"]
+    assert gold.of("absent") == ["graph network"]
     # An empty title is an empty word.
-    assert judge(gold_of_lines("<eos> text", "text"), [""]).present == [True]
+    assert judge(gold_of_lines("<eos> text", "text"), [""]).present == (True,)
 
 
 def test_a_source_without_separator_has_no_title() -> None:
     gold = gold_of_lines("neural networks on graphs", "graphs")
-    assert gold.phrases["present"] == ["graph"]
-    assert judge(gold, [""]).present == [False]
+    assert gold.of("present") == ["graph"]
+    assert judge(gold, [""]).present == (False,)
 
 
 def test_relevance_for_alpha_ndcg_is_by_characters() -> None:
     gold = gold_of_lines("vertex cover <eos> x", "vertex cover;set cover")
     found = judge(gold, ["x", "cover", "vertex cover set"])
-    assert rank(gold, found, "all").covers == [[0], [0, 1], []]
-    assert rank(gold, found, "present").covers == [[0], [0]]
+    assert rank(gold, found, "all").covers == [(0,), (0, 1), ()]
+    assert rank(gold, found, "present").covers == [(0,), (0,)]
 
 
 def test_documents_are_tokenised_like_their_text() -> None:
@@ -134,16 +131,16 @@ def test_documents_are_tokenised_like_their_text() -> None:
         "1", "Graph-based Models", "We use 3 models (CNNs).", ("graph based model", "3 model")
     )
     gold = gold_of_document(document)
-    assert gold.phrases["absent"] == []
+    assert gold.of("absent") == []
     found = judge(gold, ["Graph-Based Model", "<digit> models", "!", "cnn", "deep, nets"])
-    assert found.phrases == ["graph base model", "<digit> model", "cnn"]
-    assert found.hits == [True, True, False]
+    assert found.phrases == ("graph base model", "<digit> model", "cnn")
+    assert found.hits == (True, True, False)
     assert (found.num_read, found.num_unique) == (5, 5)
 
 
 def test_gold_phrases_without_words_are_none_in_documents() -> None:
     gold = gold_of_document(Document("1", "", "text", ("!", "text")))
-    assert gold.phrases["all"] == ["text"]
+    assert gold.of("all") == ["text"]
 
 
 def test_no_predictions_at_all_have_no_duplicates() -> None:

@@ -163,7 +163,7 @@ def document_records(
         yield {
             "document": at + 1,
             "id": gold.id,
-            "gold": {group: gold.phrases[group] for group in ("present", "absent")},
+            "gold": {"present": gold.of("present"), "absent": gold.of("absent")},
             "predictions": [
                 {"stems": stems, "present": present, "correct": hit}
                 for stems, present, hit in predictions

@@ -63,8 +63,9 @@ class Rankings:
             num_gold.append(ranking.num_gold)
             num_predicted.append(len(ranking.hits))
             hit.extend(ranking.hits)
-            novelty.extend(novelty_gains(ranking.covers))
-            ideal.extend(ideal_gains(ranking.covers))
+            gains, ideal_gains = novelty_gains(ranking.covers)
+            novelty.extend(gains)
+            ideal.extend(ideal_gains)
         counts = np.array(num_predicted, dtype=np.int64)
         starts = np.cumsum(counts) - counts  # (D,)
         document = np.repeat(np.arange(len(counts)), counts)
@@ -95,24 +96,26 @@ class Rankings:
         return sums.astype(np.float64, copy=False)
 
 
-def novelty_gains(covers: Iterable[Sequence[int]]) -> list[float]:
-    """α-DCG's gains: each gold phrase that a prediction covers is worth (1 − α)^times before."""
-    worth: dict[int, float] = {}
-    return [_take(gold, worth) if gold else 0.0 for gold in covers]
+def novelty_gains(covers: Sequence[Sequence[int]]) -> tuple[list[float], list[float]]:
+    """α-DCG's gains, in the predicted and in the ideal order.
 
-
-def ideal_gains(covers: Sequence[Sequence[int]]) -> list[float]:
-    """The gains in the ideal order: always the prediction that gains most, the earlier of equals.
-
-    The truly best order is NP-hard to find; this greedy one is what the field divides by.
+    Each gold phrase that a prediction covers is worth (1 − α)^(times covered before). The ideal
+    takes the prediction that gains most, the earlier of equals: the truly best order is NP-hard to
+    find, and this greedy one is what the field divides by.
     """
-    left = [gold for gold in covers if gold]
+    covered = [index for gold in covers for index in gold]
+    if len(set(covered)) == len(covered):  # nothing loses worth: the usual case, and quick
+        gains = [float(len(gold)) for gold in covers]
+        return gains, sorted(gains, reverse=True)
     worth: dict[int, float] = {}
-    gains = []
+    gains = [_take(gold, worth) for gold in covers]
+    left = [gold for gold in covers if gold]
+    ideal = []
+    worth = {}
     while left:
         offers = [sum(worth.get(index, 1.0) for index in gold) for gold in left]
-        gains.append(_take(left.pop(offers.index(max(offers))), worth))
-    return gains + [0.0] * (len(covers) - len(gains))
+        ideal.append(_take(left.pop(offers.index(max(offers))), worth))
+    return gains, ideal + [0.0] * (len(covers) - len(ideal))
 
 
 def _take(gold: Sequence[int], worth: dict[int, float]) -> float:

@@ -6,9 +6,11 @@ or `.`; a phrase is present where its stems stand next to each other in the stem
 correct where its stems are those of a gold phrase.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import chain, compress
+from operator import not_
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,6 +22,7 @@ from one2set.text import StemmedSource, stem_all
 MAX_PREDICTIONS = 200
 _INVALID = frozenset({SPECIALS[UNK], ",", "."})
 Words = Sequence[str]
+Item = TypeVar("Item")
 
 
 class Gold(NamedTuple):
@@ -27,16 +30,22 @@ class Gold(NamedTuple):
 
     id: str | None
     source: StemmedSource
-    phrases: dict[Group, list[str]]  # stems joined by spaces
+    phrases: tuple[str, ...]  # stems joined by spaces
+    present: tuple[bool, ...]
     phrase_words: Callable[[Sequence[str]], Sequence[Words]]  # how predictions are split
+
+    def of(self, group: Group) -> list[str]:
+        """The phrases of one group."""
+        return _of_group(self.phrases, self.present, group)
 
 
 class Judged(NamedTuple):
     """One document's predictions that count, in their order, and how many there were at first."""
 
-    phrases: list[str]  # stems joined by spaces
-    present: list[bool]
-    hits: list[bool]
+    phrases: tuple[str, ...]  # stems joined by spaces
+    present: tuple[bool, ...]
+    hits: tuple[bool, ...]
+    covers: tuple[tuple[int, ...], ...]  # the gold phrases of which each is a part
     num_read: int
     num_unique: int  # before the invalid ones are dropped
 
@@ -70,10 +79,8 @@ def gold_of_lines(source: str, target: str) -> Gold:
     So two spaces enclose an empty word, and an empty target line is one empty phrase, absent gold
     like any other. The source holds `<eos>` at most once.
     """
-    parts = source.strip().split(SPECIALS[EOS])
-    source_words = [word for words in _split_words(parts) for word in words]
-    targets = _split_words(target.strip().split(";"))
-    return _gold(None, source_words, targets, phrase_words=_split_words)
+    source_words = list(chain.from_iterable(_split_words(source.split(SPECIALS[EOS]))))
+    return _gold(None, source_words, _split_words(target.split(";")), phrase_words=_split_words)
 
 
 def phrases_of_line(line: str) -> list[str]:
@@ -94,37 +101,40 @@ def _gold(
     phrase_words: Callable[[Sequence[str]], Sequence[Words]],
 ) -> Gold:
     stemmed = StemmedSource(source)
-    groups: dict[Group, list[str]] = {group: [] for group in GROUPS}
-    for stems in _unique(phrases):
-        if stems:
-            phrase = " ".join(stems)
-            groups["all"].append(phrase)
-            groups["present" if stems in stemmed else "absent"].append(phrase)
-    return Gold(id, stemmed, groups, phrase_words)
+    unique = [stems for stems in _unique(phrases) if stems]
+    present = tuple([stems in stemmed for stems in unique])
+    return Gold(id, stemmed, tuple(map(" ".join, unique)), present, phrase_words)
 
 
-def _unique(phrases: Iterable[Words]) -> Iterator[tuple[str, ...]]:
+def _unique(phrases: Iterable[Words]) -> list[tuple[str, ...]]:
     """The stems of phrases, the first of each. The authors compare them joined by `_`."""
-    seen = set()
-    for words in phrases:
-        stems = stem_all(words)
-        key = "_".join(stems)
-        if key not in seen:
-            seen.add(key)
-            yield stems
+    first: dict[str, tuple[str, ...]] = {}
+    for stems in map(stem_all, phrases):
+        first.setdefault("_".join(stems), stems)
+    return list(first.values())
 
 
 def judge(gold: Gold, predicted: Sequence[str]) -> Judged:
     """A document's predicted phrases, best first, by the rules above."""
     read = predicted[:MAX_PREDICTIONS]
-    unique = list(_unique(gold.phrase_words(read)))
+    unique = _unique(gold.phrase_words(read))
     kept = [stems for stems in unique if stems and _INVALID.isdisjoint(stems)]
-    phrases = [" ".join(stems) for stems in kept]
-    correct = set(gold.phrases["all"])
+    phrases = tuple(map(" ".join, kept))
+    correct = set(gold.phrases)
+    anywhere = "\n".join(gold.phrases)
     return Judged(
         phrases=phrases,
-        present=[stems in gold.source for stems in kept],
-        hits=[phrase in correct for phrase in phrases],
+        present=tuple([stems in gold.source for stems in kept]),
+        hits=tuple([phrase in correct for phrase in phrases]),
+        # By characters, not words: the authors' α-NDCG holds `v` relevant to `vertex`.
+        covers=tuple(
+            [
+                tuple([at for at, target in enumerate(gold.phrases) if phrase in target])
+                if phrase in anywhere
+                else ()
+                for phrase in phrases
+            ]
+        ),
         num_read=len(read),
         num_unique=len(unique),
     )
@@ -132,21 +142,17 @@ def judge(gold: Gold, predicted: Sequence[str]) -> Judged:
 
 def rank(gold: Gold, judged: Judged, group: Group) -> Ranking:
     """A document's ranking of one group."""
-    gold_phrases = gold.phrases[group]
-    chosen = [
-        index
-        for index, present in enumerate(judged.present)
-        if group == "all" or present == (group == "present")
-    ]
-    return Ranking(
-        hits=[judged.hits[index] for index in chosen],
-        # By characters, not words: the authors' α-NDCG holds `v` relevant to `vertex`.
-        covers=[
-            [at for at, phrase in enumerate(gold_phrases) if judged.phrases[index] in phrase]
-            for index in chosen
-        ],
-        num_gold=len(gold_phrases),
-    )
+    targets = set(_of_group(range(len(gold.phrases)), gold.present, group))
+    covers = _of_group(judged.covers, judged.present, group)
+    if len(targets) < len(gold.phrases):
+        covers = [tuple(targets.intersection(cover)) if cover else () for cover in covers]
+    return Ranking(_of_group(judged.hits, judged.present, group), covers, len(targets))
+
+
+def _of_group(items: Sequence[Item], present: Sequence[bool], group: Group) -> list[Item]:
+    if group == "all":
+        return list(items)
+    return list(compress(items, present if group == "present" else map(not_, present)))
 
 
 def score(golds: Sequence[Gold], predictions: Iterable[Sequence[str]]) -> Scores:
