@@ -8,25 +8,31 @@ The format is known by the file's name, where that is silent by its content. A r
 keyphrases is a document to predict for; a record without title is allowed.
 """
 
-import csv
-import io
 import os
-import shutil
-import sys
-import tempfile
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import repeat, zip_longest
 from pathlib import Path
-from typing import IO, Literal, cast
+from typing import Literal
 
 import orjson
 
 from one2set.data.document import Document
-from one2set.data.records import Fields, documents_of, make_document, phrases_of
+from one2set.data.records import Fields, default_id, documents_of, make_document, phrases_of
 from one2set.data.specials import EOS, SPECIALS
-from one2set.data.streams import COMPRESSED, STDIN, Intake, decode, open_stream, read_lines
-from one2set.errors import DataError, missing_extra
+from one2set.data.streams import (
+    COMPRESSED,
+    Intake,
+    decode,
+    label,
+    open_stream,
+    peek,
+    printable,
+    read_lines,
+)
+from one2set.data.tables import read_csv, read_parquet
+from one2set.errors import DataError
 
 Format = Literal["jsonl", "pair", "csv", "tsv", "parquet", "text"]
 _EXTENSIONS: dict[str, Format] = {
@@ -41,57 +47,73 @@ _EXTENSIONS: dict[str, Format] = {
     ".md": "text",
 }
 _ALLOWED = ", ".join(_EXTENSIONS)
+_DELIMITERS: dict[Format, str] = {"tsv": "\t", "csv": ","}
+_JSON_START = re.compile(r"\s*(?:\{|\[\s*[\{\]])")
 
 
 def read(
     path: str | Path,
     *,
-    format: Format | None = None,
     fields: Fields = Fields(),  # noqa: B008  (frozen)
     intake: Intake | None = None,
 ) -> Iterator[Document]:
     """The documents of a file, a folder, or `-` for standard input."""
     path, intake = str(path), intake or Intake()
-    if path != STDIN and os.path.isdir(path):
+    skipped, found = intake.skipped, False
+    for document in _documents(path, fields, intake):
+        found = True
+        yield document
+    if not found and intake.skipped == skipped:
+        intake.met("holds no documents", fix="check that it is the right file", path=path)
+
+
+def _documents(path: str, fields: Fields, intake: Intake) -> Iterator[Document]:
+    if os.path.isdir(path):
         return _read_folder(path, fields, intake)
-    match format or _format_of(path, intake):
+    match _format_of(path, fields, intake):
         case "jsonl":
             return _read_jsonl(path, fields, intake)
         case "pair":
             return _read_pair(path, intake)
-        case "csv":
-            return _read_csv(path, ",", fields, intake)
-        case "tsv":
-            return _read_csv(path, "\t", fields, intake)
+        case "csv" | "tsv" as table:
+            return read_csv(path, _DELIMITERS[table], fields, intake)
         case "parquet":
-            return _read_parquet(path, fields, intake)
+            return read_parquet(path, fields, intake)
         case "text":
             return _read_text(path, intake)
+        case None:
+            return iter(())
 
 
-def _format_of(path: str, intake: Intake) -> Format:
-    """The format by the file's name; by its first bytes where the name says nothing."""
+def _format_of(path: str, fields: Fields, intake: Intake) -> Format | None:
+    """The format by the file's name; by its first bytes where the name says nothing. None for a
+    file that is met and skipped."""
     if _is_half(path, "trg"):
-        raise DataError(
+        intake.met(
             "holds only keyphrases, the second half of a text pair",
             fix=f"pass the first half, {_other_half(path, 'trg', 'src')}",
             path=path,
         )
+        return None
     if _is_half(path, "src"):
         return "pair"
     if (named := _named_format(path)) is not None:
         return named
-    with open_stream(path, intake) as stream:
-        start: bytes = stream.peek(512)  # type: ignore[attr-defined]
+    start = peek(path)
     if start.startswith(b"PAR1"):
         return "parquet"
     if b"\0" in start:
-        raise DataError(
-            "is binary, not text", fix=f"expected one of {_ALLOWED}, or pass --format", path=path
-        )
-    if start.lstrip().startswith(b"{"):
+        intake.met("is binary, not text", fix=f"expected text or one of {_ALLOWED}", path=path)
+        return None
+    text = start.decode("utf-8", "replace").removeprefix("\ufeff")
+    if _JSON_START.match(text):
         return "jsonl"
-    return "pair" if SPECIALS[EOS].encode() in start else "text"
+    header = text.partition("\n")[0].rstrip("\r")
+    for format, delimiter in _DELIMITERS.items():
+        cells = [cell.strip('"') for cell in header.split(delimiter)]
+        if len(cells) > 1 and not fields.names().isdisjoint(cells):
+            return format
+    return "pair" if SPECIALS[EOS] in text else "text"
 
 
 def _named_format(path: str) -> Format | None:
@@ -102,45 +124,56 @@ def _named_format(path: str) -> Format | None:
 
 
 def _is_half(path: str, half: str) -> bool:
-    """Whether this is src.txt or x_src.txt (trg.txt, x_trg.txt), whatever follows."""
+    """Whether this is src.txt or x_src.txt (trg.txt, x_trg.txt), compressed or not."""
     stem = Path(path).name.split(".")[0]
-    return stem == half or stem.endswith(f"_{half}")
+    named = stem == half or stem.endswith(f"_{half}")
+    return named and _named_format(path) in ("text", None)
 
 
 def _other_half(path: str, this: str, other: str) -> str:
-    """x_src.txt.gz ↔ x_trg.txt.gz"""
-    folder, name = os.path.split(path)
+    """x_src.txt.gz ↔ x_trg.txt.gz, or how else the other one is compressed."""
+    compression = next((each for each in COMPRESSED if path.endswith(each)), "")
+    folder, name = os.path.split(path.removesuffix(compression))
     stem, dot, extension = name.partition(".")
-    return os.path.join(folder, stem.removesuffix(this) + other + dot + extension)
+    plain = os.path.join(folder, stem.removesuffix(this) + other + dot + extension)
+    names = [plain + each for each in (compression, "", *COMPRESSED)]
+    return next(filter(os.path.exists, names), names[0])
 
 
 def _read_folder(path: str, fields: Fields, intake: Intake) -> Iterator[Document]:
     """Every file below a folder, in the order of its name; text files are named by their path."""
-    for folder, folders, names in os.walk(path):
+    for folder, folders, names in os.walk(path, onerror=_refuse):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
-            file = Path(folder, name)
-            if name.startswith(".") or _is_half(name, "trg"):
+            file = os.path.join(folder, name)
+            second_half = _is_half(name, "trg") and os.path.exists(_other_half(file, "trg", "src"))
+            if name.startswith(".") or second_half:
                 continue
             if _named_format(name):
                 for document in read(file, fields=fields, intake=intake):
-                    plain = document.id == file.name
-                    yield replace(document, id=str(file.relative_to(path))) if plain else document
+                    plain = document.id == label(file)
+                    place = printable(os.path.relpath(file, path))
+                    yield replace(document, id=place) if plain else document
             else:
                 intake.met(
-                    f"the format {file.suffix or 'without extension'!r} is not known",
+                    f"the format {Path(name).suffix or 'without extension'!r} is not known",
                     fix=f"expected one of {_ALLOWED}: move it away",
-                    path=str(file),
+                    path=file,
                 )
+
+
+def _refuse(error: OSError) -> None:
+    what = f"cannot be read ({error.strerror})"
+    raise DataError(what, fix="check its permissions", path=error.filename)
 
 
 def _read_text(path: str, intake: Intake) -> Iterator[Document]:
     """A plain text file is one document."""
+    text = None
     with open_stream(path, intake) as stream:
         text = decode(stream.read(), path, None, intake)
-    if text is not None:
-        name = "stdin" if path == STDIN else Path(path).name
-        yield make_document(name, title="", abstract=text, keyphrases=None)
+    if text is not None and text.strip():
+        yield make_document(label(path), title="", abstract=text, keyphrases=None)
 
 
 def _read_jsonl(path: str, fields: Fields, intake: Intake) -> Iterator[Document]:
@@ -150,9 +183,8 @@ def _read_jsonl(path: str, fields: Fields, intake: Intake) -> Iterator[Document]
         try:
             record = orjson.loads(line)
         except orjson.JSONDecodeError as error:
-            intake.met(
-                f"is not JSON ({error})", fix="write one object a line", path=path, line=number
-            )
+            fix = f"write one object a line (for example: jq -c . {path})"
+            intake.met(f"is not JSON ({error})", fix=fix, path=path, line=number)
             continue
         if not isinstance(record, dict):
             fix = f"write one object a line (for an array: jq -c '.[]' {path})"
@@ -164,20 +196,21 @@ def _read_jsonl(path: str, fields: Fields, intake: Intake) -> Iterator[Document]
 def _read_pair(path: str, intake: Intake) -> Iterator[Document]:
     """`title <eos> abstract` a line, and in the other file `a;b;<peos>;c`. Without the other file
     these are documents to predict for. Such text is always in the field's form."""
-    target_path = "" if path == STDIN else _other_half(path, "src", "trg")
+    target_path = _other_half(path, "src", "trg")
     paired = _is_half(path, "src") and os.path.exists(target_path)
-    name = "stdin" if path == STDIN else Path(path).name.split(".")[0]
-    sources = read_lines(path, intake)
     targets = read_lines(target_path, intake) if paired else repeat((0, None))
+    sources = read_lines(path, intake)
     pairs = zip_longest(sources, targets) if paired else zip(sources, targets, strict=False)
     for source, target in pairs:
         if source is None or target is None:
             longer, shorter = (path, target_path) if target is None else (target_path, path)
-            raise DataError(
-                f"has no line {(source or target)[0]}, which {longer} has",
+            intake.met(
+                f"is missing; {longer} has this line",
                 fix="make both files of the pair hold one line for each document",
                 path=shorter,
+                line=(source or target)[0],
             )
+            continue
         (number, line), phrases = source, target[1]
         if line is None or (paired and phrases is None):
             continue  # a line that is not UTF-8: met and skipped
@@ -192,75 +225,9 @@ def _read_pair(path: str, intake: Intake) -> Iterator[Document]:
             continue
         title, abstract = ("", parts[0]) if len(parts) == 1 else parts
         yield Document(
-            id=f"{name}-{number}",
+            id=default_id(path, number),
             title=title.strip(),
             abstract=abstract.strip(),
             keyphrases=None if phrases is None else phrases_of(phrases),
             tokenised=True,
         )
-
-
-def _read_csv(path: str, delimiter: str, fields: Fields, intake: Intake) -> Iterator[Document]:
-    csv.field_size_limit(sys.maxsize)
-    lines = (f"{line}\n" for _, line in read_lines(path, intake) if line is not None)
-    rows = csv.reader(lines, delimiter=delimiter, strict=True)
-    header = next(rows, None)
-    if header is None:
-        raise DataError("is empty; expected a header row", fix="name its columns", path=path)
-    while True:
-        try:
-            row = next(rows)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            intake.met(
-                f"is not {delimiter!r}-separated ({error})",
-                fix="quote fields that hold quotes or line ends",
-                path=path,
-                line=rows.line_num,
-            )
-            continue
-        if not row:
-            continue
-        if len(row) != len(header):
-            intake.met(
-                f"has {len(row)} columns; the header names {len(header)}",
-                fix="mend the row",
-                path=path,
-                line=rows.line_num,
-            )
-            continue
-        record = dict(zip(header, row, strict=True))
-        yield from documents_of(record, fields=fields, intake=intake, path=path, line=rows.line_num)
-
-
-def _read_parquet(path: str, fields: Fields, intake: Intake) -> Iterator[Document]:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise missing_extra("pyarrow", extra="data", purpose="reading Parquet") from None
-    with open_stream(path, intake) as stream:
-        try:
-            table = pq.ParquetFile(_seekable(stream))
-            asked = fields.names()
-            columns = [name for name in table.schema_arrow.names if name in asked]
-            number = 0
-            for batch in table.iter_batches(batch_size=1024, columns=columns):
-                for record in batch.to_pylist():
-                    number += 1
-                    yield from documents_of(
-                        record, fields=fields, intake=intake, path=path, line=number
-                    )
-        except pa.ArrowInvalid as error:
-            raise DataError(f"is not Parquet ({error})", fix="check the file", path=path) from None
-
-
-def _seekable(stream: io.BufferedIOBase) -> IO[bytes]:
-    """Parquet is read from its end: what cannot seek is spooled to disk, not to memory."""
-    if isinstance(getattr(stream, "raw", None), io.FileIO) and stream.seekable():
-        return cast(IO[bytes], stream)
-    spooled = tempfile.TemporaryFile()  # noqa: SIM115  (lives as long as the reader)
-    shutil.copyfileobj(stream, spooled)
-    spooled.seek(0)
-    return spooled

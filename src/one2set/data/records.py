@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
 from typing import Any, Self
 
 from one2set.data.document import Document
 from one2set.data.specials import PEOS, SPECIALS
-from one2set.data.streams import Intake
+from one2set.data.streams import Intake, label
 from one2set.errors import ConfigError
 from one2set.text import looks_tokenised
 
@@ -58,9 +57,14 @@ def documents_of(
 ) -> Iterator[Document]:
     """The record's document; none where the record is a problem that is skipped."""
     try:
-        yield _document(record, fields, f"{Path(path).name.split('.')[0]}-{line}")
+        yield _document(record, fields, default_id(path, line))
     except _UnusableError as error:
         intake.met(str(error), fix=error.fix, path=path, line=line)
+
+
+def default_id(path: str, line: int) -> str:
+    """The id of a record that has none."""
+    return f"{label(path).split('.')[0]}-{line}"
 
 
 def make_document(
@@ -78,36 +82,40 @@ def phrases_of(value: object) -> tuple[str, ...]:
         raise _UnusableError(
             f"keyphrases are {_shown(value)}", "expected a list of strings or a;b;c in one string"
         )
-    for item in items:
-        if not isinstance(item, str):
-            raise _UnusableError(f"a keyphrase is {_shown(item)}", "expected a string")
-    stripped = (item.strip() for item in items)
+    stripped = (item.strip() for item in _strings(items, "a keyphrase"))
     return tuple(item for item in stripped if item and item != SPECIALS[PEOS])
 
 
-def _document(record: Mapping[str, Any], fields: Fields, default_id: str) -> Document:
+def _strings(items: list[Any], noun: str) -> list[str]:
+    for item in items:
+        if not isinstance(item, str):
+            raise _UnusableError(f"{noun} is {_shown(item)}", "expected a string")
+    return items
+
+
+def _document(record: Mapping[str, Any], fields: Fields, other_id: str) -> Document:
     title: str | None
     abstract: str | None
     if isinstance(record.get(_TOKENS), list):
-        title, abstract = "", " ".join(phrases_of(record[_TOKENS]))
+        title, abstract = "", " ".join(_strings(record[_TOKENS], f"a word of {_TOKENS!r}"))
         lists = [phrases_of(record[name]) for name in _TOKEN_PHRASES if record.get(name)]
         known = any(name in record for name in _TOKEN_PHRASES)
         keyphrases = tuple(phrase for phrases in lists for phrase in phrases) if known else None
     else:
         title, abstract = (_text(record, names) for names in (fields.title, fields.abstract))
-        if title is None and abstract is None:
+        if abstract is None:
             raise _UnusableError(
-                f"has neither {_either(fields.title)} nor {_either(fields.abstract)}; "
+                f"has no {_either(fields.abstract)}; "
                 f"it has {', '.join(map(repr, record)) or 'no fields'}",
-                "name the fields, for example --field abstract=summary",
+                "name the field, for example --field abstract=summary",
             )
         value = _first(record, fields.keyphrases)
         keyphrases = None if value is None else phrases_of(value)
     found = _first(record, fields.id)
     return make_document(
-        default_id if found is None else str(found),
+        other_id if found is None else str(found),
         title=title or "",
-        abstract=abstract or "",
+        abstract=abstract,
         keyphrases=keyphrases,
     )
 

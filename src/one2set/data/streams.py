@@ -5,17 +5,17 @@ Everything streams. It does not know what the lines mean; `readers` does.
 
 import gzip
 import io
+import os
 import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, Literal, Self
 
 import orjson
 
-from one2set.errors import DataError, missing_extra
+from one2set.errors import ConfigError, DataError, missing_extra
 
 STDIN = "-"
 OnError = Literal["stop", "skip"]
@@ -43,8 +43,8 @@ class Intake:
         self.skipped += 1
         if self.report is not None:
             if self._file is None:
-                self._file = self.report.open("wb")
-            row = {"path": path, "line": line, "what": what, "fix": fix}
+                self._file = _created(self.report)
+            row = {"path": printable(path), "line": line, "what": what, "fix": fix}
             self._file.write(orjson.dumps(row) + b"\n")
 
     def __enter__(self) -> Self:
@@ -56,12 +56,42 @@ class Intake:
             self._file = None
 
 
+def _created(report: Path) -> IO[bytes]:
+    try:
+        return report.open("wb")
+    except OSError as error:
+        raise ConfigError(
+            f"--report is {report}, which cannot be written ({error.strerror}); name another file"
+        ) from None
+
+
+def printable(path: str) -> str:
+    """A path as Unicode, also where its name has bytes that are not."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
+def label(path: str) -> str:
+    """What a file is called in the ids of its documents."""
+    return "stdin" if path == STDIN else printable(os.path.basename(path))
+
+
+def is_pipe(path: str) -> bool:
+    """Whether this can be read only once: standard input, a named pipe, /dev/fd/63."""
+    return path == STDIN or (
+        os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+    )
+
+
 class _CountedFile(io.FileIO):
     """A file that tells its intake how much of it has been read, for progress and time left."""
 
     def __init__(self, path: str, intake: Intake) -> None:
         super().__init__(path)
         self._intake = intake
+
+    @classmethod
+    def buffered(cls, path: str, intake: Intake) -> IO[bytes]:
+        return io.BufferedReader(cls(path, intake), 1 << 17)
 
     def readinto(self, buffer: Any) -> int | None:
         size = super().readinto(buffer)
@@ -120,35 +150,52 @@ def _uncompressed(file: IO[bytes]) -> io.BufferedIOBase:
     return file
 
 
-# Standard input cannot be read twice: who looks at its start and who reads it share one stream.
-_standard_input = lru_cache(maxsize=1)(_uncompressed)
+# Pipes whose start was looked at. They cannot be opened again: who reads them takes them here.
+_peeked: dict[str, tuple[IO[bytes], io.BufferedIOBase]] = {}
+
+
+def peek(path: str) -> bytes:
+    """The first bytes of a file, uncompressed; who reads it next still sees them."""
+    unnoticed = Intake("skip")  # a damaged file is met when it is read
+    with open_stream(path, unnoticed, keep=is_pipe(path)) as stream:
+        start: bytes = stream.peek(1 << 12)  # type: ignore[attr-defined]
+        return start
+    return b""
 
 
 @contextmanager
-def open_stream(path: str, intake: Intake) -> Iterator[io.BufferedIOBase]:
-    """The bytes of a file, or of standard input, uncompressed."""
+def open_stream(path: str, intake: Intake, *, keep: bool = False) -> Iterator[io.BufferedIOBase]:
+    """The bytes of a file, or of standard input, uncompressed. Where compressed data is damaged
+    the stream ends, and the intake has met it. With `keep` it stays open for the next reader."""
+    file: IO[bytes] | None = None
     try:
-        if path == STDIN:
-            yield _standard_input(sys.stdin.buffer)
+        if path in _peeked:
+            file, stream = _peeked.pop(path)
         else:
-            with io.BufferedReader(_CountedFile(path, intake), 1 << 17) as file:
-                yield _uncompressed(file)
+            file = sys.stdin.buffer if path == STDIN else _CountedFile.buffered(path, intake)
+            stream = _uncompressed(file)
+        if keep:
+            _peeked[path] = file, stream
+        yield stream
     except OSError as error:
-        if isinstance(error, gzip.BadGzipFile):
-            raise _damaged(path, error) from None
-        what = f"cannot be read ({error.strerror or error})"
-        raise DataError(what, fix="check the path", path=path) from None
+        if not isinstance(error, gzip.BadGzipFile):
+            what = f"cannot be read ({error.strerror or error})"
+            raise DataError(what, fix="check the path", path=path) from None
+        _met_damage(path, error, intake)
     except (EOFError, zlib.error) as error:
-        raise _damaged(path, error) from None
+        _met_damage(path, error, intake)
     except Exception as error:
         # zstandard is optional, so its error class cannot be named in an except clause.
-        if type(error).__name__ == "ZstdError":
-            raise _damaged(path, error) from None
-        raise
+        if type(error).__name__ != "ZstdError":
+            raise
+        _met_damage(path, error, intake)
+    finally:
+        if file is not None and not keep and path != STDIN:
+            file.close()
 
 
-def _damaged(path: str, error: Exception) -> DataError:
-    return DataError(
+def _met_damage(path: str, error: Exception, intake: Intake) -> None:
+    intake.met(
         f"compressed data is damaged or cut off ({error})",
         fix="copy or download the file again",
         path=path,
@@ -164,15 +211,18 @@ def read_lines(path: str, intake: Intake) -> Iterator[tuple[int, str | None]]:
 
 
 def decode(data: bytes, path: str, line: int | None, intake: Intake) -> str | None:
-    """Strict UTF-8, without a byte order mark at the start of the file."""
+    """Strict UTF-8 without NUL, and without a byte order mark at the start of the file."""
     try:
         text = data.decode("utf-8")
+        at, what = data.find(0), "is NUL: this is another encoding, or no text"
     except UnicodeDecodeError as error:
-        intake.met(
-            f"byte 0x{data[error.start]:02x} at column {error.start + 1} is not UTF-8",
-            fix="save the file as UTF-8 (for example: iconv -f latin1 -t utf-8)",
-            path=path,
-            line=line,
-        )
-        return None
-    return text.removeprefix("\ufeff") if line in (None, 1) else text
+        text, at, what = "", error.start, "is not UTF-8"
+    if at < 0:
+        return text.removeprefix("\ufeff") if line in (None, 1) else text
+    intake.met(
+        f"byte 0x{data[at]:02x} at column {at + 1} {what}",
+        fix="save the file as UTF-8 (for example: iconv -f latin1 -t utf-8)",
+        path=path,
+        line=line,
+    )
+    return None

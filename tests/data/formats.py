@@ -1,0 +1,137 @@
+"""Three documents, and every format that they can be written in."""
+
+import csv
+import gzip
+import io
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import zstandard
+
+from one2set.data.document import Document
+
+DOCUMENTS = (
+    Document(
+        "a-1",
+        "Real-Time Scheduling of Robot Swarms",
+        "We schedule robots, in real time, on 16 cores. A swarm of robots is fair.",
+        ("robot swarm", "real-time scheduling", "fairness"),
+    ),
+    Document(
+        "b/2", "", 'A naïve Bayes "baseline" for Poincaré maps; it is fast.', ("naïve Bayes",)
+    ),
+    Document("γ", "Sets (again)", "Sets of sets, and 'sets' of nothing at all.", ("set", "graphs")),
+)
+
+
+def jsonl(documents: Sequence[Document] = DOCUMENTS) -> bytes:
+    return lines(
+        {
+            "id": one.id,
+            "title": one.title,
+            "abstract": one.abstract,
+            "keyphrases": list(one.keyphrases or ()),
+        }
+        for one in documents
+    )
+
+
+def jsonl_with_strings() -> bytes:
+    return lines(
+        {"id": one.id, "title": one.title, "text": one.abstract, "keyword": semicolons(one)}
+        for one in DOCUMENTS
+    )
+
+
+def tokens() -> bytes:
+    return lines(
+        {
+            "id": one.id,
+            "document": one.words(),
+            "extractive_keyphrases": spelled(one)[:1],
+            "abstractive_keyphrases": spelled(one)[1:],
+        }
+        for one in DOCUMENTS
+    )
+
+
+def csv_file() -> bytes:
+    return table(",")
+
+
+def tsv_file() -> bytes:
+    return table("\t")
+
+
+def parquet() -> bytes:
+    columns = {
+        "id": [one.id for one in DOCUMENTS],
+        "year": [2021, None, 2024],
+        "title": [one.title for one in DOCUMENTS],
+        "abstract": [one.abstract for one in DOCUMENTS],
+        "keywords": [list(one.keyphrases or ()) for one in DOCUMENTS],
+    }
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns), sink)
+    return sink.getvalue()
+
+
+def sources() -> bytes:
+    return "".join(
+        f"{' '.join(one.title_words())} <eos> {' '.join(one.words()[len(one.title_words()) :])}\n"
+        for one in DOCUMENTS
+    ).encode()
+
+
+def targets() -> bytes:
+    return "".join(f"{';<peos>;'.join(spelled(one))}\n" for one in DOCUMENTS).encode()
+
+
+def lines(records: Iterable[object]) -> bytes:
+    return "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in records).encode()
+
+
+def table(delimiter: str) -> bytes:
+    sink = io.StringIO()
+    writer = csv.writer(sink, delimiter=delimiter)
+    writer.writerow(["id", "title", "year", "abstract", "keyphrases"])
+    writer.writerows([one.id, one.title, 2021, one.abstract, semicolons(one)] for one in DOCUMENTS)
+    return sink.getvalue().encode()
+
+
+def semicolons(document: Document) -> str:
+    return ";".join(document.keyphrases or ())
+
+
+def spelled(document: Document) -> list[str]:
+    return [" ".join(words) for words in document.phrase_words()]
+
+
+def as_it_is(data: bytes) -> bytes:
+    return data
+
+
+COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
+    "": as_it_is,
+    ".gz": gzip.compress,
+    ".zst": zstandard.ZstdCompressor().compress,
+}
+# The file's name, and what it holds.
+FORMATS: dict[str, Callable[[], bytes]] = {
+    "papers.jsonl": jsonl,
+    "strings.json": jsonl_with_strings,
+    "tokens.ndjson": tokens,
+    "papers.csv": csv_file,
+    "papers.tsv": tsv_file,
+    "papers.parquet": parquet,
+    "papers_src.txt": sources,
+}
+
+
+def write(folder: Path, name: str, data: bytes) -> str:
+    path = folder / name
+    path.write_bytes(data)
+    return str(path)
