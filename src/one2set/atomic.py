@@ -14,9 +14,14 @@ from one2set.errors import ConfigError
 @contextmanager
 def complete_file(path: Path) -> Iterator[IO[bytes]]:
     """A file to write; it takes its name, replacing what had it, when the block ends well."""
-    partial = _partial(path)
+    path = path.resolve()
+    if path.is_dir():
+        raise ConfigError(f"{path} is a folder; name a file")
+    with _writable(path):
+        partial = _partial(path)
+        file = partial.open("xb")
     try:
-        with partial.open("xb") as file:
+        with file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -30,10 +35,12 @@ def complete_file(path: Path) -> Iterator[IO[bytes]]:
 @contextmanager
 def complete_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """A folder to fill; it takes its name when the block ends well."""
-    if path.exists() and not overwrite:
-        raise ConfigError(f"{path} exists already; pass --overwrite to replace it")
-    partial = _partial(path)
-    partial.mkdir()
+    path = path.resolve()
+    with _writable(path):
+        partial = _partial(path)
+        if path.exists() and not overwrite:
+            raise ConfigError(f"{path} exists already; remove it or name another place")
+        partial.mkdir()
     try:
         yield partial
         for folder, _, names in os.walk(partial):
@@ -44,7 +51,11 @@ def complete_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
             # Two renames: the old one is whole until the new one is.
             old = path.with_name(f"{partial.name}.old")
             path.rename(old)
-            partial.rename(path)
+            try:
+                partial.rename(path)
+            except BaseException:
+                old.rename(path)
+                raise
             shutil.rmtree(old)
         else:
             partial.rename(path)
@@ -54,20 +65,24 @@ def complete_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
         raise
 
 
+@contextmanager
+def _writable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be written ({error.strerror}); name another place"
+        ) from None
+
+
 def _partial(path: Path) -> Path:
     """A hidden name beside the final one, with our process's number. What killed processes left
     under such names is removed."""
-    path = path.absolute()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(
-            f"{path.parent} cannot be made ({error.strerror}); name another place"
-        ) from None
+    path.parent.mkdir(parents=True, exist_ok=True)
     left_over = re.compile(rf"\.{re.escape(path.name)}\.partial-(\d+)(\.old)?")
     for other in path.parent.iterdir():
         match = left_over.fullmatch(other.name)
-        if match and not _alive(int(match[1])):
+        if match and not _alive_elsewhere(int(match[1])):
             if match[2] and not path.exists():
                 other.rename(path)  # killed between the two renames
             elif other.is_dir():
@@ -77,7 +92,10 @@ def _partial(path: Path) -> Path:
     return path.with_name(f".{path.name}.partial-{os.getpid()}")
 
 
-def _alive(process: int) -> bool:
+def _alive_elsewhere(process: int) -> bool:
+    # We write nothing twice at a time: our own number was another's, as containers repeat them.
+    if process == os.getpid():
+        return False
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -7,6 +7,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from multiprocessing import get_context
 from typing import TypeVar
 
 from one2set.errors import ConfigError
@@ -30,7 +31,11 @@ def ordered_map(
         yield from map(function, tasks)
         return
     waiting: deque[Future[Result]] = deque()
-    executor = ProcessPoolExecutor(workers, initializer=_follow_parent)
+    # Forked workers share what is loaded already, and start at once.
+    context = get_context("fork") if sys.platform == "linux" else None
+    executor = ProcessPoolExecutor(
+        workers, context, initializer=_follow_parent, initargs=(os.getpid(),)
+    )
     try:
         for task in tasks:
             waiting.append(executor.submit(function, task))
@@ -42,9 +47,11 @@ def ordered_map(
         executor.shutdown(cancel_futures=True)
 
 
-def _follow_parent() -> None:
+def _follow_parent(parent: int) -> None:
     """In a worker: Ctrl-C is the parent's to handle, and its death is ours."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         set_parent_death_signal = 1
         ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+        if os.getppid() != parent:  # it died before we asked to be told
+            os._exit(1)

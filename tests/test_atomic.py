@@ -1,0 +1,190 @@
+"""Atomic writing: all or nothing, whatever interrupts it, and what killed processes left."""
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from one2set.atomic import complete_file, complete_folder
+from one2set.errors import ConfigError
+
+
+def dead_process() -> int:
+    """The number of a process that has ended."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def fill(folder: Path, text: str) -> int:
+    (folder / "below").mkdir()
+    return (folder / "below" / "file").write_text(text)
+
+
+def interrupt(_: object, error: BaseException) -> None:
+    raise error
+
+
+def test_a_file_appears_when_the_block_ends(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "file"
+    with complete_file(path) as file:
+        file.write(b"one")
+        assert not path.exists()
+    assert path.read_bytes() == b"one"
+    with complete_file(path) as file:
+        file.write(b"two")
+        assert path.read_bytes() == b"one"
+    assert path.read_bytes() == b"two"
+    assert names(path.parent) == ["file"]
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError(), KeyboardInterrupt(), OSError(errno.ENOSPC, "full")]
+)
+def test_an_interrupted_file_leaves_nothing(error: BaseException, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    with pytest.raises(type(error)), complete_file(path) as file:
+        interrupt(file.write(b"new"), error)
+    assert path.read_bytes() == b"old"
+    assert names(tmp_path) == ["file"]
+
+
+def test_a_disk_that_is_full_at_the_last_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"), complete_file(tmp_path / "file") as file:
+        file.write(b"new")
+    with pytest.raises(OSError, match="No space"), complete_folder(tmp_path / "folder") as folder:
+        fill(folder, "new")
+    assert names(tmp_path) == []
+
+
+def test_a_folder_appears_when_the_block_ends(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "corpus"
+    with complete_folder(path) as folder:
+        fill(folder, "one")
+        assert not path.exists()
+    assert (path / "below" / "file").read_text() == "one"
+    assert names(path.parent) == ["corpus"]
+
+
+@pytest.mark.parametrize("error", [ValueError(), KeyboardInterrupt()])
+@pytest.mark.parametrize("overwrite", [True, False])
+def test_an_interrupted_folder_leaves_nothing(
+    error: BaseException, overwrite: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "corpus"
+    if overwrite:
+        path.mkdir()
+        fill(path, "old")
+    with pytest.raises(type(error)), complete_folder(path, overwrite=overwrite) as folder:
+        interrupt(fill(folder, "new"), error)
+    assert names(tmp_path) == (["corpus"] if overwrite else [])
+    assert not overwrite or (path / "below" / "file").read_text() == "old"
+
+
+def test_a_folder_is_replaced_only_when_asked(tmp_path: Path) -> None:
+    path = tmp_path / "corpus"
+    path.mkdir()
+    fill(path, "old")
+    with pytest.raises(ConfigError, match="exists already"), complete_folder(path):
+        pytest.fail("the block must not run")
+    with complete_folder(path, overwrite=True) as folder:
+        fill(folder, "new")
+        assert (path / "below" / "file").read_text() == "old"
+    assert (path / "below" / "file").read_text() == "new"
+    assert names(tmp_path) == ["corpus"]
+
+
+def test_the_old_folder_comes_back_when_its_successor_cannot_take_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "corpus"
+    path.mkdir()
+    fill(path, "old")
+    rename = Path.rename
+
+    def fail_for_the_new(self: Path, target: Path) -> Path:
+        if ".partial-" in self.name and not self.name.endswith(".old"):
+            raise KeyboardInterrupt
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fail_for_the_new)
+    with pytest.raises(KeyboardInterrupt), complete_folder(path, overwrite=True) as folder:
+        fill(folder, "new")
+    assert (path / "below" / "file").read_text() == "old"
+    assert names(tmp_path) == ["corpus"]
+
+
+@pytest.mark.parametrize("own_number", [True, False])
+def test_what_a_killed_process_left_is_removed(own_number: bool, tmp_path: Path) -> None:
+    # Containers give each run the same number, so that a left-over can bear our own.
+    process = os.getpid() if own_number else dead_process()
+    for name in (".corpus.partial-%d", ".corpus.partial-%d.old", ".file.partial-%d"):
+        (tmp_path / (name % process)).mkdir()
+    (tmp_path / f".corpus2.partial-{process}").mkdir()
+    (tmp_path / ".corpus.partial-x").mkdir()
+    (tmp_path / "corpus").mkdir()
+    with complete_folder(tmp_path / "corpus", overwrite=True) as folder:
+        fill(folder, "new")
+    with complete_file(tmp_path / "file") as file:
+        file.write(b"new")
+    left = [".corpus.partial-x", f".corpus2.partial-{process}", "corpus", "file"]
+    assert names(tmp_path) == left
+
+
+def test_what_a_living_process_writes_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / f".corpus.partial-{os.getppid()}").mkdir()
+    with complete_folder(tmp_path / "corpus") as folder:
+        fill(folder, "ours")
+    assert names(tmp_path) == [f".corpus.partial-{os.getppid()}", "corpus"]
+
+
+def test_a_folder_whose_replacing_was_killed_half_way_comes_back(tmp_path: Path) -> None:
+    old = tmp_path / f".corpus.partial-{dead_process()}.old"
+    old.mkdir()
+    fill(old, "old")
+    with (
+        pytest.raises(ConfigError, match="exists already"),
+        complete_folder(tmp_path / "corpus"),
+    ):
+        pytest.fail("the block must not run")
+    assert (tmp_path / "corpus" / "below" / "file").read_text() == "old"
+    assert names(tmp_path) == ["corpus"]
+
+
+def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(ConfigError, match=r"cannot be written \(.*\); name another place"),
+        complete_file(tmp_path / "file" / "below"),
+    ):
+        pytest.fail("the block must not run")
+    with (
+        pytest.raises(ConfigError, match=r"cannot be written \(.*\); name another place"),
+        complete_folder(Path("/proc/corpus")),
+    ):
+        pytest.fail("the block must not run")
+    with pytest.raises(ConfigError, match="is a folder; name a file"), complete_file(tmp_path):
+        pytest.fail("the block must not run")
+
+
+def test_the_current_folder_is_a_folder_like_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "corpus").mkdir()
+    monkeypatch.chdir(tmp_path / "corpus")
+    with pytest.raises(ConfigError, match="corpus exists already"), complete_folder(Path(".")):
+        pytest.fail("the block must not run")

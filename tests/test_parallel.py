@@ -1,0 +1,120 @@
+"""Work on several cores: like `map`, lazily, in bounded memory, and without orphans."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from one2set.errors import ConfigError
+from one2set.parallel import cores, ordered_map
+from tests.processes import end_by_themselves
+
+WORKERS = pytest.mark.parametrize("workers", [1, 2, 3])
+
+
+def late_square(number: int) -> int:
+    time.sleep(0.01 if number % 3 == 0 else 0)  # so that later tasks end first
+    return number * number
+
+
+def refuse_seven(number: int) -> int:
+    if number == 7:
+        raise ValueError("seven")
+    return number
+
+
+@WORKERS
+def test_results_come_in_the_order_of_the_tasks(workers: int) -> None:
+    numbers = range(40)
+    assert list(ordered_map(late_square, numbers, workers=workers)) == [n * n for n in numbers]
+
+
+@WORKERS
+def test_there_may_be_nothing_to_do(workers: int) -> None:
+    assert list(ordered_map(late_square, [], workers=workers)) == []
+
+
+@WORKERS
+def test_tasks_are_taken_as_results_are_asked_for(workers: int) -> None:
+    taken = 0
+
+    def tasks() -> Iterator[int]:
+        nonlocal taken
+        for number in range(10_000):
+            taken += 1
+            yield number
+
+    results = ordered_map(abs, tasks(), workers=workers)
+    assert taken == 0
+    for asked in range(1, 20):
+        next(results)
+        assert asked <= taken <= asked + 3 * workers
+    results.close()  # type: ignore[attr-defined]
+
+
+@WORKERS
+def test_errors_of_the_work_and_of_the_tasks_come_through(workers: int) -> None:
+    results = ordered_map(refuse_seven, range(100), workers=workers)
+    assert [next(results) for _ in range(7)] == list(range(7))
+    with pytest.raises(ValueError, match="seven"):
+        next(results)
+
+    def tasks() -> Iterator[int]:
+        yield 1
+        raise OSError("no more")
+
+    with pytest.raises(OSError, match="no more"):
+        list(ordered_map(abs, tasks(), workers=workers))
+
+
+@WORKERS
+def test_the_work_is_done_elsewhere_unless_there_is_one_worker(workers: int) -> None:
+    processes = set(ordered_map(process_of, range(20), workers=workers))
+    assert (os.getpid() in processes) == (workers == 1)
+    assert len(processes) <= workers
+
+
+def process_of(_: int) -> int:
+    return os.getpid()
+
+
+@pytest.mark.parametrize("workers", [0, -1])
+def test_there_is_at_least_one_worker(workers: int) -> None:
+    with pytest.raises(
+        ConfigError, match=rf"--workers is {workers}; expected 1 or more .*{cores()}"
+    ):
+        next(ordered_map(abs, [1], workers=workers))
+
+
+def test_cores_are_those_we_may_use() -> None:
+    assert 1 <= cores() <= (os.cpu_count() or 1)
+
+
+ENDLESS = """
+import itertools, os, time
+from one2set.parallel import ordered_map
+
+def work(number):
+    time.sleep(0.01)
+    return os.getpid()
+
+for process in ordered_map(work, itertools.count(), workers=2):
+    print(process, flush=True)
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_workers_end_with_their_parent(how: signal.Signals) -> None:
+    parent = subprocess.Popen(
+        [sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert parent.stdout is not None
+    workers = {int(next(parent.stdout)) for _ in range(30)}
+    parent.send_signal(how)
+    parent.wait(timeout=60)
+    parent.stdout.close()
+    assert end_by_themselves(workers)
