@@ -34,15 +34,20 @@ class Lines(NamedTuple):
 
 
 def made_up_documents(size: int) -> list[Lines]:
-    """Documents as long as KP20k's: 170 words, 5 gold phrases, 8 predictions. Word frequencies fall
-    off as in English, over 50,000 different words."""
+    """Documents as long as KP20k's: 170 words, 5 gold phrases, 8 predictions.
+
+    Words are drawn by Mandelbrot's law, p(rank) ~ 1/(rank + 20)^1.5, which repeats them about as
+    scientific abstracts do: 6,000 different words in 300 documents, 57,000 in 20,000. The hundred
+    most frequent ones, like function words, are short and without an ending.
+    """
     random = Random(0)
     endings = ("", "", "s", "ed", "ing", "ation", "ational", "ly", "ity", "ness", "able", "izer")
-    letters = "aeioubcdfghlmnprst"
-    words = ["".join(random.choices(letters, k=random.randint(2, 7))) for _ in range(50_000)]
-    words = [word + random.choice(endings) for word in words]
-    # Zipf: the word of rank r is drawn with probability ~ 1/r.
-    weights = np.cumsum([1 / rank for rank in range(1, len(words) + 1)]).tolist()
+    words = []
+    for rank in range(100_000):
+        length = random.randint(2, 4) if rank < 100 else random.randint(3, 7)
+        letters = "".join(random.choices("aeioubcdfghlmnprst", k=length))
+        words.append(letters if rank < 100 else letters + random.choice(endings))
+    weights = np.cumsum([(rank + 20) ** -1.5 for rank in range(1, len(words) + 1)]).tolist()
     documents = []
     for _ in range(size):
         source = random.choices(words, cum_weights=weights, k=170)
@@ -170,9 +175,7 @@ def main() -> None:
     for cell in CELLS:
         of_documents = np.concatenate(ours[cell])[:, :, 0]  # (D, 6)
         np.testing.assert_allclose(of_documents, plain[cell], rtol=1e-9)
-    print(
-        f"equal: {len(CELLS)} cells x {len(documents):,} documents x {len(Figures._fields)} figures"
-    )
+    print(f"equal: {len(Figures._fields)} figures in {len(CELLS)} cells of each document")
     print(f"ours   {seconds:8.2f} s for {len(documents):,} documents")
     print(f"plain  {plain_seconds:8.2f} s for the same documents")
     print(f"ratio  {plain_seconds / seconds:8.1f}")

@@ -142,11 +142,17 @@ def judge(gold: Gold, predicted: Sequence[str]) -> Judged:
 
 def rank(gold: Gold, judged: Judged, group: Group) -> Ranking:
     """A document's ranking of one group."""
+    if group == "all":
+        return Ranking(judged.hits, judged.covers, len(gold.phrases))
     targets = set(_of_group(range(len(gold.phrases)), gold.present, group))
-    covers = _of_group(judged.covers, judged.present, group)
-    if len(targets) < len(gold.phrases):
-        covers = [tuple(targets.intersection(cover)) if cover else () for cover in covers]
-    return Ranking(_of_group(judged.hits, judged.present, group), covers, len(targets))
+    return Ranking(
+        hits=_of_group(judged.hits, judged.present, group),
+        covers=[
+            tuple(targets.intersection(cover)) if cover else ()
+            for cover in _of_group(judged.covers, judged.present, group)
+        ],
+        num_gold=len(targets),
+    )
 
 
 def _of_group(items: Sequence[Item], present: Sequence[bool], group: Group) -> list[Item]:
