@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from one2set.data.document import Document
     from one2set.data.readers import read
-    from one2set.evaluation import evaluate
+    from one2set.evaluation.scoring import evaluate
 
 __version__ = version("one2set")
 __all__ = ["Document", "__version__", "evaluate", "read"]
@@ -15,7 +15,7 @@ __all__ = ["Document", "__version__", "evaluate", "read"]
 # Imported when they are asked for, so that the command line starts at once.
 _PLACES = {
     "Document": "one2set.data.document",
-    "evaluate": "one2set.evaluation",
+    "evaluate": "one2set.evaluation.scoring",
     "read": "one2set.data.readers",
 }
 
