@@ -235,14 +235,19 @@ class Config(_Section):
     @classmethod
     def _checked(cls, values: Mapping[str, Any], where: str) -> Self:
         """Values as a configuration, or an error that names the setting and what it may be."""
+        known = list(cls().flat())
+        for section, named in values.items():
+            for name in named if isinstance(named, Mapping) else [""]:
+                if f"{section}.{name}" not in known:
+                    near = get_close_matches(f"{section}.{name}", known, n=1, cutoff=0)[0]
+                    raise ConfigError(
+                        f"{where}: there is no setting {section}.{name}; did you mean {near}?"
+                    )
         try:
             return cls.model_validate(values)
         except ValidationError as error:
             first = error.errors()[0]
         key = ".".join(map(str, first["loc"]))
-        if first["type"] == "extra_forbidden":
-            near = get_close_matches(key, list(cls().flat()), n=1, cutoff=0)[0]
-            raise ConfigError(f"{where}: there is no setting {key}; did you mean {near}?")
         message = first["msg"].removeprefix("Value error, ")
         if first["type"] == "value_error":
             raise ConfigError(f"{where}: in [{key}] {message}")

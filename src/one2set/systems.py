@@ -10,17 +10,21 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+import torch
 from torch import nn
 
 from one2set.config import Config
 from one2set.data.batch import Batch, Layout, SetLayout, collate, sequence
+from one2set.data.corpus import TRAIN, VALID, Corpus, Split
 from one2set.data.example import Example
-from one2set.data.vocabulary import Vocabulary
-from one2set.errors import ConfigError
+from one2set.data.vocabulary import Vocabulary, load_vocabulary
+from one2set.errors import ConfigError, DataError
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 from one2set.training.assignment import Assignment
 from one2set.training.likelihood import Likelihood
+from one2set.training.loop import Task
+from one2set.training.run import Run
 from one2set.training.set_loss import SetLoss
 from one2set.training.validation import Generate, generate_sequence, generate_set
 
@@ -159,6 +163,26 @@ def _generate(system: System, config: Config, network: Transformer) -> Generate:
             return partial(generate_sequence, network, steps=config.model.sequence_length)
         case "greedy_set":
             return partial(generate_set, network, steps=config.model.phrase_length)
+
+
+def task_of(run: Run, corpus: Corpus) -> Task:
+    """What a run has to learn: its system's objective on a corpus."""
+    train = corpus.split(TRAIN)
+    if not len(train):
+        raise DataError("has no training documents", fix="prepare it again", path=corpus.folder)
+    size = min(run.config.model.vocabulary_size, corpus.manifest.vocabulary_size)
+    vocabulary = load_vocabulary(corpus.folder, size=size)
+    torch.manual_seed(run.facts.seed)
+    built = build(run.facts.system, run.config, vocabulary_size=vocabulary.size)
+    return Task(
+        objective=built.objective,
+        collate=built.collate,
+        generate=built.generate,
+        save=lambda folder: built.save(folder, vocabulary),
+        vocabulary=vocabulary,
+        train=train,
+        valid=corpus.split(VALID) if VALID in corpus.manifest.splits else Split([]),
+    )
 
 
 def expect_start(name: str, *, init: Path | None, corpus: Path) -> None:

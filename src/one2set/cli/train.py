@@ -16,7 +16,7 @@ from one2set.errors import One2SetError, missing_extra
 
 if TYPE_CHECKING:
     from one2set.data.corpus import Corpus
-    from one2set.training.loop import Ended, Event, Step, Task, Validated
+    from one2set.training.loop import Ended, Event, Step, Validated
     from one2set.training.run import Run
 
 _SECONDS_BETWEEN_LINES = 30.0  # where there is no terminal to draw a bar on
@@ -100,6 +100,7 @@ def train(
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="training") from None
     from one2set.data.corpus import Corpus
+    from one2set.systems import task_of
     from one2set.training.loop import Ended, Remark, train
 
     limits = {"steps": steps, "documents": documents, "minutes": minutes}
@@ -127,7 +128,7 @@ def train(
             with _display(run, shown=group.first) as show:
                 for remark in remarks:
                     show(Remark(remark))
-                for event in train(_task(run, opened), run, processes=group):
+                for event in train(task_of(run, opened), run, processes=group):
                     show(event)
         except One2SetError:
             if group.first:
@@ -163,34 +164,6 @@ def _open_run(
     facts = Facts.new(system=system, seed=seed or 0, corpus=corpus, init=init)
     run = Run.create(folder, facts, Config.scale(scale or "small").override(changes))
     return run, ["there is nothing to resume; this is a new run"] if resume else []
-
-
-def _task(run: "Run", corpus: "Corpus") -> "Task":
-    """What there is to learn: a system's objective on a corpus, from new weights or from others."""
-    import torch
-
-    from one2set.data.corpus import TRAIN, VALID, Split
-    from one2set.data.vocabulary import load_vocabulary
-    from one2set.errors import DataError
-    from one2set.systems import build
-    from one2set.training.loop import Task
-
-    train = corpus.split(TRAIN)
-    if not len(train):
-        raise DataError("has no training documents", fix="prepare it with some", path=corpus.folder)
-    size = min(run.config.model.vocabulary_size, corpus.manifest.vocabulary_size)
-    vocabulary = load_vocabulary(corpus.folder, size=size)
-    torch.manual_seed(run.facts.seed)
-    built = build(run.facts.system, run.config, vocabulary_size=vocabulary.size)
-    return Task(
-        objective=built.objective,
-        collate=built.collate,
-        generate=built.generate,
-        save=lambda folder: built.save(folder, vocabulary),
-        vocabulary=vocabulary,
-        train=train,
-        valid=corpus.split(VALID) if VALID in corpus.manifest.splits else Split([]),
-    )
 
 
 @contextmanager
