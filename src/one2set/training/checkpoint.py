@@ -1,7 +1,8 @@
 """Checkpoints: all that a run needs to continue as if it had never stopped.
 
     checkpoints/00000500/
-        checkpoint.json      where the run is, whose it is, and the hashes of the other files
+        checkpoint.json      whose it is, and the hashes of the other files
+        progress.json        where the run is
         weights.safetensors  the objective
         average.safetensors  the moving average of its weights, where there is one
         optimizer.pt         the optimiser
@@ -27,8 +28,9 @@ from one2set.training.schedule import Progress
 from one2set.training.step import Stepper
 
 _KEPT = 2
-_FACTS, _WEIGHTS, _AVERAGE, _OPTIMIZER = (
+_FACTS, _PROGRESS, _WEIGHTS, _AVERAGE, _OPTIMIZER = (
     "checkpoint.json",
+    "progress.json",
     "weights.safetensors",
     "average.safetensors",
     "optimizer.pt",
@@ -39,7 +41,6 @@ class _Facts(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     owner: str
-    progress: Progress
     sha256: dict[str, str]
 
 
@@ -62,9 +63,10 @@ class Checkpoints:
                 if stepper.average.tensors:
                     save_file(stepper.average.tensors, partial / _AVERAGE)
                 torch.save(stepper.optimizer.state_dict(), partial / _OPTIMIZER)
+                (partial / _PROGRESS).write_text(progress.model_dump_json(indent=2))
                 hashes = {file.name: file_hash(file) for file in partial.iterdir()}
-                facts = _Facts(owner=self._owner, progress=progress, sha256=hashes)
-                (partial / _FACTS).write_text(facts.model_dump_json(indent=2), encoding="utf-8")
+                facts = _Facts(owner=self._owner, sha256=hashes)
+                (partial / _FACTS).write_text(facts.model_dump_json(indent=2))
         except (OSError, SafetensorError, RuntimeError) as error:  # torch raises RuntimeError
             raise self._unwritten(path, error) from error
         for old in list(self._newest_first())[_KEPT:]:
@@ -102,7 +104,7 @@ class Checkpoints:
         stepper.optimizer.load_state_dict(
             torch.load(path / _OPTIMIZER, map_location="cpu", weights_only=True)
         )
-        return _Facts.model_validate_json((path / _FACTS).read_bytes()).progress
+        return Progress.model_validate_json((path / _PROGRESS).read_bytes())
 
     def _newest_first(self) -> Iterator[Path]:
         paths = [path for path in self.folder.glob("*") if path.name.isdecimal()]

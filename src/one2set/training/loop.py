@@ -183,7 +183,7 @@ class _Trainer:
             if self._log is not None:
                 self._log.write("train", progress.step, row)
         return Step(
-            progress=progress,
+            progress=progress.model_copy(),
             losses={name: value / tokens for name, value in losses.items()},
             learning_rate=rate,
             done=done,

@@ -139,6 +139,7 @@ class Run:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
+            file.close()
             raise ConfigError(
                 f"another process is training in {self.folder}; wait for it, or end it first"
             ) from None
