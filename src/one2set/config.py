@@ -174,6 +174,8 @@ class Record(_Section):
     """Steps between lines of metrics.jsonl."""
     tensorboard: bool = True
     """Also write TensorBoard's files."""
+    curves: bool = True
+    """Draw the curves of loss and F1@M at every validation."""
 
 
 class Machine(_Section):

@@ -25,6 +25,7 @@ SETTINGS = (
     "train.shares=2",
     "validation.every=4",
     "record.checkpoint_steps=3",
+    "record.curves=false",
 )
 
 

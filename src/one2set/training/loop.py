@@ -147,11 +147,7 @@ class _Trainer:
         self._epoch = self._batches.epoch(self.progress.epoch)
         self._clock = _Clock(self.progress, self._done())
         self._log = (
-            RunLog(
-                self._run.folder,
-                progress=self.progress,
-                tensorboard=self._config.record.tensorboard,
-            )
+            RunLog(self._run.folder, self._config.record, self.progress)
             if self._processes.first
             else None
         )
@@ -253,8 +249,9 @@ class _Trainer:
         if not len(self._task.valid) and not self._interrupted:
             with self._stepper.average.applied():
                 self._processes.lead(self._save_model)
+            if self._log is not None:
+                self._log.draw()
         if self._log is not None:
-            self._log.draw()
             self._log.close()
 
     def _save_model(self) -> None:

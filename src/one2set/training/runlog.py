@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import orjson
 
 from one2set.atomic import complete_file
+from one2set.config import Record
 from one2set.training.schedule import Progress
 
 if TYPE_CHECKING:
@@ -20,13 +21,15 @@ Row = dict[str, Any]
 class RunLog:
     """Rows of numbers by step. One that continues a run forgets what the run will do again."""
 
-    def __init__(self, folder: Path, *, progress: Progress, tensorboard: bool) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, settings: Record, progress: Progress) -> None:
+        self._folder, self._curves = folder, settings.curves
         self._rows = [row for row in _read(folder / _METRICS) if _settled(row, progress)]
         with complete_file(folder / _METRICS) as file:
             file.writelines(map(_line, self._rows))
         self._file = (folder / _METRICS).open("ab")
-        self._tensorboard = _writer(folder / _TENSORBOARD, progress) if tensorboard else None
+        self._tensorboard = (
+            _writer(folder / _TENSORBOARD, progress) if settings.tensorboard else None
+        )
 
     def write(self, kind: Kind, step: int, numbers: Mapping[str, float]) -> None:
         """Add a row."""
@@ -40,6 +43,8 @@ class RunLog:
 
     def draw(self) -> None:
         """Draw the losses, and F1@M where it was measured."""
+        if not self._curves:
+            return
         try:
             from matplotlib.figure import Figure
         except ImportError:
