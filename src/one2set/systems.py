@@ -17,14 +17,17 @@ from one2set.config import Config
 from one2set.data.batch import Batch, Layout, SetLayout, collate, sequence
 from one2set.data.corpus import TRAIN, VALID, Corpus, Split
 from one2set.data.example import Example
+from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import Vocabulary, load_vocabulary
 from one2set.errors import ConfigError, DataError
+from one2set.model.folder import load_model, save_model
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 from one2set.training.assignment import Assignment
+from one2set.training.checkpoint import Checkpoints
 from one2set.training.likelihood import Likelihood
 from one2set.training.loop import Task
-from one2set.training.run import Run
+from one2set.training.run import MODEL, Run
 from one2set.training.set_loss import SetLoss
 from one2set.training.validation import Generate, generate_sequence, generate_set
 
@@ -82,13 +85,6 @@ class Built:
     objective: nn.Module  # forward(batch) → Loss
     collate: Callable[[Sequence[Example]], Batch]
     generate: Generate
-
-    def save(self, folder: Path, vocabulary: Vocabulary) -> None:
-        """INTERIM until model/folder.py is there."""
-        from safetensors.torch import save_model
-
-        save_model(self.network, str(folder / "weights.safetensors"))
-        vocabulary.save(folder)
 
 
 def build(name: str, config: Config, *, vocabulary_size: int) -> Built:
@@ -174,15 +170,39 @@ def task_of(run: Run, corpus: Corpus) -> Task:
     vocabulary = load_vocabulary(corpus.folder, size=size)
     torch.manual_seed(run.facts.seed)
     built = build(run.facts.system, run.config, vocabulary_size=vocabulary.size)
+    begun = Checkpoints(run.checkpoints, owner=run.owner).last() is not None
+    if run.facts.init is not None and not begun:
+        _take_weights(built.network, vocabulary, Path(run.facts.init))
+    description = {"system": run.facts.system, "seed": run.facts.seed, **run.config.model_dump()}
     return Task(
         objective=built.objective,
         collate=built.collate,
         generate=built.generate,
-        save=lambda folder: built.save(folder, vocabulary),
+        save=lambda: save_model(run.model, built.network, vocabulary, description, overwrite=True),
         vocabulary=vocabulary,
         train=train,
         valid=corpus.split(VALID) if VALID in corpus.manifest.splits else Split([]),
     )
+
+
+def _take_weights(network: Transformer, vocabulary: Vocabulary, path: Path) -> None:
+    """Start from the weights of another run, or of a model folder."""
+    other = load_model(path / MODEL if (path / MODEL).is_dir() else path)
+    ours, theirs = network.state_dict(), other.network.state_dict()
+    for name in sorted(ours.keys() | theirs.keys()):
+        shapes = [tuple(w[name].shape) if name in w else "missing" for w in (theirs, ours)]
+        if shapes[0] != shapes[1]:
+            raise ConfigError(
+                f"--init {path}: its {name} is {shapes[0]}, but this run's is {shapes[1]}; "
+                "train the same network at the same scale"
+            )
+    ids = range(len(SPECIALS), vocabulary.size)
+    if any(vocabulary.text([id]) != other.vocabulary.text([id]) for id in ids):
+        raise ConfigError(
+            f"--init {path}: its vocabulary is not the corpus's; pass a model that was trained on "
+            "this corpus"
+        )
+    network.load_state_dict(theirs)
 
 
 def expect_start(name: str, *, init: Path | None, corpus: Path) -> None:

@@ -4,7 +4,9 @@ They are forked from a server that has imported everything, so that each starts 
 """
 
 import os
+import resource
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from multiprocessing import get_context
@@ -23,13 +25,16 @@ def start(
     output: Path,
     environment: Mapping[str, str] | None = None,
     slow_writes: bool = False,
+    full_after: Path | None = None,
 ) -> BaseProcess:
     """Start a command; what it prints goes to the file `output`.
 
-    With `slow_writes`, every file takes its time to reach the disk.
+    With `slow_writes`, every file takes its time to reach the disk. Once `full_after` exists, no
+    file can grow beyond 10 kB.
     """
     child = _context.Process(
-        target=_run, args=(list(arguments), output, dict(environment or {}), slow_writes)
+        target=_run,
+        args=(list(arguments), output, dict(environment or {}), slow_writes, full_after),
     )
     child.start()
     return child
@@ -43,7 +48,11 @@ def finish(child: BaseProcess) -> int:
 
 
 def _run(
-    arguments: list[str], output: Path, environment: dict[str, str], slow_writes: bool
+    arguments: list[str],
+    output: Path,
+    environment: dict[str, str],
+    slow_writes: bool,
+    full_after: Path | None,
 ) -> None:
     os.environ.update(environment)
     target = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -52,12 +61,20 @@ def _run(
     if slow_writes:
         sync = os.fsync
 
-        def slowly(handle: int) -> None:
+        def sync_slowly(fd: int) -> None:
             time.sleep(0.02)
-            sync(handle)
+            sync(fd)
 
-        os.fsync = slowly
+        os.fsync = sync_slowly  # type: ignore[assignment]
+    if full_after is not None:
+        threading.Thread(target=_fill, args=(full_after,), daemon=True).start()
     sys.argv = ["one2set", *arguments]
     from one2set.cli import main
 
     main()
+
+
+def _fill(path: Path) -> None:
+    while not path.exists():
+        time.sleep(0.0005)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))

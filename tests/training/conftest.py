@@ -38,10 +38,11 @@ class Miniature:
     def run(self, folder: Path, *settings: str, system: str = "settrans", seed: int = 5) -> Run:
         config = Config.scale("tiny").override([*SETTINGS, *settings])
         facts = Facts.new(system=system, seed=seed, corpus=self.corpus, init=None)
-        return Run.create(folder, facts, config)
+        return Run(folder, facts, config)
 
     def events(self, run: Run) -> Iterator[Event]:
-        return train(task_of(run, self.corpus), run, processes=ALONE)
+        with run.claimed():
+            yield from train(task_of(run, self.corpus), run, processes=ALONE)
 
     def train(self, run: Run) -> list[Event]:
         return list(self.events(run))
@@ -58,7 +59,7 @@ def weights() -> Callable[[Run], dict[str, Tensor]]:
 
     def load(run: Run) -> dict[str, Tensor]:
         folder = max(path for path in run.checkpoints.iterdir() if path.name.isdecimal())
-        tensors = {}
+        tensors: dict[str, Tensor] = {}
         for file in folder.glob("*.safetensors"):
             tensors |= {f"{file.stem}/{name}": tensor for name, tensor in load_file(file).items()}
         optimizer = torch.load(folder / "optimizer.pt", weights_only=True)

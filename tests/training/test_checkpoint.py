@@ -42,9 +42,9 @@ def test_the_last_two_are_kept_and_the_newest_is_found(
     for step in (5, 10, 15):
         checkpoints.save(Progress(step=step, sums={"loss": 1.5}), stepper)
     assert names(checkpoints) == ["00000010", "00000015"]
-    path, remarks = checkpoints.find()
-    assert (path, remarks) == (checkpoints.folder / "00000015", [])
-    assert checkpoints.load(path, stepper) == Progress(step=15, sums={"loss": 1.5})
+    newest = checkpoints.folder / "00000015"
+    assert checkpoints.find() == (newest, [])
+    assert checkpoints.load(newest, stepper) == Progress(step=15, sums={"loss": 1.5})
 
 
 def _truncate(path: Path) -> None:

@@ -13,21 +13,28 @@ from tests.training.conftest import Miniature
 
 def test_a_run_is_read_back(miniature: Miniature, tmp_path: Path) -> None:
     run = miniature.run(tmp_path / "run", seed=7)
+    with run.claimed():
+        pass
     again = Run.load(tmp_path / "run")
     assert (again.facts, again.config, again.owner) == (run.facts, run.config, run.owner)
     assert (again.facts.system, again.facts.seed) == ("settrans", 7)
 
 
-def test_a_folder_is_never_overwritten(miniature: Miniature, tmp_path: Path) -> None:
-    miniature.run(tmp_path / "run")
-    with pytest.raises(ConfigError, match="exists already; pass --resume"):
-        miniature.run(tmp_path / "run")
+def test_a_folder_that_is_no_run_is_left_alone(miniature: Miniature, tmp_path: Path) -> None:
+    with (
+        pytest.raises(ConfigError, match="exists, and holds no run"),
+        miniature.run(tmp_path).claimed(),
+    ):
+        pass
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_no_run_is_told(miniature: Miniature, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="holds no run"):
         Run.load(tmp_path)
     run = miniature.run(tmp_path / "run")
+    with run.claimed():
+        pass
     (run.folder / "run.json").write_text("{}")
     with pytest.raises(DataError, match=r"run\.json: Field required; start a new run"):
         Run.load(run.folder)
@@ -43,6 +50,8 @@ def test_limits_and_rates_can_change_but_not_what_checkpoints_mean(
         "train.learning_rate is now 1e-05 (was 0.005)",
         "limits.steps is now 9 (was 0)",
     ]
+    with run.claimed():
+        pass
     again = Run.load(run.folder)
     assert (again.config.limits.steps, again.owner) == (9, owner)
     with pytest.raises(ConfigError, match=r"model\.width is 32, but this run began with 16"):
@@ -66,6 +75,8 @@ def test_a_run_is_continued_as_what_it_began_as(miniature: Miniature, tmp_path: 
 
 def test_one_process_at_a_time(miniature: Miniature, tmp_path: Path) -> None:
     run = miniature.run(tmp_path / "run")
-    with run.lock(), pytest.raises(ConfigError, match="another process is training"):
-        run.lock()
-    run.lock().close()
+    busy = pytest.raises(ConfigError, match="another process is training")
+    with run.claimed(), busy, run.claimed():
+        pass
+    with run.claimed():
+        pass

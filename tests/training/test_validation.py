@@ -91,7 +91,12 @@ def test_processes_share_the_documents_and_agree(
     """Two processes one after the other: what they gather is put together by hand."""
     whole = make(corpus).run(stopped=lambda: False)
     sent: list[object] = []
-    monkeypatch.setattr(Processes, "gather", lambda self, value: [sent.append(value), value][1:])
+
+    def send(processes: Processes, value: object) -> list[object]:
+        sent.append(value)
+        return [value]
+
+    monkeypatch.setattr(Processes, "gather", send)
     for rank in (0, 1):
         with pytest.raises(KeyError):  # half of the predictions are missing
             make(corpus, processes=Processes(rank, 2)).run(stopped=lambda: False)

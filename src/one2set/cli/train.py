@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextC
 
 from one2set.cli.console import err
 from one2set.config import SCALES, Config
-from one2set.errors import One2SetError, missing_extra
+from one2set.errors import ConfigError, One2SetError, missing_extra
 
 if TYPE_CHECKING:
     from one2set.data.corpus import Corpus
@@ -105,13 +105,11 @@ def train(
 
     limits = {"steps": steps, "documents": documents, "minutes": minutes}
     changes = [f"limits.{name}={value}" for name, value in limits.items() if value is not None]
-    with processes() as group:
+    with processes() as group, ExitStack() as stack:
         try:
             opened = Corpus(corpus)
-            locks = []
-
-            def open_run() -> "tuple[Run, list[str]]":
-                run, remarks = _open_run(
+            run, remarks = group.lead(
+                lambda: _open_run(
                     output,
                     opened,
                     system=system,
@@ -121,15 +119,14 @@ def train(
                     init=init,
                     resume=resume,
                 )
-                locks.append(run.lock())
-                return run, remarks
-
-            run, remarks = group.lead(open_run)
-            with _display(run, shown=group.first) as show:
-                for remark in remarks:
-                    show(Remark(remark))
-                for event in train(task_of(run, opened), run, processes=group):
-                    show(event)
+            )
+            task = task_of(run, opened)
+            group.lead(lambda: stack.enter_context(run.claimed()))
+            show = stack.enter_context(_display(run, shown=group.first))
+            for remark in remarks:
+                show(Remark(remark))
+            for event in train(task, run, processes=group):
+                show(event)
         except One2SetError:
             if group.first:
                 raise
@@ -154,7 +151,9 @@ def _open_run(
     from one2set.training.run import Facts, Run
 
     corpus.verify()
-    if resume and Run.exists(folder):
+    if Run.exists(folder):
+        if not resume:
+            raise ConfigError(f"{folder} holds a run; continue it with --resume, or name another")
         run = Run.load(folder)
         run.expect(system=system, seed=seed, corpus=corpus)
         config = run.config if scale is None else Config.scale(scale)
@@ -162,7 +161,7 @@ def _open_run(
     system = system or "settrans"
     expect_start(system, init=init, corpus=corpus.folder)
     facts = Facts.new(system=system, seed=seed or 0, corpus=corpus, init=init)
-    run = Run.create(folder, facts, Config.scale(scale or "small").override(changes))
+    run = Run(folder, facts, Config.scale(scale or "small").override(changes))
     return run, ["there is nothing to resume; this is a new run"] if resume else []
 
 

@@ -7,13 +7,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Literal
 
 import torch
 from torch import nn
 
-from one2set.atomic import complete_folder
 from one2set.data.batch import Batch
 from one2set.data.corpus import Split
 from one2set.data.example import Example
@@ -36,7 +34,7 @@ class Task:
     objective: nn.Module  # forward(batch) → Loss
     collate: Callable[[Sequence[Example]], Batch]
     generate: Generate
-    save: Callable[[Path], None]  # write a model into an empty folder
+    save: Callable[[], None]  # write the model folder, in place of the one before it
     vocabulary: Vocabulary
     train: Split
     valid: Split
@@ -217,7 +215,7 @@ class _Trainer:
             value = figures[self._config.validation.select_by]
             best = self.progress.judge(value, self._config.validation, self._config.train)
             if best:
-                self._processes.lead(self._save_model)
+                self._processes.lead(self._task.save)
         if self._log is not None:
             self._log.write("valid", self.progress.step, figures)
             self._log.draw()
@@ -248,15 +246,11 @@ class _Trainer:
         """Without validation, the last weights are the model."""
         if not len(self._task.valid) and not self._interrupted:
             with self._stepper.average.applied():
-                self._processes.lead(self._save_model)
+                self._processes.lead(self._task.save)
             if self._log is not None:
                 self._log.draw()
         if self._log is not None:
             self._log.close()
-
-    def _save_model(self) -> None:
-        with complete_folder(self._run.model, overwrite=True) as folder:
-            self._task.save(folder)
 
     def _done(self) -> float:
         return self.progress.done(self._config.limits, epoch_documents=len(self._task.train))

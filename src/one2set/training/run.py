@@ -8,9 +8,11 @@ model/          the best weights so far, ready for prediction
 """
 
 import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, Self
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -19,6 +21,7 @@ from one2set.config import Config, fingerprint
 from one2set.data.corpus import MANIFEST, Corpus, file_hash
 from one2set.errors import ConfigError, DataError
 
+MODEL = "model"
 _FACTS, _CONFIG, _LOCK = "run.json", "config.toml", ".lock"
 
 
@@ -47,7 +50,7 @@ class Facts(BaseModel):
 
 
 class Run:
-    """A run folder."""
+    """A run folder, which need not exist yet."""
 
     def __init__(self, folder: Path, facts: Facts, config: Config) -> None:
         self.folder, self.facts, self.config = folder, facts, config
@@ -58,7 +61,7 @@ class Run:
 
     @property
     def model(self) -> Path:
-        return self.folder / "model"
+        return self.folder / MODEL
 
     @property
     def owner(self) -> str:
@@ -70,18 +73,6 @@ class Run:
     @classmethod
     def exists(cls, folder: Path) -> bool:
         return (folder / _FACTS).exists()
-
-    @classmethod
-    def create(cls, folder: Path, facts: Facts, config: Config) -> Self:
-        """A new run; the folder must not exist."""
-        if folder.exists():
-            raise ConfigError(
-                f"{folder} exists already; pass --resume to continue its run, or name another"
-            )
-        with complete_folder(folder) as partial:
-            (partial / _FACTS).write_text(facts.model_dump_json(indent=2), encoding="utf-8")
-            (partial / _CONFIG).write_text(config.to_toml(), encoding="utf-8")
-        return cls(folder, facts, config)
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -109,10 +100,7 @@ class Run:
                     f"{key} is {after[key]!r}, but this run began with {before[key]!r}; "
                     f"leave it, or start a new run (from these weights: --init {self.folder})"
                 )
-        if changed:
-            with complete_file(self.folder / _CONFIG) as file:
-                file.write(config.to_toml().encode())
-            self.config = config
+        self.config = config
         return [f"{key} is now {after[key]!r} (was {before[key]!r})" for key in changed]
 
     def expect(self, *, system: str | None, seed: int | None, corpus: Corpus) -> None:
@@ -133,14 +121,23 @@ class Run:
                 path=corpus.folder,
             )
 
-    def lock(self) -> IO[bytes]:
-        """Keep other processes out until the file is closed, or we die."""
-        file = (self.folder / _LOCK).open("ab")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            file.close()
-            raise ConfigError(
-                f"another process is training in {self.folder}; wait for it, or end it first"
-            ) from None
-        return file
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Make the folder, or take it over; within the block no other process can train in it."""
+        if not self.exists(self.folder):
+            if self.folder.exists():
+                raise ConfigError(f"{self.folder} exists, and holds no run; name another folder")
+            with complete_folder(self.folder) as partial:
+                (partial / _FACTS).write_text(self.facts.model_dump_json(indent=2))
+                (partial / _CONFIG).write_text(self.config.to_toml(), encoding="utf-8")
+        with (self.folder / _LOCK).open("ab") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise ConfigError(
+                    f"another process is training in {self.folder}; wait for it, or end it first"
+                ) from None
+            if Config.load(self.folder / _CONFIG) != self.config:
+                with complete_file(self.folder / _CONFIG) as file:
+                    file.write(self.config.to_toml().encode())
+            yield
