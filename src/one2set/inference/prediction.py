@@ -5,7 +5,6 @@ they were written. Nothing is dropped, merged or judged here; see `presentation`
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -63,13 +62,6 @@ class Prediction:
         """The slots that say a phrase, duplicates included, best first. Of equals the first slot
         comes first."""
         spoken = [slot for slot in self.slots if slot.text]
-        return sorted(spoken, key=_by_score) if self.order == "score" else spoken
-
-
-def _by_score(slot: Slot) -> float:
-    return -slot.score
-
-
-def texts(slots: Sequence[Slot]) -> list[str]:
-    """The phrases of slots, as scoring takes them."""
-    return [slot.text for slot in slots]
+        if self.order == "written":
+            return spoken
+        return sorted(spoken, key=lambda slot: -slot.score)
