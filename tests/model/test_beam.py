@@ -12,9 +12,10 @@ from one2set.data.example import Example
 from one2set.data.specials import EOS, NULL
 from one2set.model.beam import Beams, beam_sequence, beam_set
 from one2set.model.decoding import greedy_sequence, greedy_set
+from one2set.model.memory import Memory, State
 from one2set.model.pointer import Mixture
 from one2set.model.settrans import SetTrans
-from one2set.model.transformer import Memory, State, Transformer
+from one2set.model.transformer import Transformer
 
 V, CODES = 10, 4
 SIZES = {

@@ -21,8 +21,9 @@ from one2set.inference.prediction import Prediction, Slot
 from one2set.inference.spelling import Row, Speller
 from one2set.model.beam import beam_sequence, beam_set
 from one2set.model.decoding import greedy_sequence, greedy_set
+from one2set.model.memory import Memory
 from one2set.model.settrans import SetTrans
-from one2set.model.transformer import Memory, Transformer
+from one2set.model.transformer import Transformer
 
 WINDOW = 256  # documents
 PHRASE_LENGTH, SEQUENCE_LENGTH = 6, 60  # tokens that a code or a sequence may write, as the paper

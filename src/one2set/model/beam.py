@@ -19,8 +19,9 @@ from torch import Tensor
 
 from one2set.data.specials import BOS, EOS, NULL, PAD
 from one2set.model.decoding import Rows
+from one2set.model.memory import Memory
 from one2set.model.pointer import Choice
-from one2set.model.transformer import Memory, Transformer
+from one2set.model.transformer import Transformer
 
 
 class Beams(NamedTuple):
