@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from one2set.cli import corpus, evaluate
+from one2set.cli import corpus, evaluate, train
 from one2set.cli.console import err
 from one2set.errors import One2SetError
 
@@ -19,6 +19,7 @@ app = typer.Typer(
 )
 app.command()(corpus.prepare)
 app.command()(corpus.stats)
+app.command()(train.train)
 app.command()(evaluate.evaluate)
 app.command()(corpus.sample)
 
