@@ -6,7 +6,7 @@ one for absent phrases, mends that. It is fitted on documents that training has 
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -89,17 +89,22 @@ def inputs(slot: Slot) -> tuple[float, float, float]:
     )
 
 
-def judge(pairs: Iterable[tuple[Document, Prediction]]) -> list[Judged]:
-    """Every phrase of predictions for documents whose keyphrases are known."""
-    judged = []
-    for document, prediction in pairs:
-        source = StemmedSource(document.words())
-        gold = {stem_all(words) for words in document.phrase_words()}
-        phrases = prediction.phrases
-        words = document.phrase_words([slot.text for slot in phrases])
-        for slot, stems in zip(phrases, map(stem_all, words), strict=True):
-            judged.append(Judged(slot, present=stems in source, correct=stems in gold))
-    return judged
+def judge(document: Document, prediction: Prediction) -> list[Judged]:
+    """Every phrase of a prediction, for a document whose keyphrases are known."""
+    source = StemmedSource(document.words())
+    gold = {stem_all(words) for words in document.phrase_words()}
+    phrases = prediction.phrases
+    words = document.phrase_words([slot.text for slot in phrases])
+    return [
+        Judged(slot, present=stems in source, correct=stems in gold)
+        for slot, stems in zip(phrases, map(stem_all, words), strict=True)
+    ]
+
+
+def brier_score(judged: Sequence[Judged], probabilities: Iterable[float]) -> float:
+    """The mean squared difference of probability and truth; the smaller the better."""
+    pairs = zip(judged, probabilities, strict=True)
+    return sum((p - one.correct) ** 2 for one, p in pairs) / len(judged)
 
 
 def calibrate(judged: Iterable[Judged]) -> Calibration:

@@ -7,6 +7,7 @@ never changes what is generated, only how fast: nothing of one document reaches 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -16,14 +17,18 @@ from one2set.data.batch import collate
 from one2set.data.document import Document
 from one2set.data.example import Example
 from one2set.data.vocabulary import Vocabulary
+from one2set.distributed import choose_device
 from one2set.errors import ConfigError
+from one2set.inference.calibration import Calibration
 from one2set.inference.prediction import Prediction, Slot
 from one2set.inference.spelling import Row, Speller
 from one2set.model.beam import beam_sequence, beam_set
 from one2set.model.decoding import greedy_sequence, greedy_set
+from one2set.model.folder import load_model
 from one2set.model.memory import Memory
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
+from one2set.training.run import MODEL
 
 WINDOW = 256  # documents
 PHRASE_LENGTH, SEQUENCE_LENGTH = 6, 60  # tokens that a code or a sequence may write, as the paper
@@ -46,6 +51,11 @@ class Search:
             )
 
 
+def model_folder(folder: Path) -> Path:
+    """The folder itself, or that of the best model where it is a run's."""
+    return folder / MODEL if (folder / MODEL).is_dir() else folder
+
+
 class _Written(NamedTuple):
     """What decoding wrote, W hypotheses for each of the R rows of B documents, T steps."""
 
@@ -64,6 +74,7 @@ class Engine:
         network: Transformer,
         vocabulary: Vocabulary,
         *,
+        calibration: Calibration | None = None,
         steps: int | None = None,
         search: Search = Search(),  # noqa: B008  (frozen)
         batch_tokens: int = 4096,
@@ -86,6 +97,32 @@ class Engine:
         self.search = search
         self.batch_tokens, self.max_source_length = batch_tokens, max_source_length
         self.device = torch.device(device)
+        self.calibration = calibration
+
+    @classmethod
+    def load(
+        cls,
+        folder: Path,
+        *,
+        search: Search = Search(),  # noqa: B008  (frozen)
+        batch_tokens: int = 4096,
+        max_source_length: int = 4096,
+        device: str = "auto",
+    ) -> "Engine":
+        """The engine of a model's folder, or of a run's."""
+        folder = model_folder(folder)
+        network, vocabulary, config = load_model(folder)
+        length = "phrase_length" if isinstance(network, SetTrans) else "sequence_length"
+        return cls(
+            network,
+            vocabulary,
+            calibration=Calibration.load(folder),
+            steps=config.get("model", {}).get(length),
+            search=search,
+            batch_tokens=batch_tokens,
+            max_source_length=max_source_length,
+            device=choose_device(device),
+        )
 
     def predict(self, documents: Iterable[Document]) -> Iterator[Prediction]:
         """The prediction of each document, in their order. It holds `WINDOW` documents at a time,
