@@ -10,7 +10,7 @@ import typer
 from one2set.cli.console import err, out, progress_bar
 from one2set.cli.corpus import FieldOption, OnErrorOption
 from one2set.cli.predict import BatchTokensOption, DeviceOption, ModelArgument, ThreadsOption
-from one2set.errors import DataError, missing_extra
+from one2set.errors import ConfigError, DataError, missing_extra
 
 
 def import_checkpoint(
@@ -44,6 +44,8 @@ def import_checkpoint(
     from one2set.model.folder import save_model
     from one2set.model.settrans import SetTrans
 
+    if output.exists() and not overwrite:
+        raise ConfigError(f"{output} exists already; pass --overwrite, or name another folder")
     network, vocabulary = import_files(checkpoint, vocab, heads=heads)
     is_set = isinstance(network, SetTrans)
     config = {

@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
 from itertools import islice, tee
 from pathlib import Path
 from typing import IO, Any
@@ -168,8 +167,14 @@ def json_line(document: Document, prediction: Prediction, engine: Engine, *, slo
 
 
 def _slot(slot: Slot) -> dict[str, Any]:
-    probabilities = [_rounded(p) for p in slot.probabilities]
-    return asdict(slot) | {"probabilities": probabilities, "null": _rounded(slot.null)}
+    return {
+        "code": slot.code,
+        "text": slot.text,
+        "tokens": slot.tokens,
+        "probabilities": [_rounded(p) for p in slot.probabilities],
+        "ended": slot.ended,
+        "null": _rounded(slot.null),
+    }
 
 
 def _rounded(value: float) -> float:
