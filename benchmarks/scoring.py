@@ -159,7 +159,7 @@ def main() -> None:
     scored(documents[:1])  # imports are no part of scoring
     seconds = plain_seconds = 0.0
     ours: dict[Cell, list[Floats]] = {cell: [] for cell in CELLS}
-    plain: dict[Cell, list[Figures]] = {cell: [] for cell in CELLS}
+    plain: dict[Cell, list[Floats]] = {cell: [] for cell in CELLS}
     for start in range(0, len(documents), options.slice):
         part = documents[start : start + options.slice]
         begun = time.process_time()
@@ -170,11 +170,11 @@ def main() -> None:
         seconds += between - begun
         plain_seconds += ended - between
         for cell in CELLS:
-            ours[cell].append(rows[cell])
-            plain[cell] += documents_figures[cell]
+            ours[cell].append(rows[cell][:, :, 0])  # (D, 6)
+            plain[cell].append(np.array(documents_figures[cell]))
     for cell in CELLS:
-        of_documents = np.concatenate(ours[cell])[:, :, 0]  # (D, 6)
-        np.testing.assert_allclose(of_documents, plain[cell], rtol=1e-9)
+        pair = np.concatenate(ours[cell]), np.concatenate(plain[cell])
+        np.testing.assert_allclose(*pair, rtol=1e-9)
     print(f"equal: {len(Figures._fields)} figures in {len(CELLS)} cells of each document")
     print(f"ours   {seconds:8.2f} s for {len(documents):,} documents")
     print(f"plain  {plain_seconds:8.2f} s for the same documents")

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -88,6 +90,22 @@ def test_there_is_at_least_one_worker(workers: int) -> None:
         ConfigError, match=rf"--workers is {workers}; expected 1 or more .*{cores()}"
     ):
         next(ordered_map(abs, [1], workers=workers))
+
+
+def test_ctrl_c_is_put_off_while_workers_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    submit, submitted = ProcessPoolExecutor.submit, 0
+
+    def interrupted(*arguments: Any) -> Any:
+        nonlocal submitted
+        signal.raise_signal(signal.SIGINT)
+        future = submit(*arguments)
+        submitted += 1
+        return future
+
+    monkeypatch.setattr(ProcessPoolExecutor, "submit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        list(ordered_map(abs, [1, 2], workers=2))
+    assert submitted == 1
 
 
 def test_cores_are_those_we_may_use() -> None:

@@ -1,5 +1,26 @@
 """one2set: keyphrases as a set."""
 
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from one2set.data.document import Document
+    from one2set.data.readers import read
+    from one2set.evaluation.scoring import evaluate
 
 __version__ = version("one2set")
+__all__ = ["Document", "__version__", "evaluate", "read"]
+
+# Imported when they are asked for, so that the command line starts at once.
+_PLACES = {
+    "Document": "one2set.data.document",
+    "evaluate": "one2set.evaluation.scoring",
+    "read": "one2set.data.readers",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'one2set' has no attribute {name!r}")
+    return getattr(import_module(_PLACES[name]), name)

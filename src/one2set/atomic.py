@@ -17,10 +17,10 @@ def complete_file(path: Path) -> Iterator[IO[bytes]]:
     path = path.resolve()
     if path.is_dir():
         raise ConfigError(f"{path} is a folder; name a file")
-    with _writable(path):
-        partial = _partial(path)
-        file = partial.open("xb")
+    partial = _partial(path)
     try:
+        with _writable(path):
+            file = partial.open("xb")
         with file:
             yield file
             file.flush()
@@ -36,12 +36,12 @@ def complete_file(path: Path) -> Iterator[IO[bytes]]:
 def complete_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """A folder to fill; it takes its name when the block ends well."""
     path = path.resolve()
-    with _writable(path):
-        partial = _partial(path)
-        if path.exists() and not overwrite:
-            raise ConfigError(f"{path} exists already; remove it or name another place")
-        partial.mkdir()
+    partial = _partial(path)
+    if path.exists() and not overwrite:
+        raise ConfigError(f"{path} exists already; remove it or name another place")
     try:
+        with _writable(path):
+            partial.mkdir()
         yield partial
         for folder, _, names in os.walk(partial):
             for name in names:
@@ -78,7 +78,8 @@ def _writable(path: Path) -> Iterator[None]:
 def _partial(path: Path) -> Path:
     """A hidden name beside the final one, with our process's number. What killed processes left
     under such names is removed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with _writable(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
     left_over = re.compile(rf"\.{re.escape(path.name)}\.partial-(\d+)(\.old)?")
     for other in path.parent.iterdir():
         match = left_over.fullmatch(other.name)

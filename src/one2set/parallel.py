@@ -7,7 +7,10 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from multiprocessing import get_context
+from threading import current_thread, main_thread
+from types import FrameType
 from typing import TypeVar
 
 from one2set.errors import ConfigError
@@ -38,13 +41,30 @@ def ordered_map(
     )
     try:
         for task in tasks:
-            waiting.append(executor.submit(function, task))
+            with _uninterrupted():
+                waiting.append(executor.submit(function, task))
             if len(waiting) > 3 * workers:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
     finally:
         executor.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Put off Ctrl-C: amid the start of workers it would be lost, or leave them unled."""
+    if current_thread() is not main_thread():
+        yield  # Python tells the main thread only
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    handler = signal.signal(signal.SIGINT, lambda *which: came.append(which))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if came and callable(handler):
+        handler(*came[0])
 
 
 def _follow_parent(parent: int) -> None:

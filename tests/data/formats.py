@@ -18,7 +18,7 @@ DOCUMENTS = (
         "a-1",
         "Real-Time Scheduling of Robot Swarms",
         "We schedule robots, in real time, on 16 cores. A swarm of robots is fair.",
-        ("robot swarm", "real-time scheduling", "fairness"),
+        ("robot swarm", "real-time scheduling", "load balancing"),
     ),
     Document(
         "b/2", "", 'A naïve Bayes "baseline" for Poincaré maps; it is fast.', ("naïve Bayes",)

@@ -24,9 +24,9 @@ def systems() -> list[list[Ranking]]:
 
 
 def stacked(systems: list[list[Ranking]], name: str = "ye2021") -> Floats:
-    """(D, S, F, 6, 2) with the two figures @5 and @M."""
+    """(D, S, F, 3, 2) with the two figures @5 and @M."""
     parts = [
-        [addends(Rankings.of(rankings), cutoff, PROTOCOLS[name]) for cutoff in ("5", "M")]
+        [addends(Rankings.of(rankings), cutoff, PROTOCOLS[name])[:, :3] for cutoff in ("5", "M")]
         for rankings in systems
     ]
     return np.moveaxis(np.array(parts), 2, 0)

@@ -1,5 +1,6 @@
 """What the command line writes on: results to stdout, everything else to stderr."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,7 +15,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-out = Console(highlight=False)
+# A terminal has its width; elsewhere no row of a table is broken.
+out = Console(highlight=False, width=None if sys.stdout.isatty() else 400)
 err = Console(stderr=True, highlight=False)
 
 

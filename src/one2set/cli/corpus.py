@@ -106,7 +106,10 @@ def prepare(
         option = str(first["loc"][0]).replace("_", "-")
         message = f"{first['msg'][0].lower()}{first['msg'][1:]}"
         raise ConfigError(f"--{option} is {first['input']}; {message}") from None
-    tests = dict(_named(path) for path in test)
+    tests = dict(named := [_named(path) for path in test])
+    if len(tests) < len(named):
+        names = ", ".join(name for name, _ in named)
+        raise ConfigError(f"two test sets have one name among {names}; pass --test NAME=FILE")
     inputs = Inputs(train=train, valid=valid, tests=tests, exclude=exclude)
     started = time.perf_counter()
     with progress_bar("Preparing", total=inputs.bytes() or None) as update:
@@ -166,13 +169,14 @@ def stats(
     from one2set.data.readers import read
     from one2set.data.records import Fields
     from one2set.data.statistics import published_row, statistics
-    from one2set.data.streams import Intake
+    from one2set.data.streams import Intake, printable
 
     rows = []
     with Intake(on_error, report) as intake:
         for path in paths:
             documents = read(path, fields=Fields.mapped(field), intake=intake)
-            rows.append((statistics(documents, name=path), published_row(Path(path).name)))
+            measured = statistics(documents, name=printable(path))
+            rows.append((measured, published_row(Path(path).name)))
     if as_json:
         for measured, known in rows:
             row = {**measured.model_dump(), "published": known and known.model_dump()}

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from one2set.data.example import Example
 from one2set.data.shards import MappedShard
-from one2set.data.vocabulary import Vocabulary, load_vocabulary
+from one2set.data.vocabulary import Vocabulary, load_vocabulary, vocabulary_file
 from one2set.errors import DataError
 
 MANIFEST = "manifest.json"
@@ -75,13 +75,17 @@ class Manifest(_Strict):
         path = folder / MANIFEST
         remedy = "make the corpus with one2set prepare"
         try:
-            return cls.model_validate_json(path.read_bytes())
+            manifest = cls.model_validate_json(path.read_bytes())
         except OSError as error:
             raise DataError(f"cannot be read ({error.strerror})", fix=remedy, path=path) from None
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(map(str, first["loc"]))
             raise DataError(f"{place}: {first['msg']}", fix=remedy, path=path) from None
+        if manifest.format != FORMAT:
+            what = f"format is {manifest.format}; this version of one2set reads {FORMAT}"
+            raise DataError(what, fix=remedy, path=path)
+        return manifest
 
 
 class Split(Sequence[Example]):
@@ -143,12 +147,16 @@ class Corpus:
         return load_vocabulary(self.folder, size=self.manifest.vocabulary_size)
 
     def verify(self) -> None:
-        """Compare every shard with its hash in the manifest."""
-        for name, counts in self.manifest.splits.items():
-            for shard in counts.shards:
-                path = self.folder / name / shard.file
-                if file_hash(path) != shard.sha256:
-                    raise _changed(path, "does not have the hash that the manifest says")
+        """Compare every shard and the vocabulary with their hashes in the manifest."""
+        hashes = {
+            self.folder / name / shard.file: shard.sha256
+            for name, counts in self.manifest.splits.items()
+            for shard in counts.shards
+        }
+        hashes[vocabulary_file(self.folder)] = self.manifest.vocabulary_sha256
+        for path, digest in hashes.items():
+            if not path.exists() or file_hash(path) != digest:
+                raise _changed(path, "does not have the hash that the manifest says")
 
 
 def _changed(path: Path, what: str) -> DataError:

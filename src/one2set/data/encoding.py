@@ -92,7 +92,8 @@ def encode(documents: list[Document], *, tokenizer: Path | None) -> Chunk:
 def text_key(words: Iterable[str]) -> bytes:
     """A text's identity: its letters and numbers, whatever stands between them. b"" for none."""
     content = "".join(word for word in words if word[0].isalnum() or word == DIGIT)
-    return hashlib.blake2b(content.encode(), digest_size=16).digest() if content else b""
+    data = content.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(data, digest_size=16).digest() if data else b""
 
 
 @cache

@@ -7,6 +7,7 @@ rewritten once all words are counted. The folder takes its name only when it is 
 """
 
 import os
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -19,7 +20,16 @@ from pathlib import Path
 import numpy as np
 
 from one2set.atomic import complete_folder
-from one2set.data.corpus import FORMAT, TRAIN, VALID, Manifest, Shard, SplitCounts, file_hash
+from one2set.data.corpus import (
+    FORMAT,
+    MANIFEST,
+    TRAIN,
+    VALID,
+    Manifest,
+    Shard,
+    SplitCounts,
+    file_hash,
+)
 from one2set.data.dictionary import Dictionary
 from one2set.data.encoding import Row, chunks, encode, text_key
 from one2set.data.example import Ids
@@ -27,7 +37,7 @@ from one2set.data.readers import read
 from one2set.data.records import Fields
 from one2set.data.selection import Filters, Kept, Selection
 from one2set.data.shards import remap_shard, write_shard
-from one2set.data.streams import STDIN, Intake
+from one2set.data.streams import Intake, is_pipe, printable
 from one2set.data.vocabulary import PieceVocabulary, Vocabulary
 from one2set.errors import ConfigError
 from one2set.parallel import ordered_map
@@ -52,7 +62,7 @@ class Inputs:
 
     def bytes(self) -> int:
         """The size of all files, for the progress; standard input and folders count nothing."""
-        paths = chain.from_iterable(self.splits().values())
+        paths = chain(self.exclude, *self.splits().values())
         return sum(os.path.getsize(path) for path in paths if os.path.isfile(path))
 
 
@@ -73,12 +83,13 @@ def prepare(
     With `tokenizer`, ids are those of its word pieces instead of words.
     """
     intake = intake or Intake()
+    _check_output(output, overwrite=overwrite)
     _check(inputs, filters)
     pieces = None if tokenizer is None else PieceVocabulary.from_file(tokenizer)
     with complete_folder(output, overwrite=overwrite) as folder, intake:
         if intake.report is None:
             intake.report = folder / "skipped.jsonl"
-        selection = Selection(filters, _excluded_titles(inputs, fields))
+        selection = Selection(filters, _excluded_titles(inputs, fields, intake))
         splits = inputs.splits()
         names = [*splits, *([VALID] if filters.hold_out else [])]
         writers = {name: _Writer(folder / name) for name in names}
@@ -108,7 +119,7 @@ def prepare(
                 "unicode": unicodedata.unidata_version,
             },
             inputs={
-                name: tuple(map(os.path.basename, paths))
+                name: tuple(printable(os.path.basename(path)) for path in paths)
                 for name, paths in {**splits, "exclude": inputs.exclude}.items()
             },
             filters=filters.model_dump(),
@@ -124,6 +135,13 @@ def prepare(
     return manifest
 
 
+def _check_output(output: Path, *, overwrite: bool) -> None:
+    if output.exists() and not (output / MANIFEST).exists():
+        raise ConfigError(f"{output} exists and is not a corpus; name another folder to write")
+    if output.exists() and not overwrite:
+        raise ConfigError(f"{output} exists already; pass --overwrite to replace it")
+
+
 def _check(inputs: Inputs, filters: Filters) -> None:
     if not inputs.train:
         raise ConfigError("no training data was named; pass --train FILE at least once")
@@ -133,24 +151,27 @@ def _check(inputs: Inputs, filters: Filters) -> None:
             "pass one or the other"
         )
     for name in inputs.tests:
-        if name in (TRAIN, VALID, "exclude") or not name.replace("-", "").isidentifier():
+        if name in (TRAIN, VALID, "exclude") or not re.fullmatch(r"[\w-]+", name):
             raise ConfigError(
                 f"a test set is named {name!r}; expected letters, digits, - and _, "
                 f"and not {TRAIN} or {VALID}; pass --test NAME=FILE"
             )
-    if STDIN in chain(inputs.valid, inputs.tests.values(), inputs.exclude):
+    others = [*inputs.valid, *inputs.tests.values(), *inputs.exclude]
+    twice = [path for path in inputs.train if inputs.train.count(path) > 1]
+    for path in filter(is_pipe, others + twice):
         raise ConfigError(
-            "standard input was named for other than training data, which is read only once; "
-            "pass a file there"
+            f"{path} is standard input or a pipe, which can be read only once, as training data; "
+            "pass a file for anything else"
         )
 
 
-def _excluded_titles(inputs: Inputs, fields: Fields) -> frozenset[bytes]:
+def _excluded_titles(inputs: Inputs, fields: Fields, intake: Intake) -> frozenset[bytes]:
     """The titles that training must not see: of excluded sets, and of the corpus's own others."""
     unnoticed = Intake("skip")  # what is wrong with the corpus's own sets is met when they are read
     keys: set[bytes] = set()
     for path in inputs.exclude:
-        keys.update(text_key(document.title_words()) for document in read(path, fields=fields))
+        documents = read(path, fields=fields, intake=intake)
+        keys.update(text_key(document.title_words()) for document in documents)
     for path in chain(inputs.valid, inputs.tests.values()):
         documents = read(path, fields=fields, intake=unnoticed)
         keys.update(text_key(document.title_words()) for document in documents)

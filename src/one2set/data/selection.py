@@ -1,6 +1,6 @@
 """Which documents of the input a corpus keeps, and the counts of why not the others."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from itertools import accumulate, compress, pairwise
 from typing import Annotated
@@ -41,7 +41,7 @@ class Selection:
         self._filters, self._excluded = filters, excluded
         self._seen: set[bytes] = set()
         self.read: Counter[str] = Counter()
-        self.dropped: dict[str, Counter[str]] = {}
+        self.dropped: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
     def choose(self, chunk: Chunk, split: str) -> dict[str, Kept]:
         """The documents to keep, by the split that they go to."""
@@ -51,7 +51,7 @@ class Selection:
         for row, (start, end) in zip(chunk.rows, pairwise(starts), strict=True):
             target, reason = self._target(row, split)
             self.read[target] += 1
-            dropped = self.dropped.setdefault(target, Counter())
+            dropped = self.dropped[target]
             if reason:
                 dropped[reason] += 1
                 continue

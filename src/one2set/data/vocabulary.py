@@ -169,11 +169,17 @@ class PieceVocabulary:
         return path
 
 
+def vocabulary_file(folder: Path) -> Path:
+    """The file that `save` wrote into a folder."""
+    pieces = folder / _PIECES_FILE
+    return pieces if pieces.exists() else folder / _WORDS_FILE
+
+
 def load_vocabulary(folder: Path, *, size: int) -> Vocabulary:
     """The vocabulary that `save` wrote into a folder; `size` is where its networks' part ends."""
-    if (folder / _PIECES_FILE).exists():
-        return PieceVocabulary.from_file(folder / _PIECES_FILE)
-    path = folder / _WORDS_FILE
+    path = vocabulary_file(folder)
+    if path.name == _PIECES_FILE:
+        return PieceVocabulary.from_file(path)
     words: list[str] = []
     counts: list[int] = []
     try:
@@ -193,5 +199,9 @@ def load_vocabulary(folder: Path, *, size: int) -> Vocabulary:
         raise ConfigError(
             f"{folder} holds no vocabulary ({error.strerror}: {path.name}); "
             "expected a folder that one2set wrote"
+        ) from None
+    except UnicodeDecodeError:
+        raise DataError(
+            "is not UTF-8", fix="make the corpus again with one2set prepare", path=path
         ) from None
     return WordVocabulary(words, size=size, counts=counts)

@@ -28,10 +28,9 @@ class Intervals(NamedTuple):
 def paired_bootstrap(
     addends: Floats, protocol: Protocol, *, resamples: int, seed: int
 ) -> Intervals:
-    """Intervals from the documents' addends, (D, S, F, 6, 2)."""
+    """Intervals from the documents' addends to P, R and F1, (D, S, F, 3, 2)."""
     documents = len(addends)
-    needed = addends[..., :3, :]  # P, R and F1
-    flat = needed.reshape(documents, -1)
+    flat = addends.reshape(documents, -1)
     generator = np.random.default_rng(seed)
     chunk = max(1, _CELLS // documents)
     f1 = []
@@ -43,7 +42,7 @@ def paired_bootstrap(
             ],
             dtype=np.float64,
         )  # (b, D)
-        sums = (times_drawn @ flat).reshape(-1, *needed.shape[1:])  # (b, S, F, 3, 2)
+        sums = (times_drawn @ flat).reshape(-1, *addends.shape[1:])  # (b, S, F, 3, 2)
         f1.append(from_sums(sums, protocol)[2])  # (b, S, F)
     drawn = np.concatenate(f1)  # (B, S, F)
     difference = drawn - drawn[:, :1]

@@ -69,10 +69,10 @@ def compare(
     intervals = None
     if resamples:
         parts = [
-            [addends(scores.groups[cell.group], cell.cutoff, protocol) for cell in CELLS]
+            [addends(scores.groups[cell.group], cell.cutoff, protocol)[:, :3] for cell in CELLS]
             for scores in systems.values()
         ]
-        stacked = np.moveaxis(np.array(parts), 2, 0)  # (D, S, cells, 6, 2)
+        stacked = np.stack([np.stack(cells, axis=1) for cells in parts], axis=1)
         intervals = paired_bootstrap(stacked, protocol, resamples=resamples, seed=seed)
     return Comparison(
         protocol=protocol,

@@ -232,8 +232,8 @@ def addends(rankings: Rankings, cutoff: Cutoff, protocol: Protocol) -> Floats:
 
 
 def from_sums(sums: Floats, protocol: Protocol) -> Floats:
-    """The figures from summed addends.  (…, 6, 2) → (6, …)"""
-    found = np.moveaxis(_ratio(sums[..., 0], sums[..., 1]), -1, 0)  # (6, …)
+    """The figures from summed addends, of P, R and F1 at least.  (…, 6, 2) → (6, …)"""
+    found = np.moveaxis(_ratio(sums[..., 0], sums[..., 1]), -1, 0)
     if protocol.average != "mean-f1":
         found[2] = harmonic(found[0], found[1])
     return found

@@ -16,7 +16,18 @@ import numpy as np
 
 from one2set.data.document import Document
 from one2set.data.specials import EOS, SPECIALS, UNK
-from one2set.evaluation.metrics import GROUPS, Group, Ints, Ranking, Rankings
+from one2set.evaluation.metrics import (
+    CUTOFFS,
+    GROUPS,
+    Cutoff,
+    Figures,
+    Group,
+    Ints,
+    Ranking,
+    Rankings,
+    figures,
+)
+from one2set.evaluation.protocols import YE2021, protocol_named
 from one2set.text import StemmedSource, stem_all
 
 MAX_PREDICTIONS = 200
@@ -174,3 +185,21 @@ def score(golds: Sequence[Gold], predictions: Iterable[Sequence[str]]) -> Scores
         num_read=np.array([one.num_read for one in judged]),
         num_unique=np.array([one.num_unique for one in judged]),
     )
+
+
+def evaluate(
+    documents: Iterable[Document],
+    predictions: Iterable[Sequence[str]],
+    *,
+    protocol: str = YE2021.name,
+) -> dict[Group, dict[Cutoff, Figures]]:
+    """The figures of a system's phrases, best first, one sequence for each document.
+
+    `evaluate(documents, predictions)["present"]["M"].f1` is the paper's F1@M.
+    """
+    scores = score([gold_of_document(document) for document in documents], predictions)
+    chosen = protocol_named(protocol)
+    return {
+        group: {cutoff: figures(scores.groups[group], cutoff, chosen) for cutoff in CUTOFFS}
+        for group in GROUPS
+    }

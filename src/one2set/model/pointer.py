@@ -23,10 +23,10 @@ _CHUNK = 2048  # words of the vocabulary at a time: their logits stay in a CPU's
 
 
 class Choice(NamedTuple):
-    """A word for each row."""
+    """A word for each row, or several."""
 
-    tokens: Tensor  # (R,) extended ids
-    probability: Tensor  # (R,)
+    tokens: Tensor  # (R,) or (R, M), extended ids
+    probability: Tensor  # as many
 
 
 class _Summary(NamedTuple):
@@ -82,11 +82,29 @@ class Mixture:
         with torch.no_grad():
             logsumexp, best, best_word = self._summary
             generated = self.gate * (best - logsumexp).exp()
-            own = self._own_probability()
+            own = self._own_probability(logsumexp)
             value = torch.maximum(generated, own.max(1).values)
             last = torch.iinfo(torch.int64).max
             tokens = self._own_words.where(own == value[:, None], last).min(1).values
             return Choice(torch.minimum(tokens, best_word.where(generated == value, last)), value)
+
+    def top(self, count: int) -> Choice:
+        """The `count` most probable words of each row (R, count), best first, by the same reason:
+        they are among the vocabulary's `count` best and the document's own. Where there are not so
+        many words, some have probability 0."""
+        with torch.no_grad():
+            logsumexp, best, best_words = _summarise_top(self.features, self.weight, count)
+            generated = self.gate[:, None] * (best - logsumexp[:, None]).exp()
+            first = self._by_row(self.words.first)
+            # A word counts where it stands first; padding never does, as it says that 0 is first.
+            counted = first == torch.arange(first.shape[1], device=first.device)
+            own = self._own_probability(logsumexp) * counted
+            own_words = self._own_words.where(counted, -1)
+            twice = (best_words[:, :, None] == own_words[:, None]).any(2)
+            values = torch.cat([generated.masked_fill(twice, 0.0), own], dim=1)
+            tokens = torch.cat([best_words, self._own_words], dim=1)
+            value, index = values.topk(min(count, values.shape[1]))
+            return Choice(tokens.gather(1, index), value)
 
     def distribution(self, size: int) -> Tensor:
         """(R, X) the whole mixture over `size` = V + unknown words."""
@@ -108,7 +126,7 @@ class Mixture:
         counts = torch.tensor(self.counts, device=x.device)
         return x.repeat_interleave(counts, dim=0, output_size=len(self.features))
 
-    def _own_probability(self) -> Tensor:
+    def _own_probability(self, logsumexp: Tensor) -> Tensor:
         """(R, S) P of the document's words, complete where each stands first."""
         size = self.weight.shape[0]
         logits = torch.cat(
@@ -119,7 +137,7 @@ class Mixture:
                 )
             ]
         )
-        generated = (logits - self._summary.logsumexp[:, None]).exp() * (self._own_words < size)
+        generated = (logits - logsumexp[:, None]).exp() * (self._own_words < size)
         first = self._by_row(self.words.first)
         copied = torch.zeros_like(self.attention).scatter_add(1, first, self.attention)
         gate = self.gate[:, None]
@@ -139,6 +157,21 @@ def _summarise(features: Tensor, weight: Tensor) -> _Summary:
         total = total * (best - top).exp() + logits.sub_(top[:, None]).exp_().sum(1)
         best = top
     return _Summary(best + total.log(), best, best_word)
+
+
+def _summarise_top(features: Tensor, weight: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Log-sum-exp over the vocabulary (R,), its largest logits (R, count) and whose they are."""
+    best = features.new_empty(len(features), 0, dtype=torch.float32)
+    words = torch.empty_like(best, dtype=torch.int64)
+    sums: list[Tensor] = []
+    for start, rows in _chunks(weight):
+        logits = _logits(features, rows)
+        sums.append(logits.logsumexp(1))
+        value, word = logits.topk(min(count, len(rows)))
+        words = torch.cat([words, word + start], dim=1)
+        best, index = torch.cat([best, value], dim=1).topk(min(count, words.shape[1]))
+        words = words.gather(1, index)
+    return torch.stack(sums).logsumexp(0), best, words
 
 
 def _chunks(weight: Tensor) -> Iterator[tuple[int, Tensor]]:
@@ -167,15 +200,15 @@ class _VocabularyLikelihood(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
         features, weight, words, logsumexp = ctx.saved_tensors
         of_logsumexp, of_logit = (grad[:, None] for grad in grads)
-        of_features = (of_logit * weight[words]).to(features.dtype)
+        of_features = of_logit * weight[words]
         of_weight = torch.empty_like(weight)
         for start, rows in _chunks(weight):
             share = _logits(features, rows).sub_(logsumexp[:, None]).exp_().mul_(of_logsumexp)
             share = share.to(features.dtype)
-            of_features.addmm_(share, rows.to(features.dtype))
+            of_features += share @ rows.to(features.dtype)
             of_weight[start : start + _CHUNK] = share.T @ features
-        of_weight.index_add_(0, words, (of_logit * features).to(weight.dtype))
-        return of_features, of_weight, None
+        of_weight.index_add_(0, words, of_logit * features)
+        return of_features.to(features.dtype), of_weight, None
 
 
 class Pointer(nn.Module):

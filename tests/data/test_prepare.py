@@ -1,0 +1,488 @@
+"""Prepare: what a corpus holds is what an obvious implementation would put there; the same bytes
+whatever the workers; and nothing half-made, whatever interrupts it."""
+
+import errno
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from one2set.data.corpus import Corpus
+from one2set.data.document import Document
+from one2set.data.prepare import Inputs, prepare
+from one2set.data.records import Fields
+from one2set.data.selection import Filters
+from one2set.data.specials import SPECIALS
+from one2set.data.streams import Intake
+from one2set.errors import ConfigError, DataError
+from one2set.text import split_present_absent
+from tests.data.formats import jsonl, write
+from tests.data.test_vocabulary import tokenizer
+from tests.processes import descendants, end_by_themselves
+
+__all__ = ["tokenizer"]  # a fixture
+
+
+def made_up(count: int, *, seed: int = 0) -> list[Document]:
+    """Documents of made-up words with the frequencies of a language, some of them repeated."""
+    chance = random.Random(seed)
+    syllables = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
+    words = ["".join(chance.choices(syllables, k=chance.randint(1, 4))) for _ in range(400)]
+    weights = [1 / rank for rank in range(1, len(words) + 1)]
+
+    def text(length: int) -> str:
+        return " ".join(chance.choices(words, weights, k=length)).capitalize()
+
+    documents: list[Document] = []
+    for number in range(count):
+        if documents and chance.random() < 0.1:
+            old = chance.choice(documents)
+            documents.append(
+                Document(f"d{number}", old.title.upper(), old.abstract, old.keyphrases)
+            )
+            continue
+        phrases = [text(chance.randint(1, 7)) for _ in range(chance.randint(0, 16))]
+        abstract = f"{text(chance.randint(1, 60))}, {text(20)}."
+        documents.append(Document(f"d{number}", text(5), abstract, tuple(phrases)))
+    return documents
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder, by its name."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks and shards of a few documents, so that there are many of them."""
+    monkeypatch.setattr("one2set.data.encoding._CHUNK", 7)
+    monkeypatch.setattr("one2set.data.prepare._SHARD", 50)
+
+
+# --- What a corpus holds --------------------------------------------------------------------------
+
+
+def naive(
+    documents: list[Document], others: list[Document], filters: Filters
+) -> tuple[list[tuple[Document, list[list[str]], int]], list[str], list[int]]:
+    """Kept documents with their phrases and how many of these are present; words; counts."""
+
+    def letters(words: list[str]) -> str:
+        return "".join(word for word in words if word.isalnum())
+
+    kept, seen = [], set()
+    for document in documents:
+        source = document.words()
+        new = letters(source) not in seen
+        seen.add(letters(source))
+        titles = [letters(other.title_words()) for other in others]
+        if not new or letters(document.title_words()) in titles:
+            continue
+        phrases = document.phrase_words()
+        split = split_present_absent(phrases, source)
+        if len(source) > filters.max_source_words:
+            continue
+        if len(split.present) + len(split.absent) > filters.max_phrases:
+            continue
+        present, absent = (
+            [phrases[i] for i in group if len(phrases[i]) <= filters.max_phrase_words]
+            for group in split
+        )
+        if present or absent:
+            kept.append((document, present + absent, len(present)))
+    counts: Counter[str] = Counter()
+    for document, phrases, _ in kept:
+        counts.update(document.words())
+        counts.update(word for phrase in phrases for word in phrase)
+    words = [word for word, _ in counts.most_common()]  # ties by first occurrence
+    return kept, words, [counts[word] for word in words]
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_corpus_holds_what_the_definition_says(tmp_path: Path) -> None:
+    documents, valid = made_up(200), made_up(30, seed=1)
+    documents[5:5] = [Document("v", valid[3].title, "Another text.", ("a",))]
+    train = [
+        write(tmp_path, "a.jsonl", jsonl(documents[:120])),
+        write(tmp_path, "b.jsonl", jsonl(documents[120:])),
+    ]
+    filters = Filters(max_source_words=70, max_phrases=12, max_phrase_words=4, vocabulary_size=300)
+    manifest = prepare(
+        tmp_path / "corpus",
+        Inputs(train=train, valid=[write(tmp_path, "v.jsonl", jsonl(valid))]),
+        filters=filters,
+    )
+    kept, words, counts = naive(documents, valid, filters)
+    assert 50 < len(kept) < 150
+
+    corpus = Corpus(tmp_path / "corpus")
+    corpus.verify()
+    lines = [line.split("\t") for line in (tmp_path / "corpus/words.tsv").read_text().splitlines()]
+    assert [word for word, _ in lines[: len(SPECIALS)]] == list(SPECIALS)
+    trained = lines[len(SPECIALS) : len(SPECIALS) + len(words)]
+    assert trained == [[word, str(count)] for word, count in zip(words, counts, strict=True)]
+    assert all(count == "0" for _, count in lines[len(SPECIALS) + len(words) :])
+    assert manifest.vocabulary_size == 300
+
+    vocabulary = corpus.vocabulary()
+    found = list(corpus.split("train"))
+    assert [one.id for one in found] == [document.id for document, _, _ in kept]
+    for example, (document, phrases, num_present) in zip(found, kept, strict=True):
+        assert vocabulary.text(example.source.tolist()).split() == document.words()
+        spelled = [
+            vocabulary.text(ids.tolist()).split() for ids in example.present + example.absent
+        ]
+        assert spelled == phrases
+        assert len(example.present) == num_present
+    # The validation set is not filtered and not cleared of duplicates.
+    assert [one.id for one in corpus.split("valid")] == [one.id for one in valid]
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_the_manifest_counts_everything(tmp_path: Path) -> None:
+    documents = made_up(150)
+    inputs = Inputs(train=[write(tmp_path, "a.jsonl", jsonl(documents))])
+    manifest = prepare(tmp_path / "corpus", inputs, filters=Filters(max_source_words=60))
+    counts, split = manifest.splits["train"], Corpus(tmp_path / "corpus").split("train")
+    assert counts.read == 150
+    assert counts.documents == len(split) == sum(shard.documents for shard in counts.shards)
+    lost = sum(n for why, n in counts.dropped.items() if "phrase only" not in why)
+    assert counts.read == counts.documents + lost
+    assert set(counts.dropped) == {
+        "duplicate",
+        "long source",
+        "long phrase (the phrase only)",
+        "many keyphrases",
+        "no keyphrases",
+    }
+    assert counts.source_words == int(split.source_lengths().sum())
+    assert counts.present == sum(len(one.present) for one in split)
+    assert counts.absent == sum(len(one.absent) for one in split)
+    assert manifest.filters["max_source_words"] == 60
+    assert manifest.inputs == {"train": ("a.jsonl",), "exclude": ()}
+    assert {"one2set", "nltk", "unicode"} == set(manifest.versions)
+    assert json.loads((tmp_path / "corpus/manifest.json").read_text()) == json.loads(
+        manifest.model_dump_json()
+    )
+
+
+def test_titles_of_other_sets_never_reach_training(tmp_path: Path) -> None:
+    train = [
+        Document("1", "Real-Time Sets", "Text one.", ("a",)),
+        Document("2", "On Robots", "Text two.", ("a",)),
+        Document("3", "On Graphs", "Text three.", ("a",)),
+        Document("4", "On Trees", "Text four.", ("a",)),
+    ]
+    field = b"real time sets . <eos> a test .\n"
+    inputs = Inputs(
+        train=[write(tmp_path, "a.jsonl", jsonl(train))],
+        valid=[write(tmp_path, "v.jsonl", jsonl([Document("v", "On robots.", "Text.", ())]))],
+        tests={"t": write(tmp_path, "t_src.txt", field)},
+        exclude=[write(tmp_path, "e.csv", b"title,abstract\nON GRAPHS,\n")],
+    )
+    manifest = prepare(tmp_path / "corpus", inputs)
+    assert [one.id for one in Corpus(tmp_path / "corpus").split("train")] == ["4"]
+    assert manifest.splits["train"].dropped == {"title excluded": 3}
+    assert list(manifest.splits) == ["train", "valid", "t"]
+    assert manifest.inputs["exclude"] == ("e.csv",)
+
+
+def test_held_out_documents_are_the_validation_set(tmp_path: Path) -> None:
+    documents = made_up(100)
+    inputs = Inputs(train=[write(tmp_path, "a.jsonl", jsonl(documents))])
+    manifest = prepare(tmp_path / "corpus", inputs, filters=Filters(hold_out=0.3))
+    counts = {name: split.documents for name, split in manifest.splits.items()}
+    assert 10 < counts["valid"] < 50
+    assert manifest.splits["train"].read + manifest.splits["valid"].read == 100
+    corpus = Corpus(tmp_path / "corpus")
+    ids = {name: {one.id for one in corpus.split(name)} for name in counts}
+    assert not ids["train"] & ids["valid"]
+
+
+def test_word_pieces(tokenizer: Path, tmp_path: Path) -> None:
+    documents = made_up(30)
+    inputs = Inputs(train=[write(tmp_path, "a.jsonl", jsonl(documents))])
+    manifest = prepare(tmp_path / "corpus", inputs, tokenizer=tokenizer, workers=2)
+    corpus = Corpus(tmp_path / "corpus")
+    corpus.verify()
+    vocabulary = corpus.vocabulary()
+    assert manifest.vocabulary_size == vocabulary.size
+    by_id = {one.id: one for one in documents}
+    for example in corpus.split("train"):
+        encoded = vocabulary.encode(by_id[example.id])
+        assert example.source.tolist() == encoded.source.tolist()
+        assert example.title_length == encoded.title_length
+
+
+def test_fields_and_bad_records(tmp_path: Path) -> None:
+    good = {"summary": "A text.", "tags": ["a"]}
+    data = "\n".join(map(json.dumps, [good, {"tags": 1}, {**good, "summary": "More."}])) + "\nx\n"
+    path = write(tmp_path, "a.jsonl", data.encode())
+    fields = Fields.mapped(["abstract=summary", "keyphrases=tags"])
+    with pytest.raises(DataError, match=r"a\.jsonl:2: has no 'summary'"):
+        prepare(tmp_path / "corpus", Inputs(train=[path]), fields=fields)
+    assert not (tmp_path / "corpus").exists()
+    manifest = prepare(
+        tmp_path / "corpus", Inputs(train=[path]), fields=fields, intake=Intake("skip")
+    )
+    assert (manifest.skipped, manifest.splits["train"].documents) == (2, 2)
+    report = (tmp_path / "corpus" / "skipped.jsonl").read_text().splitlines()
+    assert [json.loads(line)["line"] for line in report] == [2, 4]
+
+
+def test_bad_records_of_excluded_sets_are_skipped_and_counted_too(tmp_path: Path) -> None:
+    train = write(tmp_path, "a.jsonl", jsonl(made_up(3)))
+    exclude = write(tmp_path, "e.jsonl", b"x\n" + jsonl(made_up(1)))
+    inputs = Inputs(train=[train], exclude=[exclude])
+    with pytest.raises(DataError, match=r"e\.jsonl:1: is not JSON"):
+        prepare(tmp_path / "corpus", inputs)
+    report = tmp_path / "elsewhere.jsonl"
+    manifest = prepare(tmp_path / "corpus", inputs, intake=Intake("skip", report))
+    assert manifest.skipped == 1
+    assert json.loads(report.read_text())["path"] == exclude
+
+
+def test_a_corpus_of_nothing_is_whole(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.jsonl", jsonl([Document("1", "", "Only this.", ())]))
+    manifest = prepare(tmp_path / "corpus", Inputs(train=[path]))
+    corpus = Corpus(tmp_path / "corpus")
+    assert len(corpus.split("train")) == 0
+    assert manifest.splits["train"].dropped == {"no keyphrases": 1}
+    assert manifest.vocabulary_size == len(SPECIALS)
+
+
+def test_progress_reaches_the_size_of_the_input(tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    inputs = Inputs(
+        train=[write(tmp_path, "a.jsonl", jsonl(made_up(600)))],
+        exclude=[write(tmp_path, "e.jsonl", jsonl(made_up(5, seed=2)))],
+    )
+    prepare(tmp_path / "corpus", inputs, progress=lambda *now: told.append(now))
+    assert told == sorted(told)
+    assert told[-1] == (inputs.bytes(), 600)
+
+
+# --- The same bytes -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pieces", [False, True])
+@pytest.mark.usefixtures("small_parts")
+def test_the_bytes_do_not_depend_on_the_workers(
+    pieces: bool, tokenizer: Path, tmp_path: Path
+) -> None:
+    train = write(tmp_path, "a.jsonl", jsonl(made_up(300)) + b"not JSON\n")
+    test = write(tmp_path, "t.jsonl", jsonl(made_up(40, seed=1)))
+    for workers in (1, 2, 3):
+        prepare(
+            tmp_path / str(workers),
+            Inputs(train=[train], tests={"t": test}),
+            filters=Filters(hold_out=0.1),
+            tokenizer=tokenizer if pieces else None,
+            intake=Intake("skip"),
+            workers=workers,
+        )
+    one, two, three = (tree(tmp_path / str(workers)) for workers in (1, 2, 3))
+    assert one == two == three
+    assert {"manifest.json", "skipped.jsonl", "train/00002.arrow", "valid/00000.arrow"} <= set(one)
+
+
+def test_nor_on_the_size_of_the_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = Inputs(train=[write(tmp_path, "a.jsonl", jsonl(made_up(100)))])
+    trees = []
+    for size in (1, 30, 256):
+        monkeypatch.setattr("one2set.data.encoding._CHUNK", size)
+        prepare(tmp_path / str(size), inputs)
+        trees.append(tree(tmp_path / str(size)))
+    assert trees[0] == trees[1] == trees[2]
+
+
+# --- What is refused ------------------------------------------------------------------------------
+
+
+def test_an_existing_corpus_is_replaced_only_when_asked(tmp_path: Path) -> None:
+    output = tmp_path / "corpus"
+    inputs = [Inputs(train=[write(tmp_path, f"{n}.jsonl", jsonl(made_up(n)))]) for n in (5, 20)]
+    prepare(output, inputs[0])
+    before = tree(output)
+    with pytest.raises(ConfigError, match="corpus exists already; pass --overwrite to replace it"):
+        prepare(output, inputs[1])
+    with pytest.raises(DataError, match="cannot be read"):
+        prepare(output, Inputs(train=["missing.jsonl"]), overwrite=True)
+    assert tree(output) == before
+    prepare(output, inputs[1], overwrite=True)
+    assert tree(output) != before
+    assert [path.name for path in tmp_path.iterdir() if "partial" in path.name] == []
+
+
+@pytest.mark.parametrize("name", ["precious", "file"])
+def test_what_is_not_a_corpus_is_never_replaced(name: str, tmp_path: Path) -> None:
+    (tmp_path / "precious").mkdir()
+    for path in (tmp_path / "precious" / "thesis.tex", tmp_path / "file"):
+        path.write_text("years of work")
+    before = tree(tmp_path)
+    with pytest.raises(ConfigError, match="exists and is not a corpus; name another"):
+        prepare(tmp_path / name, Inputs(train=["-"]), overwrite=True)
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", ["train", "valid", "exclude", "a/b", "..", "", "a b"])
+def test_names_that_a_test_set_cannot_have(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=rf"a test set is named '{name}'.*pass --test NAME=FILE"):
+        prepare(tmp_path / "corpus", Inputs(train=["a.jsonl"], tests={name: "t.jsonl"}))
+
+
+@pytest.mark.parametrize("name", ["kp20k-500", "20news", "a_b", "naïve"])
+def test_names_that_a_test_set_can_have(name: str, tmp_path: Path) -> None:
+    path = write(tmp_path, "a.jsonl", jsonl(made_up(3)))
+    prepare(tmp_path / "corpus", Inputs(train=[path], tests={name: path}))
+    assert len(Corpus(tmp_path / "corpus").split(name)) == 3
+
+
+@pytest.mark.parametrize(
+    ("inputs", "hold_out", "what"),
+    [
+        (Inputs(train=[]), 0, "no training data was named; pass --train"),
+        (Inputs(train=["a"], valid=["v"]), 0.1, "--hold-out is 0.1 and --valid is v; pass one"),
+        (Inputs(train=["a"], valid=["-"]), 0, "- is standard input or a pipe.*pass a file"),
+        (Inputs(train=["a"], tests={"t": "/dev/null"}), 0, "/dev/null is standard input or a pipe"),
+        (Inputs(train=["a"], exclude=["-"]), 0, "can be read only once"),
+        (Inputs(train=["-", "-"]), 0, "can be read only once"),
+    ],
+)
+def test_settings_that_disagree(inputs: Inputs, hold_out: float, what: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=what):
+        prepare(tmp_path / "corpus", inputs, filters=Filters(hold_out=hold_out))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("workers", [0, -2])
+def test_no_workers(workers: int, tmp_path: Path) -> None:
+    path = write(tmp_path, "a.jsonl", jsonl(made_up(3)))
+    with pytest.raises(ConfigError, match="--workers is"):
+        prepare(tmp_path / "corpus", Inputs(train=[path]), workers=workers)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
+
+
+# --- Interruptions --------------------------------------------------------------------------------
+
+
+def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("one2set.data.prepare.write_shard", full)
+    path = write(tmp_path, "a.jsonl", jsonl(made_up(3)))
+    with pytest.raises(OSError, match="No space"):
+        prepare(tmp_path / "corpus", Inputs(train=[path]))
+    assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A file, and the corpus that it makes when nothing interrupts it."""
+    folder = tmp_path_factory.mktemp("finished")
+    source = folder / "a.jsonl"
+    source.write_bytes(jsonl(made_up(1500)))
+    prepare(folder / "corpus", Inputs(train=[str(source)]))
+    return source, folder / "corpus"
+
+
+def start(output: Path, source: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "one2set", "prepare", str(output), "--train", str(source)]
+    return subprocess.Popen(
+        [*command, "--workers", "2"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def partials(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir() if "partial" in path.name]
+
+
+def check_again(output: Path, source: Path, corpus: Path) -> None:
+    """After an interruption: nothing under the name, and a second run makes the same corpus."""
+    assert not output.exists()
+    prepare(output, Inputs(train=[str(source)]))
+    assert not partials(output.parent)
+    assert tree(output) == tree(corpus)
+
+
+def feed(pipe: Path, data: bytes) -> None:
+    """Write into a pipe, and keep it open until its reader has gone."""
+    with suppress(BrokenPipeError), pipe.open("wb", buffering=0) as file:
+        file.write(data)
+        while True:
+            time.sleep(0.01)
+            file.write(b"\n")  # an empty line is no record
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("share", [0.0, 0.6])
+def test_an_interrupted_run_leaves_no_corpus_and_can_be_run_again(
+    how: signal.Signals, share: float, finished: tuple[Path, Path], tmp_path: Path
+) -> None:
+    # The input is a pipe that stops before its end: the run is always interrupted in its midst.
+    source, corpus = finished
+    output, pipe = tmp_path / "corpus", tmp_path / "a.jsonl"
+    os.mkfifo(pipe)
+    data = source.read_bytes()
+    feeder = threading.Thread(target=feed, args=(pipe, data[: int(len(data) * share)]))
+    feeder.start()
+    process = start(output, pipe)
+    num_workers = 2 if share else 0
+    while len(workers := descendants(process.pid)) < num_workers or not partials(tmp_path):
+        assert process.poll() is None
+        time.sleep(0.01)
+    if how == signal.SIGINT:
+        os.killpg(process.pid, how)  # as a terminal does: to the workers too
+    else:
+        process.send_signal(how)
+    _, error = process.communicate(timeout=60)
+    os.close(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))  # lets the feeder go that met no reader
+    feeder.join()
+
+    assert process.returncode != 0
+    assert b"Traceback" not in error
+    assert end_by_themselves(workers)
+    assert how != signal.SIGINT or not partials(tmp_path)
+    check_again(output, source, corpus)
+
+
+def test_a_run_killed_while_it_works_leaves_no_corpus(
+    finished: tuple[Path, Path], tmp_path: Path
+) -> None:
+    source, corpus = finished
+    began = time.perf_counter()
+    whole = start(tmp_path / "whole", source)
+    whole.communicate()
+    seconds = time.perf_counter() - began
+    assert whole.returncode == 0
+    assert tree(tmp_path / "whole") == tree(corpus)
+
+    for moment in (0.4, 0.7, 0.95):
+        output = tmp_path / str(moment)
+        process = start(output, source)
+        time.sleep(seconds * moment)
+        workers = descendants(process.pid)
+        process.kill()
+        process.communicate()
+        assert end_by_themselves(workers)
+        if output.exists():  # it was faster this time
+            assert tree(output) == tree(corpus)
+        else:
+            check_again(output, source, corpus)

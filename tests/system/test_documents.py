@@ -1,0 +1,49 @@
+"""Every command and every Python example in README and docs runs as it is printed."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_ROOT = Path(__file__).resolve().parents[2]
+_SHARED = _ROOT.parent / "shared"
+_BLOCK = re.compile(r"^```(bash|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+# CI runs the first two itself; benchmarks take minutes, and a reader's own installation is his.
+_NOT_HERE = ("make ", "pip ", "python benchmarks/")
+_PAGES = [_ROOT / "README.md", *sorted((_ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.name)
+def test_examples_run(page: Path, tmp_path: Path) -> None:
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(_ROOT / "src"),
+    }
+    ran = 0
+    for language, code in _BLOCK.findall(page.read_text(encoding="utf-8")):
+        if language == "bash":
+            lines = [line for line in code.splitlines() if not line.startswith(_NOT_HERE)]
+            code = "\n".join(lines)
+            if "../shared" in code and not _SHARED.exists():
+                continue
+            command = ["bash", "-euo", "pipefail", "-c", code.replace("../shared", str(_SHARED))]
+        else:
+            command = [sys.executable, "-W", "error", "-c", code]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, f"{code}\n{done.stdout}\n{done.stderr}"
+        ran += 1
+    if not ran:
+        pytest.skip(f"{page.name} has no examples that can run here")
+
+
+def test_the_readme_has_examples() -> None:
+    text = (_ROOT / "README.md").read_text(encoding="utf-8")
+    languages = [language for language, _ in _BLOCK.findall(text)]
+    assert languages.count("bash") >= 2
+    assert "python" in languages
