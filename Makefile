@@ -6,7 +6,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 .PHONY: run test lint clean
 
 run: .venv/.installed-run
-	@$(BIN)/one2set sample --score
+	@test -d runs/sample || $(BIN)/one2set sample runs/sample
+	@$(BIN)/one2set evaluate runs/sample/documents.jsonl runs/sample/predictions.jsonl
 
 test: lint
 	$(BIN)/pytest --numprocesses 2

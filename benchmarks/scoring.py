@@ -20,8 +20,9 @@ import numpy as np
 from nltk.stem.porter import PorterStemmer
 
 from one2set.evaluation.comparison import CELLS, Cell
-from one2set.evaluation.metrics import Cutoff, Figures, Floats, addends
+from one2set.evaluation.metrics import Figures, addends
 from one2set.evaluation.protocols import YE2021
+from one2set.evaluation.rankings import Cutoff, Floats
 from one2set.evaluation.scoring import gold_of_lines, phrases_of_line, score
 
 

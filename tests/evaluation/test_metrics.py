@@ -7,11 +7,7 @@ import numpy as np
 import pytest
 
 from one2set.evaluation.metrics import (
-    CUTOFFS,
-    Cutoff,
     Figures,
-    Ranking,
-    Rankings,
     addends,
     alpha_ndcg,
     average_precision,
@@ -19,10 +15,10 @@ from one2set.evaluation.metrics import (
     figures,
     from_sums,
     ndcg,
-    novelty_gains,
     precision_recall,
 )
 from one2set.evaluation.protocols import PROTOCOLS, YE2021, protocol_named
+from one2set.evaluation.rankings import CUTOFFS, Cutoff, Ranking, Rankings
 
 
 def random_rankings(seed: int, size: int = 300) -> list[Ranking]:
@@ -205,12 +201,6 @@ def test_ndcg_looks_beyond_the_cutoff_for_its_ideal() -> None:
     columns = Rankings.of([hits(1, 1, 0, 0, 0, 0, 1, num_gold=3)])
     expected = (1 + 1 / log2(3)) / (1 + 1 / log2(3) + 1 / 2)
     assert ndcg(columns, "5") == pytest.approx([expected])
-
-
-def test_novelty_halves_each_time_and_the_ideal_is_greedy() -> None:
-    gains, ideal = novelty_gains([[0], [], [0, 1], [0]])
-    assert gains == [1.0, 0.0, 1.5, 0.25]
-    assert ideal == [2.0, 0.5, 0.25, 0.0]
 
 
 def test_at_o_precision_equals_recall_when_padded() -> None:

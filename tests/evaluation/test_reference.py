@@ -9,9 +9,9 @@ import pytest
 
 from one2set.evaluation.comparison import Cell, as_record, compare, document_records
 from one2set.evaluation.inputs import read_pair, read_predictions
-from one2set.evaluation.metrics import GROUPS, Figures, Group
+from one2set.evaluation.metrics import Figures
 from one2set.evaluation.protocols import YE2021
-from one2set.evaluation.scoring import Gold, Scores, score
+from one2set.evaluation.scoring import GROUPS, Gold, Group, Scores, score
 
 REFERENCE = Path(__file__).resolve().parents[2] / ".." / "shared" / "reference" / "metrics"
 SYNTHETIC = REFERENCE / "synthetic"

@@ -6,16 +6,18 @@ import pytest
 from nltk.stem.porter import PorterStemmer
 
 from one2set.data.document import Document
-from one2set.evaluation.metrics import CUTOFFS, GROUPS, Group, figures
+from one2set.evaluation.metrics import figures
 from one2set.evaluation.protocols import PROTOCOLS, YE2021
+from one2set.evaluation.rankings import CUTOFFS
 from one2set.evaluation.scoring import (
+    GROUPS,
     Gold,
+    Group,
     Judged,
     gold_of_document,
     gold_of_lines,
     judge,
     phrases_of_line,
-    rank,
     score,
 )
 
@@ -123,7 +125,9 @@ def test_relevance_for_alpha_ndcg_is_by_characters() -> None:
     gold = gold_of_lines("vertex cover <eos> x", "vertex cover;set cover")
     found = judge(gold, ["x", "cover", "vertex cover set"])
     assert found.covers == ((0,), (0, 1), ())
-    assert rank(gold, found, "present").covers == [(0,), (0,)]
+    # In a group only its own gold counts: of the present ones "cover" is part of one.
+    present = score([gold], [["x", "cover", "vertex cover set"]]).groups["present"]
+    assert present.novelty.tolist() == [1.0, 0.5]
 
 
 def test_documents_are_tokenised_like_their_text() -> None:
@@ -204,9 +208,10 @@ def test_judging_equals_the_slow_version(seed: int) -> None:
     found = judge(gold, phrases_of_line(predicted))
     expected = naive_judged(source, target, predicted)
     assert list(zip(found.phrases, found.hits, strict=True)) == expected["all"]
+    groups = score([gold], [phrases_of_line(predicted)]).groups
     for group in GROUPS:
-        ranking = rank(gold, found, group)
-        assert list(ranking.hits) == [hit for _, hit in expected[group]]
+        assert groups[group].hit.tolist() == [hit for _, hit in expected[group]]
+        assert groups[group].num_gold.tolist() == [len(gold.of(group))]
 
 
 # --- Invariances ----------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ def options(
 def main() -> None:
     """Run the command line. What a user can mend is one line on stderr and exit code 2."""
     try:
-        app()
+        app(prog_name="one2set")
     except One2SetError as error:
         _fail(str(error))
     except BrokenPipeError:

@@ -15,9 +15,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-# A terminal has its width; elsewhere no row of a table is broken.
-out = Console(highlight=False, width=None if sys.stdout.isatty() else 400)
-err = Console(stderr=True, highlight=False)
+_WIDE = 400  # columns: a terminal has its own width; elsewhere no line is broken
+out = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDE)
+err = Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else _WIDE)
 
 
 @contextmanager
@@ -33,6 +33,7 @@ def progress_bar(description: str, *, total: float | None) -> Iterator[Any]:
         TimeRemainingColumn(),
         console=err,
         transient=True,
+        disable=not err.is_terminal,
     ) as bar:
         task = bar.add_task(description, total=total, rate="")
 

@@ -9,8 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from one2set.evaluation.comparison import CELLS, FIGURE_NAMES, Comparison
-from one2set.evaluation.metrics import CUTOFFS, GROUPS
 from one2set.evaluation.protocols import YE2021
+from one2set.evaluation.rankings import CUTOFFS
+from one2set.evaluation.scoring import GROUPS
 
 _WIDE = 400  # columns: a narrow terminal may wrap lines, but no number is cut
 _SHORT = [cell for cell in CELLS if cell.cutoff in ("5", "M")]  # those that papers print

@@ -7,19 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from one2set.evaluation.bootstrap import Intervals, paired_bootstrap
-from one2set.evaluation.metrics import (
-    CUTOFFS,
-    GROUPS,
-    Counts,
-    Cutoff,
-    Figures,
-    Group,
-    addends,
-    counts,
-    figures,
-)
+from one2set.evaluation.metrics import Counts, Figures, addends, counts, figures
 from one2set.evaluation.protocols import PROTOCOLS, Protocol
-from one2set.evaluation.scoring import Gold, Scores
+from one2set.evaluation.rankings import CUTOFFS, Cutoff
+from one2set.evaluation.scoring import GROUPS, Gold, Group, Scores
 
 
 class Cell(NamedTuple):

@@ -1,132 +1,14 @@
-"""Metrics: from judged rankings to figures, under a named protocol. Pure; no text, no files.
-
-A ranking is one document's predictions of one group (present, absent or all), best first. The
-rankings of many documents are kept as columns, so that every figure is a few numpy operations.
+"""Metrics: from rankings to figures, under a named protocol. Pure; no text, no files.
 
 Letters: D documents, Q predictions of all documents end to end.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from one2set.evaluation.protocols import Protocol
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Group = Literal["present", "absent", "all"]
-Cutoff = Literal["5", "10", "M", "O"]
-GROUPS: tuple[Group, ...] = ("present", "absent", "all")
-CUTOFFS: tuple[Cutoff, ...] = ("5", "10", "M", "O")
-_NOVELTY_LOSS = 0.5  # the α of α-NDCG
-
-
-# --- Rankings -------------------------------------------------------------------------------------
-
-
-class Ranking(NamedTuple):
-    """One document's ranking of one group.
-
-    `covers[i]` are the indices of the gold phrases of which prediction i is a part (α-NDCG's
-    relevance); `hits[i]` says whether it is one of them.
-    """
-
-    hits: Sequence[bool]
-    covers: Sequence[Sequence[int]]
-    num_gold: int
-
-
-@dataclass(frozen=True, slots=True)
-class Rankings:
-    """The rankings of one group over D documents, as columns."""
-
-    num_gold: Ints  # (D,)
-    num_predicted: Ints  # (D,)
-    document: Ints  # (Q,) whose prediction this is
-    rank: Ints  # (Q,) from 1
-    hit: Floats  # (Q,) 1 or 0
-    novelty: Floats  # (Q,) α-gain in the predicted order
-    ideal_novelty: Floats  # (Q,) α-gain in the ideal order
-
-    @classmethod
-    def of(cls, rankings: Iterable[Ranking]) -> Self:
-        """The columns of some documents' rankings, in their order."""
-        num_gold: list[int] = []
-        num_predicted: list[int] = []
-        hit: list[bool] = []
-        novelty: list[float] = []
-        ideal: list[float] = []
-        for ranking in rankings:
-            num_gold.append(ranking.num_gold)
-            num_predicted.append(len(ranking.hits))
-            hit.extend(ranking.hits)
-            gains, ideal_gains = novelty_gains(ranking.covers)
-            novelty.extend(gains)
-            ideal.extend(ideal_gains)
-        counts = np.array(num_predicted, dtype=np.int64)
-        starts = np.cumsum(counts) - counts  # (D,)
-        document = np.repeat(np.arange(len(counts)), counts)
-        return cls(
-            num_gold=np.array(num_gold, dtype=np.int64),
-            num_predicted=counts,
-            document=document,
-            rank=np.arange(len(hit)) - starts[document] + 1,
-            hit=np.array(hit, dtype=np.float64),
-            novelty=np.array(novelty, dtype=np.float64),
-            ideal_novelty=np.array(ideal, dtype=np.float64),
-        )
-
-    def depth(self, cutoff: Cutoff) -> Ints:
-        """k of each document: how many predictions @5, @10, @M or @O looks at.  (D,)"""
-        match cutoff:
-            case "M":
-                return self.num_predicted
-            case "O":
-                return self.num_gold
-            case _:
-                return np.full_like(self.num_gold, int(cutoff))
-
-    def summed(self, values: Floats, cutoff: Cutoff) -> Floats:
-        """Each document's sum of (Q,) values over its first k predictions.  (D,)"""
-        within = self.rank <= self.depth(cutoff)[self.document]
-        sums = np.bincount(self.document, values * within, minlength=len(self.num_gold))
-        return sums.astype(np.float64, copy=False)
-
-
-def novelty_gains(covers: Sequence[Sequence[int]]) -> tuple[list[float], list[float]]:
-    """α-DCG's gains, in the predicted and in the ideal order.
-
-    Each gold phrase that a prediction covers is worth (1 − α)^(times covered before). The ideal
-    takes the prediction that gains most, the earlier of equals: the truly best order is NP-hard to
-    find, and this greedy one is what the field divides by.
-    """
-    covered = [index for gold in covers for index in gold]
-    if len(set(covered)) == len(covered):  # nothing loses worth: the usual case, and quick
-        gains = [float(len(gold)) for gold in covers]
-        return gains, sorted(gains, reverse=True)
-    worth: dict[int, float] = {}
-    gains = [_take(gold, worth) for gold in covers]
-    left = [gold for gold in covers if gold]
-    ideal = []
-    worth = {}
-    while left:
-        offers = [sum(worth.get(index, 1.0) for index in gold) for gold in left]
-        ideal.append(_take(left.pop(offers.index(max(offers))), worth))
-    return gains, ideal + [0.0] * (len(covers) - len(ideal))
-
-
-def _take(gold: Sequence[int], worth: dict[int, float]) -> float:
-    """The gain of covering these gold phrases, each of which is worth less the next time."""
-    gain = 0.0
-    for index in gold:
-        now = worth.get(index, 1.0)
-        worth[index] = now * (1 - _NOVELTY_LOSS)
-        gain += now
-    return gain
-
+from one2set.evaluation.rankings import Cutoff, Floats, Ints, Rankings
 
 # --- Figures of each document ---------------------------------------------------------------------
 

@@ -8,32 +8,23 @@ correct where its stems are those of a gold phrase.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, compress
-from operator import not_
-from typing import NamedTuple, TypeVar
+from itertools import chain
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from one2set.data.document import Document
 from one2set.data.specials import EOS, SPECIALS, UNK
-from one2set.evaluation.metrics import (
-    CUTOFFS,
-    GROUPS,
-    Cutoff,
-    Figures,
-    Group,
-    Ints,
-    Ranking,
-    Rankings,
-    figures,
-)
+from one2set.evaluation.metrics import Figures, figures
 from one2set.evaluation.protocols import YE2021, protocol_named
+from one2set.evaluation.rankings import CUTOFFS, Cutoff, Ints, Ranking, Rankings
 from one2set.text import StemmedSource, stem_all
 
 MAX_PREDICTIONS = 200
 _INVALID = frozenset({SPECIALS[UNK], ",", "."})
 Words = Sequence[str]
-Item = TypeVar("Item")
+Group = Literal["present", "absent", "all"]
+GROUPS: tuple[Group, ...] = ("present", "absent", "all")
 
 
 class Gold(NamedTuple):
@@ -47,7 +38,9 @@ class Gold(NamedTuple):
 
     def of(self, group: Group) -> list[str]:
         """The phrases of one group."""
-        return _of_group(self.phrases, self.present, group)
+        wanted = {"present": (True,), "absent": (False,), "all": (True, False)}[group]
+        pairs = zip(self.phrases, self.present, strict=True)
+        return [phrase for phrase, is_present in pairs if is_present in wanted]
 
 
 class Judged(NamedTuple):
@@ -151,37 +144,24 @@ def judge(gold: Gold, predicted: Sequence[str]) -> Judged:
     )
 
 
-def rank(gold: Gold, judged: Judged, group: Group) -> Ranking:
-    """A document's ranking of one group."""
-    if group == "all":
-        return Ranking(judged.hits, judged.covers, len(gold.phrases))
-    targets = set(_of_group(range(len(gold.phrases)), gold.present, group))
-    return Ranking(
-        hits=_of_group(judged.hits, judged.present, group),
-        covers=[
-            tuple(targets.intersection(cover)) if cover else ()
-            for cover in _of_group(judged.covers, judged.present, group)
-        ],
-        num_gold=len(targets),
-    )
-
-
-def _of_group(items: Sequence[Item], present: Sequence[bool], group: Group) -> list[Item]:
-    if group == "all":
-        return list(items)
-    return list(compress(items, present if group == "present" else map(not_, present)))
-
-
 def score(golds: Sequence[Gold], predictions: Iterable[Sequence[str]]) -> Scores:
     """A system's predicted phrases, one sequence for each gold document in its order."""
     judged = [judge(gold, phrases) for gold, phrases in zip(golds, predictions, strict=True)]
-    groups = {
-        group: Rankings.of(rank(*pair, group) for pair in zip(golds, judged, strict=True))
-        for group in GROUPS
-    }
+    everything = Rankings.of(
+        [
+            Ranking(one.hits, one.covers, len(gold.phrases))
+            for one, gold in zip(judged, golds, strict=True)
+        ]
+    )
+    present = np.array(list(chain.from_iterable(one.present for one in judged)), dtype=np.bool_)
+    gold_present = np.array(list(chain.from_iterable(one.present for one in golds)), dtype=np.bool_)
     return Scores(
         judged=judged,
-        groups=groups,
+        groups={
+            "present": everything.only(present, gold_present),
+            "absent": everything.only(~present, ~gold_present),
+            "all": everything,
+        },
         num_read=np.array([one.num_read for one in judged]),
         num_unique=np.array([one.num_unique for one in judged]),
     )
