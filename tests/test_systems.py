@@ -12,7 +12,7 @@ from one2set.data.corpus import Corpus
 from one2set.errors import ConfigError
 from one2set.model.folder import load_model
 from one2set.model.settrans import SetTrans
-from one2set.systems import SYSTEMS, System, build, expect_start, system_named, task_of
+from one2set.systems import SYSTEMS, System, build, expect_start, system_named
 from one2set.training.likelihood import Likelihood
 from one2set.training.run import Facts, Run
 from one2set.training.set_loss import SetLoss
@@ -93,7 +93,7 @@ def test_a_run_can_start_from_another_ones_model(corpus_folder: Path, tmp_path: 
     def start(init: Path, *settings: str, system: str = "settrans") -> torch.nn.Module:
         facts = Facts.new(system=system, seed=9, corpus=miniature.corpus, init=init)
         config = Config.scale("tiny").override([*SETTINGS, *settings])
-        return task_of(Run(tmp_path / "run", facts, config), miniature.corpus).objective
+        return miniature.task(Run(tmp_path / "run", facts, config)).objective
 
     for init in (before.folder, before.model):
         network = start(init).network

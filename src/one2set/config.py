@@ -186,7 +186,7 @@ class Machine(_Section):
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """bfloat16 computes in mixed precision; auto does so on GPUs that are made for it."""
     compile: bool = False
-    """Compile the objective with torch.compile: a slow start, then faster steps on a GPU."""
+    """Compile the objective with torch.compile: minutes of start, then faster steps on a GPU."""
     threads: NonNegativeInt = 0
     """Threads of each process; 0 divides the cores among the processes, or follows OMP_NUM_THREADS.
     """

@@ -29,7 +29,7 @@ from one2set.training.likelihood import Likelihood
 from one2set.training.loop import Task
 from one2set.training.run import MODEL, Run
 from one2set.training.set_loss import SetLoss
-from one2set.training.validation import Generate, generate_sequence, generate_set
+from one2set.training.validation import Generate
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,6 @@ class Built:
     network: Transformer
     objective: nn.Module  # forward(batch) → Loss
     collate: Callable[[Sequence[Example]], Batch]
-    generate: Generate
 
 
 def build(name: str, config: Config, *, vocabulary_size: int) -> Built:
@@ -96,7 +95,6 @@ def build(name: str, config: Config, *, vocabulary_size: int) -> Built:
         network=network,
         objective=_objective(system, config, network, layout),
         collate=partial(collate, vocabulary_size=vocabulary_size, layout=layout),
-        generate=_generate(system, config, network),
     )
 
 
@@ -153,16 +151,22 @@ def _objective(system: System, config: Config, network: Transformer, layout: Lay
             )
 
 
-def _generate(system: System, config: Config, network: Transformer) -> Generate:
+def _written_length(system: System, config: Config) -> int:
+    """How many tokens a row may have when the system generates."""
     match system.decoder:
         case "greedy":
-            return partial(generate_sequence, network, steps=config.model.sequence_length)
+            return config.model.sequence_length
         case "greedy_set":
-            return partial(generate_set, network, steps=config.model.phrase_length)
+            return config.model.phrase_length
 
 
-def task_of(run: Run, corpus: Corpus) -> Task:
+# Makes the generation of a network's phrases, of a vocabulary, so many tokens a row at most.
+Generator = Callable[[Transformer, Vocabulary, int], Generate]
+
+
+def task_of(run: Run, corpus: Corpus, generator: Generator) -> Task:
     """What a run has to learn: its system's objective on a corpus."""
+    system = system_named(run.facts.system)
     train = corpus.split(TRAIN)
     if not len(train):
         raise DataError("has no training documents", fix="prepare it again", path=corpus.folder)
@@ -177,7 +181,7 @@ def task_of(run: Run, corpus: Corpus) -> Task:
     return Task(
         objective=built.objective,
         collate=built.collate,
-        generate=built.generate,
+        generate=generator(built.network, vocabulary, _written_length(system, run.config)),
         save=lambda: save_model(run.model, built.network, vocabulary, description, overwrite=True),
         vocabulary=vocabulary,
         train=train,

@@ -5,13 +5,20 @@ import os
 import shutil
 import signal
 import time
+from importlib.resources import as_file, files
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from one2set.cli import app
+from one2set.data.corpus import Corpus
+from one2set.data.readers import read
 from one2set.errors import One2SetError
+from one2set.evaluation.metrics import counts, figures
+from one2set.evaluation.protocols import YE2021
+from one2set.evaluation.scoring import gold_of_document, score
+from one2set.inference.engine import Engine
 from one2set.model.folder import load_model
 from tests.training.children import finish, start
 
@@ -136,3 +143,23 @@ def test_a_disk_that_takes_no_more_is_told(corpus_folder: Path, tmp_path: Path) 
     assert "Traceback" not in said
     child = start([*command, "--resume"], output=output)
     assert finish(child) == 0, output.read_text()
+
+
+def test_validation_measures_what_prediction_says(corpus_folder: Path, tmp_path: Path) -> None:
+    """The figures of the best step are those of the model on the raw validation documents."""
+    run = tmp_path / "run"
+    learn = ["limits.epochs=0", "limits.steps=30", "validation.every=30"]
+    train(corpus_folder, run, *QUICK, *(part for x in learn for part in ("--set", x)))
+    rows = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
+    (row,) = (row for row in rows if row["kind"] == "valid")
+    held_out = {example.id for example in Corpus(corpus_folder).split("valid")}
+    with as_file(files("one2set.data").joinpath("sample", "documents.jsonl")) as path:
+        documents = [document for document in read(str(path)) if document.id in held_out]
+    predictions = Engine.load(run).predict(documents)
+    said = [[slot.text for slot in prediction.phrases] for prediction in predictions]
+    scores = score([gold_of_document(document) for document in documents], said)
+    assert row["duplication"] == scores.duplication > 0
+    for name, group in (("f1", "all"), ("f1_present", "present"), ("f1_absent", "absent")):
+        assert row[name] == figures(scores.groups[group], "M", YE2021).f1  # type: ignore[index]
+    for name, group in (("num_present", "present"), ("num_absent", "absent")):
+        assert row[name] == counts(scores.groups[group]).predicted > 0  # type: ignore[index]

@@ -10,10 +10,14 @@ from torch import Tensor
 
 from one2set.config import Config
 from one2set.data.corpus import Corpus
+from one2set.data.vocabulary import Vocabulary
 from one2set.distributed import Processes
+from one2set.inference.engine import Engine
+from one2set.model.transformer import Transformer
 from one2set.systems import task_of
-from one2set.training.loop import Event, train
+from one2set.training.loop import Event, Task, train
 from one2set.training.run import Facts, Run
+from one2set.training.validation import Generate
 
 ALONE = Processes(rank=0, count=1)
 # Small and with everything on: dropout, averaging, shares, checkpoints, validation.
@@ -29,6 +33,14 @@ SETTINGS = (
 )
 
 
+def generator(network: Transformer, vocabulary: Vocabulary, steps: int) -> Generate:
+    """What prediction would say."""
+    engine = Engine(network, vocabulary, steps=steps)
+    return lambda documents: [
+        [slot.text for slot in prediction.phrases] for prediction in engine.predict(documents)
+    ]
+
+
 class Miniature:
     """Makes runs on one corpus and trains them."""
 
@@ -42,7 +54,10 @@ class Miniature:
 
     def events(self, run: Run) -> Iterator[Event]:
         with run.claimed():
-            yield from train(task_of(run, self.corpus), run, processes=ALONE)
+            yield from train(self.task(run), run, processes=ALONE)
+
+    def task(self, run: Run) -> Task:
+        return task_of(run, self.corpus, generator)
 
     def train(self, run: Run) -> list[Event]:
         return list(self.events(run))

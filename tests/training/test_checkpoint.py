@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from one2set.errors import DataError
-from one2set.systems import task_of
 from one2set.training.checkpoint import Checkpoints
 from one2set.training.run import Run
 from one2set.training.schedule import Progress
@@ -22,7 +21,7 @@ from tests.training.conftest import ALONE, Miniature
 @pytest.fixture
 def stepper(miniature: Miniature, tmp_path: Path) -> Stepper:
     run = miniature.run(tmp_path / "run")
-    task = task_of(run, miniature.corpus)
+    task = miniature.task(run)
     return Stepper(task.objective, task.collate, run.config, seed=1, processes=ALONE)
 
 
@@ -128,7 +127,7 @@ def test_weights_optimiser_and_average_come_back_exactly(
 ) -> None:
     run = miniature.run(tmp_path / "trained", "limits.steps=3")
     miniature.train(run)
-    task = task_of(run, miniature.corpus)
+    task = miniature.task(run)
     fresh = Stepper(task.objective, task.collate, run.config, seed=1, processes=ALONE)
     ours = Checkpoints(run.checkpoints, owner=run.owner)
     path, _ = ours.find()

@@ -1,9 +1,10 @@
 """`one2set train`: from a corpus to a model, in one process or, under torchrun, in several."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,8 +17,12 @@ from one2set.errors import ConfigError, One2SetError, missing_extra
 
 if TYPE_CHECKING:
     from one2set.data.corpus import Corpus
+    from one2set.data.document import Document
+    from one2set.data.vocabulary import Vocabulary
+    from one2set.model.transformer import Transformer
     from one2set.training.loop import Ended, Event, Step, Validated
     from one2set.training.run import Run
+    from one2set.training.validation import Generate
 
 _SECONDS_BETWEEN_LINES = 30.0  # where there is no terminal to draw a bar on
 
@@ -120,7 +125,7 @@ def train(
                     resume=resume,
                 )
             )
-            task = task_of(run, opened)
+            task = task_of(run, opened, partial(_generator, run.config))
             group.lead(lambda: stack.enter_context(run.claimed()))
             show = stack.enter_context(_display(run, shown=group.first))
             for remark in remarks:
@@ -163,6 +168,23 @@ def _open_run(
     facts = Facts.new(system=system, seed=seed or 0, corpus=corpus, init=init)
     run = Run(folder, facts, Config.scale(scale or "small").override(changes))
     return run, ["there is nothing to resume; this is a new run"] if resume else []
+
+
+def _generator(
+    config: Config, network: "Transformer", vocabulary: "Vocabulary", steps: int
+) -> "Generate":
+    """Validation hears what prediction would say."""
+    from one2set.distributed import choose_device
+    from one2set.inference.engine import Engine
+
+    device = choose_device(config.machine.device)
+    engine = Engine(network, vocabulary, steps=steps, device=device)
+
+    def generate(documents: "Sequence[Document]") -> list[list[str]]:
+        predictions = engine.predict(documents)
+        return [[slot.text for slot in prediction.phrases] for prediction in predictions]
+
+    return generate
 
 
 @contextmanager

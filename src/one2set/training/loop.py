@@ -33,7 +33,7 @@ class Task:
 
     objective: nn.Module  # forward(batch) → Loss
     collate: Callable[[Sequence[Example]], Batch]
-    generate: Generate
+    generate: Generate  # the phrases by which the network is judged in validation
     save: Callable[[], None]  # write the model folder, in place of the one before it
     vocabulary: Vocabulary
     train: Split

@@ -46,7 +46,7 @@ class Stepper:
         self.autocast = partial(autocast, self._device, config.machine.precision)
         self.objective = objective.to(self._device).train()
         if config.machine.compile:
-            self.objective.compile()
+            self.objective.compile(dynamic=True)  # every batch has other lengths
         self.average = Average(self.objective, decay=config.train.average_decay)
         self.optimizer = torch.optim.Adam(
             [weight for weight in self.objective.parameters() if weight.requires_grad],
