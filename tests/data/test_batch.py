@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 import torch
 
 from one2set.data.batch import (
@@ -16,6 +17,7 @@ from one2set.data.batch import (
 )
 from one2set.data.example import Example
 from one2set.data.specials import BOS, EOS, NULL, PAD, PEOS, SEP, UNK
+from one2set.errors import ConfigError
 
 V = 20
 P1, P2, A1, A2 = [7, 8], [9], [10, 11], [12]
@@ -50,24 +52,34 @@ def test_a_sequence_ends_in_eos_except_where_the_release_forgets_it() -> None:
 def test_a_set_keeps_what_fits_and_fills_up_with_null() -> None:
     long = [7] * 6
     present = [[10 + i] for i in range(9)]
+    null = [NULL, PAD, PAD, PAD, PAD, PAD]
     rows = SetLayout(20)([long, *present, [7] * 5, [8]], [A1])
-    assert rows[:10] == [[10 + i, EOS] for i in range(9)] + [[7] * 5 + [EOS]]  # [8] is the 11th
-    assert rows[10] == [10, 11, EOS]
-    assert rows[11:] == [[NULL]] * 9
-    assert SetLayout(20)([], []) == [[NULL]] * 20
+    assert [row[:2] for row in rows[:9]] == [[10 + i, EOS] for i in range(9)]
+    assert rows[9] == [7] * 5 + [EOS]  # so that [8] is the eleventh
+    assert rows[10] == [10, 11, EOS, PAD, PAD, PAD]
+    assert rows[11:] == [null] * 9
+    assert SetLayout(20)([], []) == [null] * 20
 
 
 def test_a_single_set_has_no_halves_and_peos_only_for_parity() -> None:
-    assert SetLayout(3, separate=False)([P1], [A1]) == [[7, 8, EOS], [10, 11, EOS], [NULL]]
-    rows = SetLayout(3, separate=False, peos=True)([P1], [A1])
-    assert rows == [[7, 8, EOS], [PEOS, EOS], [10, 11, EOS]]
+    rows = SetLayout(3, phrase_length=3, separate=False)([P1], [A1])
+    assert rows == [[7, 8, EOS], [10, 11, EOS], [NULL, PAD, PAD]]
+    rows = SetLayout(3, phrase_length=3, separate=False, peos=True)([P1], [A1])
+    assert rows == [[7, 8, EOS], [PEOS, EOS, PAD], [10, 11, EOS]]
+
+
+def test_separate_halves_need_an_even_number_of_codes() -> None:
+    with pytest.raises(ConfigError, match="num_codes is 3"):
+        SetLayout(3)
+    assert SetLayout(4).parts == {"present": slice(0, 2), "absent": slice(2, 4)}
+    assert SetLayout(3, separate=False).parts == {"all": slice(0, 3)}
 
 
 def test_unknown_words_get_extended_ids_by_first_occurrence() -> None:
     batch = collate(
         [example([50, 7, 30, 50], present=[[30, 50]], absent=[[99, 7]])],
         vocabulary_size=V,
-        layout=SetLayout(2),
+        layout=SetLayout(2, phrase_length=3),
     )
     assert batch.source.tolist() == [[UNK, 7, UNK, UNK]]
     assert batch.source_extended.tolist() == [[V, 7, V + 1, V]]

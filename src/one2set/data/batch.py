@@ -19,6 +19,7 @@ from torch import Tensor
 
 from one2set.data.example import Example, Ids
 from one2set.data.specials import BOS, EOS, NULL, PAD, PEOS, SEP, UNK
+from one2set.errors import ConfigError
 
 Phrases = Sequence[Sequence[int]]
 # The rows of a document's targets, a pure function of its present and its absent phrases.
@@ -59,6 +60,20 @@ class SetLayout:
     separate: bool = True
     peos: bool = False  # the authors' single set, for parity: `<peos>` is one of its phrases
 
+    def __post_init__(self) -> None:
+        if self.separate and self.num_codes % 2:
+            raise ConfigError(
+                f"num_codes is {self.num_codes}; separate halves need an even number of codes"
+            )
+
+    @property
+    def parts(self) -> dict[str, slice]:
+        """The rows that share their targets."""
+        half = self.num_codes // 2
+        if self.separate:
+            return {"present": slice(0, half), "absent": slice(half, self.num_codes)}
+        return {"all": slice(0, self.num_codes)}
+
     def __call__(self, present: Phrases, absent: Phrases) -> list[list[int]]:
         if self.separate:
             half = self.num_codes // 2
@@ -68,7 +83,8 @@ class SetLayout:
 
     def _rows(self, phrases: Phrases, count: int) -> list[list[int]]:
         rows = [[*phrase, EOS] for phrase in phrases if len(phrase) < self.phrase_length][:count]
-        return rows + [[NULL]] * (count - len(rows))
+        rows += [[NULL]] * (count - len(rows))
+        return [row + [PAD] * (self.phrase_length - len(row)) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)

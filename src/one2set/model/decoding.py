@@ -1,0 +1,83 @@
+"""Greedy decoding of sets and sequences.
+
+Shapes: B documents, R rows per document, T steps.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from one2set.data.specials import BOS, EOS, NULL, PAD
+from one2set.model.pointer import Choice, Mixture
+from one2set.model.transformer import Memory, Transformer
+
+
+class Rows(NamedTuple):
+    """What was written, `<pad>` and 0 after the end of a row."""
+
+    tokens: Tensor  # (B, R, T) extended ids
+    probability: Tensor  # (B, R, T) of each token
+    place: Tensor  # (B, R, T) the most attended source word
+    null: Tensor  # (B, R) the probability of ∅ as the first token
+
+
+class Step(NamedTuple):
+    """One step of the rows that are still being written."""
+
+    rows: Tensor  # (r,) which of the B·R rows they are
+    mixture: Mixture
+    choice: Choice
+
+
+def greedy_set(network: Transformer, memory: Memory, *, steps: int) -> Rows:
+    """Each row until `<eos>` or ∅, which ends it: a phrase with ∅ in it is none."""
+    return _greedy(network, memory, steps, ends=(EOS, NULL))
+
+
+def greedy_sequence(network: Transformer, memory: Memory, *, steps: int) -> Rows:
+    """One row per document until `<eos>`."""
+    return _greedy(network, memory, steps, ends=(EOS,))
+
+
+def roll_out(
+    network: Transformer, memory: Memory, *, steps: int, ends: Sequence[int] = ()
+) -> Iterator[Step]:
+    """Write greedily, step by step. A row that has written one of `ends` costs nothing more."""
+    state = network.start(memory, steps=steps)
+    rows = torch.arange(len(state.documents), device=memory.states.device)
+    tokens = torch.full_like(rows, BOS)
+    stops = torch.tensor(ends, device=rows.device)
+    for _ in range(steps):
+        mixture = network.step(state, tokens)
+        choice = mixture.greedy()
+        yield Step(rows, mixture, choice)
+        tokens = choice.tokens
+        living = torch.isin(tokens, stops, invert=True).nonzero().squeeze(1)
+        if len(living) == 0:
+            return
+        if len(living) < len(rows):
+            state, rows, tokens = state.select(living), rows[living], tokens[living]
+
+
+@torch.no_grad()
+def _greedy(network: Transformer, memory: Memory, steps: int, *, ends: Sequence[int]) -> Rows:
+    shape = (len(memory.lengths) * network.rows, steps)
+    device = memory.states.device
+    tokens = torch.full(shape, PAD, device=device)
+    places = torch.zeros_like(tokens)
+    probability = torch.zeros(shape, device=device)
+    null = torch.zeros(shape[0], device=device)
+    for t, (rows, mixture, choice) in enumerate(roll_out(network, memory, steps=steps, ends=ends)):
+        tokens[rows, t], probability[rows, t] = choice
+        places[rows, t] = mixture.attention.argmax(1)
+        if t == 0:
+            null = mixture.probability(torch.full_like(rows, NULL)[:, None]).squeeze(1)
+    grid = (len(memory.lengths), network.rows)
+    return Rows(
+        tokens.view(*grid, steps),
+        probability.view(*grid, steps),
+        places.view(*grid, steps),
+        null.view(grid),
+    )
