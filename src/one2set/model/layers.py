@@ -8,15 +8,15 @@ Shapes: B documents, Q queries and K keys of all documents, q and k those of one
 H heads, G documents attended together, R rows, T steps.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
-import torch.nn.functional as F  # noqa: N812, the name everyone knows it by
+import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
+
+from one2set.model.dropout import Dropout, attention_weights
 
 
 class Positions:
@@ -40,40 +40,6 @@ def sinusoids(count: int, width: int) -> Tensor:
     table = torch.where(column % 2 == 0, angle.sin(), angle.cos())
     table[0] = 0.0
     return table.float()
-
-
-class Dropout(nn.Module):
-    """Dropout, on a CPU three times as fast as torch's: one draw decides four numbers."""
-
-    def __init__(self, rate: float) -> None:
-        super().__init__()
-        self.rate = rate
-
-    def forward(self, x: Tensor) -> Tensor:
-        if not self.training or not self.rate:
-            return x
-        if x.device.type != "cpu":
-            return F.dropout(x, self.rate)
-        dropped: Tensor = _CpuDropout.apply(x, self.rate)
-        return dropped
-
-
-class _CpuDropout(torch.autograd.Function):
-    """Compares 16 random bits per number with the rate, which is thus rounded to 1/65536."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, rate: float) -> Tensor:
-        limit = round(rate * 2**16)
-        words = torch.empty(math.ceil(x.numel() / 4), dtype=torch.int64).random_(-(2**63), None)
-        keep = (words.view(torch.int16)[: x.numel()] >= limit - 2**15).view(x.shape)
-        ctx.save_for_backward(keep)
-        ctx.scale = 2**16 / (2**16 - limit)
-        return (x * keep).mul_(ctx.scale)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        (keep,) = ctx.saved_tensors
-        return (grads[0] * keep).mul_(ctx.scale), None
 
 
 @dataclass(frozen=True)
@@ -147,7 +113,7 @@ class Attention(nn.Module):
         query = self.query(x)
         if scope is None:
             q, k, v = (_split_heads(y, self.heads) for y in (query[:, None], key, value))
-            return self.out(self._attend(q, k, v, None).flatten(0, 1))
+            return self.out(self._attend(q, k, v, None).squeeze(1))
         parts: list[Tensor] = []
         for q, k, v, mask, counts in scope.groups(query, key, value, self.heads):
             out = self._attend(q, k, v, mask)
@@ -160,7 +126,7 @@ class Attention(nn.Module):
         parts: list[Tensor] = []
         weights: list[Tensor] = []
         for q, k, v, mask, counts in scope.groups(self.query(x), key, value, self.heads):
-            weight = self._weights(q, k, mask)  # (G, H, q, k)
+            weight = self.dropout(attention_weights(q, k, mask))  # (G, H, q, k)
             out = _join_heads(weight @ v)
             first = F.pad(weight[:, 0], (0, longest - k.shape[2]))  # (G, q, S)
             parts += [out[i, :count] for i, count in enumerate(counts)]
@@ -168,16 +134,7 @@ class Attention(nn.Module):
         return self.out(torch.cat(parts)), torch.cat(weights)
 
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-        """(G, q, D). Torch's fused attention is far slower than ours when it drops weights."""
-        if self.training and self.dropout.rate:
-            return _join_heads(self._weights(q, k, mask) @ v)
-        return _join_heads(F.scaled_dot_product_attention(q, k, v, mask))
-
-    def _weights(self, q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
-        scores = (q * q.shape[-1] ** -0.5) @ k.transpose(2, 3)  # (G, H, q, k)
-        if mask is not None:
-            scores = scores.masked_fill(~mask, -torch.inf)
-        return self.dropout(scores.softmax(-1))
+        return _join_heads(self.dropout.attention(q, k, v, mask))  # (G, q, D)
 
 
 def _split_heads(x: Tensor, heads: int) -> Tensor:
@@ -199,4 +156,5 @@ class FeedForward(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.dropout(self.outer(self.dropout(torch.relu_(self.inner(x)))))
+        out: Tensor = self.outer(self.dropout.rectified(self.inner(x)))
+        return self.dropout(out)

@@ -15,12 +15,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from one2set.data.batch import Batch
 from one2set.data.specials import PAD, UNK
 from one2set.errors import ConfigError
-from one2set.model.layers import Attention, Dropout, FeedForward, Positions, Scope
+from one2set.model.dropout import Dropout
+from one2set.model.layers import Attention, FeedForward, Positions, Scope
 from one2set.model.pointer import Mixture, Pointer, Words
 
 KeysValues = tuple[Tensor, Tensor]
@@ -280,7 +282,9 @@ class Transformer(nn.Module):
     def embed(self, tokens: Tensor, position: Tensor, row: Tensor) -> Tensor:
         """(C, D) what the decoder reads; unknown words as `<unk>`."""
         known = tokens.where(tokens < self.vocabulary_size, UNK)
-        words = self.embedding(known) * math.sqrt(self.embedding.embedding_dim)
+        # The encoder's gradient is dense; a sparse one is added to it without a second V × D.
+        table = self.embedding.weight
+        words = F.embedding(known, table, padding_idx=PAD, sparse=True) * math.sqrt(table.shape[1])
         x: Tensor = self.decoder.input(words) + position
         return x
 
