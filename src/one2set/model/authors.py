@@ -15,8 +15,8 @@ from torch import Tensor
 
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import DataError
+from one2set.model.folder import build
 from one2set.model.layers import sinusoids
-from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 
 _MODEL = "pass a best_model.pt of kg_one2set"
@@ -63,25 +63,23 @@ def import_network(path: Path, *, heads: int, dropout: float = 0.1) -> Transform
         raise DataError("holds more than weights", fix=_MODEL, path=path)
     weights = _renamed(theirs, path)
     try:
-        sizes = {
-            "vocabulary_size": weights["embedding.weight"].shape[0],
-            "width": weights["embedding.weight"].shape[1],
-            "feed_forward": weights["encoder.layers.0.feed_forward.inner.weight"].shape[0],
-            "encoder_layers": _layers(weights, "encoder"),
-            "decoder_layers": _layers(weights, "decoder"),
-        }
+        vocabulary_size, width = weights["embedding.weight"].shape
+        feed_forward, _ = weights["encoder.layers.0.feed_forward.inner.weight"].shape
     except KeyError as error:
         raise DataError(f"has no weight {error}", fix=_MODEL, path=path) from None
-    # Made without memory of its own: the weights of the checkpoint become the network's.
-    with torch.device("meta"):
-        if "codes.weight" in weights:
-            codes = weights["codes.weight"].shape[0]
-            network = SetTrans(**sizes, heads=heads, dropout=dropout, num_codes=codes)
-        else:
-            network = Transformer(**sizes, heads=heads, dropout=dropout)
-    _check(network.state_dict(), weights, path)
-    network.load_state_dict(weights, assign=True)
-    return network.eval()
+    arguments = {
+        "vocabulary_size": vocabulary_size,
+        "width": width,
+        "heads": heads,
+        "feed_forward": feed_forward,
+        "encoder_layers": _layers(weights, "encoder"),
+        "decoder_layers": _layers(weights, "decoder"),
+        "dropout": dropout,
+    }
+    if "codes.weight" in weights:
+        arguments["num_codes"] = len(weights["codes.weight"])
+        return build("settrans", arguments, weights, path=path, fix=_MODEL)
+    return build("transformer", arguments, weights, path=path, fix=_MODEL)
 
 
 def import_vocabulary(path: Path, *, size: int) -> WordVocabulary:
@@ -129,25 +127,6 @@ def _renamed(theirs: Mapping[str, Tensor], path: Path) -> dict[str, Tensor]:
 def _layers(weights: Mapping[str, Tensor], stack: str) -> int:
     numbers = (re.match(rf"{stack}\.layers\.(\d+)\.", name) for name in weights)
     return 1 + max((int(number[1]) for number in numbers if number), default=-1)
-
-
-def _check(expected: Mapping[str, Tensor], weights: Mapping[str, Tensor], path: Path) -> None:
-    """Names and shapes must be those of a network of ours."""
-    for what, names in (
-        ("lacks the weights", expected.keys() - weights.keys()),
-        ("has weights we do not know:", weights.keys() - expected.keys()),
-    ):
-        if names:
-            shown = ", ".join(sorted(names)[:3])
-            raise DataError(f"{what} {shown} ({len(names)} in all)", fix=_MODEL, path=path)
-    for name, weight in weights.items():
-        if weight.shape != expected[name].shape:
-            raise DataError(
-                f"{name} has shape {tuple(weight.shape)}; "
-                f"the others ask for {tuple(expected[name].shape)}",
-                fix=_MODEL,
-                path=path,
-            )
 
 
 def our_name(theirs: str) -> str:

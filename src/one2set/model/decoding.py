@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from one2set.data.specials import BOS, EOS, NULL, PAD
+from one2set.model.memory import Memory
 from one2set.model.pointer import Choice, Mixture
-from one2set.model.transformer import Memory, Transformer
+from one2set.model.transformer import Transformer
 
 
 class Rows(NamedTuple):

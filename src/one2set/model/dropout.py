@@ -30,20 +30,20 @@ class Dropout(nn.Module):
             return x
         if x.device.type != "cpu":
             return F.dropout(x, self.rate)
-        out: Tensor = _Drop.apply(x, self.rate)
+        out: Tensor = _Drop.apply(x, self.rate)  # type: ignore[no-untyped-call]
         return out
 
     def rectified(self, x: Tensor) -> Tensor:
         """Dropout of max(x, 0), in the place of x."""
         if not self.active or x.device.type != "cpu":
-            return self(x.relu_())
-        out: Tensor = _DropRectified.apply(x, self.rate)
+            return self.forward(x.relu_())
+        out: Tensor = _DropRectified.apply(x, self.rate)  # type: ignore[no-untyped-call]
         return out
 
     def attention(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
         """softmax(q kᵀ / √d) v with dropout on the softmax; the mask is True where q sees k."""
         if self.active and q.device.type == "cpu":
-            out: Tensor = _DropAttention.apply(q, k, v, mask, self.rate)
+            out: Tensor = _DropAttention.apply(q, k, v, mask, self.rate)  # type: ignore[no-untyped-call]
             return out
         rate = self.rate if self.active else 0.0
         return F.scaled_dot_product_attention(q, k, v, mask, rate)
@@ -51,10 +51,10 @@ class Dropout(nn.Module):
 
 def attention_weights(q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
     """softmax(q kᵀ / √d) over the keys (…, q, k) that a mask lets see."""
-    scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)
+    scores: Tensor = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)
     if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    return scores.softmax(-1)
+        scores.masked_fill_(~mask, -torch.inf)
+    return torch.softmax(scores, -1)
 
 
 def _draw(shape: torch.Size, rate: float) -> tuple[Tensor, float]:

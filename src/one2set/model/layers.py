@@ -10,6 +10,8 @@ H heads, G documents attended together, R rows, T steps.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -42,6 +44,20 @@ def sinusoids(count: int, width: int) -> Tensor:
     return table.float()
 
 
+class Group(NamedTuple):
+    """Documents that are attended in one call, padded to the longest of them."""
+
+    q: Tensor  # (G, H, q, D/H)
+    k: Tensor  # (G, H, k, D/H)
+    v: Tensor
+    mask: Tensor | None  # broadcasts to (G, H, q, k), True = seen
+    counts: Sequence[int]  # queries of each document
+
+    def unpadded(self, x: Tensor) -> list[Tensor]:
+        """The real queries of x (G, q, …), by document."""
+        return [rows[:count] for rows, count in zip(x, self.counts, strict=True)]
+
+
 @dataclass(frozen=True)
 class Scope:
     """What queries see: the keys of their own document, and of these where its mask is True."""
@@ -50,45 +66,37 @@ class Scope:
     keys: Sequence[int]  # keys of each document, Σ = K
     masks: Sequence[Tensor] | None = None  # (q, k) of each document
 
-    def groups(
-        self, query: Tensor, key: Tensor, value: Tensor, heads: int
-    ) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor | None, list[int]]]:
-        """Documents that are attended in one call: (G, H, q, D/H), (G, H, k, D/H) twice, a mask
-        that broadcasts to (G, H, q, k), and the number of queries of each document.
+    def groups(self, query: Tensor, key: Tensor, value: Tensor, heads: int) -> Iterator[Group]:
+        """The documents of packed queries (Q, D), keys and values (K, D).
 
         A CPU takes them one by one: nothing is padded, and a document's weights stay in the cache.
-        Other devices take all of them, padded.
+        Other devices take all in one call.
         """
-        size = 1 if query.device.type == "cpu" else len(self.queries)
-        parts = [
-            query.split(list(self.queries)),
-            key.split(list(self.keys)),
-            value.split(list(self.keys)),
-        ]
-        for start in range(0, len(self.queries), size):
-            group = slice(start, start + size)
-            counts = list(self.queries[group])
-            if not any(counts):
-                continue
-            q, k, v = (_split_heads(_stack(part[group]), heads) for part in parts)
-            yield q, k, v, self._mask(group, q, k), counts
+        qs = torch.split(query, list(self.queries))
+        ks, vs = (torch.split(x, list(self.keys)) for x in (key, value))
+        if not self._one_by_one(query):
+            q, k, v = (
+                _split_heads(pad_sequence(list(x), batch_first=True), heads) for x in (qs, ks, vs)
+            )
+            yield Group(q, k, v, self._padded_mask.to(query.device), self.queries)
+            return
+        for index, count in enumerate(self.queries):
+            if count:
+                q, k, v = (_split_heads(x[index][None], heads) for x in (qs, ks, vs))
+                yield Group(q, k, v, self.masks[index] if self.masks else None, [count])
 
-    def _mask(self, group: slice, query: Tensor, key: Tensor) -> Tensor | None:
-        """(G, 1, q, k), or None where a document is alone and sees everything."""
-        if query.shape[0] == 1:
-            return None if self.masks is None else self.masks[group][0]
-        mask = torch.zeros(
-            query.shape[0], 1, query.shape[2], key.shape[2], dtype=torch.bool, device=query.device
-        )
-        for index, (q, k) in enumerate(zip(self.queries[group], self.keys[group], strict=True)):
-            mask[index, 0, :q, :k] = True if self.masks is None else self.masks[group][index]
-            mask[index, 0, q:, 0] = True  # padding must see something, or it is not a number
+    @staticmethod
+    def _one_by_one(x: Tensor) -> bool:
+        return x.device.type == "cpu"
+
+    @cached_property
+    def _padded_mask(self) -> Tensor:
+        """(B, 1, q, k)"""
+        mask = torch.zeros(len(self.queries), 1, max(self.queries), max(self.keys)).bool()
+        for index, (q, k) in enumerate(zip(self.queries, self.keys, strict=True)):
+            mask[index, 0, :q, :k] = self.masks[index] if self.masks else True
+            mask[index, 0, q:, 0] = True  # a query that saw nothing would not be a number
         return mask
-
-
-def _stack(parts: Sequence[Tensor]) -> Tensor:
-    """Packed rows of documents as (G, rows, D)."""
-    return parts[0][None] if len(parts) == 1 else pad_sequence(list(parts), batch_first=True)
 
 
 class Attention(nn.Module):
@@ -107,39 +115,38 @@ class Attention(nn.Module):
         """The keys and values (K, D) of what is attended to."""
         return self.key(x), self.value(x)
 
-    def forward(self, x: Tensor, key: Tensor, value: Tensor, scope: Scope | None) -> Tensor:
-        """x (Q, D) over packed keys and values (K, D). Without a scope, each row of x (R, D) sees
-        keys and values of its own (R, T, D)."""
-        query = self.query(x)
-        if scope is None:
-            q, k, v = (_split_heads(y, self.heads) for y in (query[:, None], key, value))
-            return self.out(self._attend(q, k, v, None).squeeze(1))
+    def forward(self, x: Tensor, key: Tensor, value: Tensor, scope: Scope) -> Tensor:
+        """(Q, D) for x (Q, D) over packed keys and values (K, D)."""
         parts: list[Tensor] = []
-        for q, k, v, mask, counts in scope.groups(query, key, value, self.heads):
-            out = self._attend(q, k, v, mask)
-            parts += [out[i, :count] for i, count in enumerate(counts)]
-        return self.out(torch.cat(parts))
+        for group in scope.groups(self.query(x), key, value, self.heads):
+            out = self.dropout.attention(group.q, group.k, group.v, group.mask)
+            parts += group.unpadded(_join_heads(out))
+        return self._out(torch.cat(parts))
 
     def weigh(self, x: Tensor, key: Tensor, value: Tensor, scope: Scope) -> tuple[Tensor, Tensor]:
         """`forward`, and the weights of head 0 (Q, S), zero beyond the end of a document."""
         longest = max(scope.keys)
         parts: list[Tensor] = []
         weights: list[Tensor] = []
-        for q, k, v, mask, counts in scope.groups(self.query(x), key, value, self.heads):
-            weight = self.dropout(attention_weights(q, k, mask))  # (G, H, q, k)
-            out = _join_heads(weight @ v)
-            first = F.pad(weight[:, 0], (0, longest - k.shape[2]))  # (G, q, S)
-            parts += [out[i, :count] for i, count in enumerate(counts)]
-            weights += [first[i, :count] for i, count in enumerate(counts)]
-        return self.out(torch.cat(parts)), torch.cat(weights)
+        for group in scope.groups(self.query(x), key, value, self.heads):
+            weight = self.dropout(attention_weights(group.q, group.k, group.mask))  # (G, H, q, k)
+            parts += group.unpadded(_join_heads(weight @ group.v))
+            weights += group.unpadded(F.pad(weight[:, 0], (0, longest - weight.shape[3])))
+        return self._out(torch.cat(parts)), torch.cat(weights)
 
-    def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-        return _join_heads(self.dropout.attention(q, k, v, mask))  # (G, q, D)
+    def rows(self, x: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        """(R, D) for x (R, D), where each row has keys and values of its own (R, T, D)."""
+        q, k, v = (_split_heads(y, self.heads) for y in (self.query(x)[:, None], key, value))
+        return self._out(_join_heads(self.dropout.attention(q, k, v, None)).squeeze(1))
+
+    def _out(self, x: Tensor) -> Tensor:
+        out: Tensor = self.out(x)
+        return out
 
 
 def _split_heads(x: Tensor, heads: int) -> Tensor:
     """(G, rows, D) as (G, H, rows, D/H)."""
-    return x.unflatten(2, (heads, -1)).transpose(1, 2)
+    return x.view(*x.shape[:2], heads, -1).transpose(1, 2)
 
 
 def _join_heads(x: Tensor) -> Tensor:
@@ -156,5 +163,5 @@ class FeedForward(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = self.outer(self.dropout.rectified(self.inner(x)))
-        return self.dropout(out)
+        out: Tensor = self.dropout(self.outer(self.dropout.rectified(self.inner(x))))
+        return out

@@ -57,12 +57,12 @@ class Mixture:
     def log_likelihood(self, targets: Tensor) -> Tensor:
         """(R,) log(P + ε) of one word per row, with a gradient."""
         known = targets < self.weight.shape[0]
-        logsumexp, logit = _VocabularyLikelihood.apply(
+        logsumexp, logit = _VocabularyLikelihood.apply(  # type: ignore[no-untyped-call]
             self.features, self.weight, targets.where(known, 0)
         )
         generated = (logit - logsumexp).exp() * known
         copied = (self.attention * (self._own_words == targets[:, None])).sum(1)
-        return (self.gate * generated + (1 - self.gate) * copied + EPSILON).log()
+        return torch.log(self.gate * generated + (1 - self.gate) * copied + EPSILON)
 
     def probability(self, words: Tensor) -> Tensor:
         """(R, M) P of several words per row (R, M), without a gradient."""
@@ -115,7 +115,7 @@ class Mixture:
             [
                 rows @ self.weight[words.where(words < size, 0)].T
                 for rows, words in zip(
-                    self.features.split(list(self.counts)), self.words.extended, strict=True
+                    torch.split(self.features, list(self.counts)), self.words.extended, strict=True
                 )
             ]
         )

@@ -32,6 +32,7 @@ class SetTrans(Transformer):
             dropout=dropout,
             encoder=encoder,
         )
+        self.arguments |= {"num_codes": num_codes, "control_codes": control_codes}
         self.rows = num_codes
         self.codes = nn.Embedding(num_codes, width) if control_codes else None
         if self.codes is not None:

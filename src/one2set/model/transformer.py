@@ -11,8 +11,8 @@ D width, V vocabulary. ΣS is packed: the words of all documents without padding
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from typing import cast
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -23,71 +23,8 @@ from one2set.data.specials import PAD, UNK
 from one2set.errors import ConfigError
 from one2set.model.dropout import Dropout
 from one2set.model.layers import Attention, FeedForward, Positions, Scope
+from one2set.model.memory import Cache, KeysValues, Memory, State
 from one2set.model.pointer import Mixture, Pointer, Words
-
-KeysValues = tuple[Tensor, Tensor]
-
-
-@dataclass(frozen=True)
-class Memory:
-    """What a decoder knows of the documents."""
-
-    states: Tensor  # (ΣS, D)
-    lengths: tuple[int, ...]
-    words: Words
-    keys_values: list[KeysValues]  # of each decoder layer, (ΣS, D)
-
-
-@dataclass
-class Cache:
-    """The keys and values of what the rows have written, in one decoder layer."""
-
-    key: Tensor  # (rows, steps, D), of which `length` steps are filled
-    value: Tensor
-    length: int = 0
-
-    def append(self, key: Tensor, value: Tensor) -> KeysValues:
-        """Keep those of a further step (rows, D); all until now (rows, length, D)."""
-        self.key[:, self.length], self.value[:, self.length] = key, value
-        self.length += 1
-        return self.key[:, : self.length], self.value[:, : self.length]
-
-    def select(self, rows: Tensor) -> "Cache":
-        return Cache(self._selected(self.key, rows), self._selected(self.value, rows), self.length)
-
-    def _selected(self, x: Tensor, rows: Tensor) -> Tensor:
-        new = x.new_empty(len(rows), *x.shape[1:])
-        new[:, : self.length] = x[rows, : self.length]
-        return new
-
-
-@dataclass
-class State:
-    """Rows that are being written, sorted by document. Each `step` of the network moves it on."""
-
-    memory: Memory
-    documents: list[int]  # the document of each row
-    row: Tensor  # (rows,) which of its document's rows it is
-    caches: list[Cache]  # of each decoder layer
-    step: int = 0
-
-    @property
-    def counts(self) -> list[int]:
-        """How many rows each document has."""
-        counts = [0] * len(self.memory.lengths)
-        for document in self.documents:
-            counts[document] += 1
-        return counts
-
-    def select(self, rows: Tensor) -> "State":
-        """Some of the rows, or some of them repeatedly; they must stay sorted by document."""
-        return State(
-            self.memory,
-            [self.documents[row] for row in rows.tolist()],
-            self.row[rows],
-            [cache.select(rows) for cache in self.caches],
-            self.step,
-        )
 
 
 class EncoderLayer(nn.Module):
@@ -164,7 +101,7 @@ class DecoderLayer(nn.Module):
         h = self.self_norm(x)
         key, value = self.self_attention.project(h)
         if isinstance(own, Cache):
-            seen = self.self_attention(h, *own.append(key, value), None)
+            seen = self.self_attention.rows(h, *own.append(key, value))
         else:
             seen = self.self_attention(h, key, value, own)
         x = x + self.dropout(seen)
@@ -196,7 +133,8 @@ class Decoder(nn.Module):
 
     def project(self, states: Tensor) -> list[KeysValues]:
         """The keys and values that each layer attends to."""
-        return [layer.source_attention.project(states) for layer in self.layers]
+        layers = cast("Iterable[DecoderLayer]", self.layers)
+        return [layer.source_attention.project(states) for layer in layers]
 
     def forward(
         self, x: Tensor, own: Sequence[Scope | Cache], memory: Memory, counts: Sequence[int]
@@ -204,14 +142,20 @@ class Decoder(nn.Module):
         """States (C, D) and copy attention (C, S): head 0 of the last layer."""
         x = self.dropout(x)
         scope = Scope(counts, memory.lengths)
-        weights = None
-        for layer, seen, source in zip(self.layers, own, memory.keys_values, strict=True):
-            x, weights = layer(x, seen, source, scope, weigh=layer is self.layers[-1])
+        *layers, last = zip(self.layers, own, memory.keys_values, strict=True)
+        for layer, seen, source in layers:
+            x, _ = layer(x, seen, source, scope, weigh=False)
+        layer, seen, source = last
+        x, weights = layer(x, seen, source, scope, weigh=True)
         return self.norm(x), weights
 
 
 class Transformer(nn.Module):
-    """The network of the one-to-sequence paradigm: a document has one row."""
+    """The network of the one-to-sequence paradigm: a document has one row.
+
+    `arguments` are those that build it again. Another `encoder` maps a batch, and the embedding if
+    it likes, to packed states (ΣS, D).
+    """
 
     rows = 1
 
@@ -230,6 +174,15 @@ class Transformer(nn.Module):
         super().__init__()
         if heads < 1 or width % heads:
             raise ConfigError(f"width is {width} and heads is {heads}; heads must divide the width")
+        self.arguments: dict[str, int | float] = {
+            "vocabulary_size": vocabulary_size,
+            "width": width,
+            "heads": heads,
+            "feed_forward": feed_forward,
+            "encoder_layers": encoder_layers,
+            "decoder_layers": decoder_layers,
+            "dropout": dropout,
+        }
         stack = {"width": width, "heads": heads, "feed_forward": feed_forward}
         self.vocabulary_size = vocabulary_size
         self.dropout = dropout
@@ -256,7 +209,7 @@ class Transformer(nn.Module):
         step = torch.arange(cells, device=mask.device).expand_as(mask)[mask]
         seen = [
             (r[:, None] == r) & (s[:, None] >= s)
-            for r, s in zip(row.split(counts), step.split(counts), strict=True)
+            for r, s in zip(torch.split(row, counts), torch.split(step, counts), strict=True)
         ]
         own = [Scope(counts, counts, seen)] * len(self.decoder.layers)
         x = self.embed(inputs[mask], self.decoder.positions(step, cells), row)
@@ -266,10 +219,8 @@ class Transformer(nn.Module):
         """All rows of all documents, with room for `steps` words."""
         documents = [document for document in range(len(memory.lengths)) for _ in range(self.rows)]
         row = torch.arange(self.rows, device=memory.states.device).repeat(len(memory.lengths))
-        caches = [
-            Cache(*(x.new_empty(len(documents), steps, x.shape[1]) for x in pair))
-            for pair in memory.keys_values
-        ]
+        shape = (len(documents), steps, memory.states.shape[1])
+        caches = [Cache(k.new_empty(shape), v.new_empty(shape)) for k, v in memory.keys_values]
         return State(memory, documents, row, caches)
 
     def step(self, state: State, tokens: Tensor) -> Mixture:
@@ -282,9 +233,10 @@ class Transformer(nn.Module):
     def embed(self, tokens: Tensor, position: Tensor, row: Tensor) -> Tensor:
         """(C, D) what the decoder reads; unknown words as `<unk>`."""
         known = tokens.where(tokens < self.vocabulary_size, UNK)
-        # The encoder's gradient is dense; a sparse one is added to it without a second V × D.
         table = self.embedding.weight
-        words = F.embedding(known, table, padding_idx=PAD, sparse=True) * math.sqrt(table.shape[1])
+        # A sparse gradient is added to the encoder's dense one without a second table of V × D.
+        sparse = isinstance(self.encoder, Encoder)
+        words = F.embedding(known, table, PAD, sparse=sparse) * math.sqrt(table.shape[1])
         x: Tensor = self.decoder.input(words) + position
         return x
 

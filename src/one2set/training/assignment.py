@@ -15,7 +15,8 @@ from torch import Tensor
 
 from one2set.data.specials import NULL, PAD
 from one2set.model.decoding import roll_out
-from one2set.model.transformer import Memory, Transformer
+from one2set.model.memory import Memory
+from one2set.model.transformer import Transformer
 
 Assignment = Literal["hungarian", "fixed", "random"]
 Parts = Sequence[slice]  # codes that share their targets: the two halves, or all
