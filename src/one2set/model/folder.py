@@ -99,8 +99,11 @@ def build(
 ) -> Transformer:
     """A network with given weights, in eval mode; `path` is where they came from."""
     # Made without memory of its own, since the given weights become the network's.
-    with torch.device("meta"):
-        network = NETWORKS[name](**arguments)
+    try:
+        with torch.device("meta"):
+            network = NETWORKS[name](**arguments)
+    except TypeError as error:
+        raise DataError(f"has other arguments than {name} ({error})", fix=fix, path=path) from None
     expected = network.state_dict()
     for what, names in (
         ("lacks the weights", expected.keys() - weights.keys()),
@@ -130,8 +133,10 @@ def _read_config(path: Path) -> dict[str, Any]:
         raise DataError(f"is not JSON ({error})", fix=_FIX, path=path) from None
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         raise DataError(f"is not of format {FORMAT}", fix=_FIX, path=path)
-    if config.get("network") not in NETWORKS:
+    if missing := {"network", "arguments", "config"} - config.keys():
+        raise DataError(f"has no {', '.join(sorted(missing))}", fix=_FIX, path=path)
+    if config["network"] not in NETWORKS:
         raise ConfigError(
-            f"{path}: network is {config.get('network')!r}; expected one of {', '.join(NETWORKS)}"
+            f"{path}: network is {config['network']!r}; expected one of {', '.join(NETWORKS)}"
         )
     return config
