@@ -263,3 +263,19 @@ def test_two_codes_learn_one_document_by_heart() -> None:
         optimiser.step()
     found = greedy_set(network, network.encode(batch), steps=6)
     assert torch.equal(found.tokens, batch.targets)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.1])
+def test_bf16_gives_nearly_the_same(dropout: float) -> None:
+    losses, gradients = [], []
+    for enabled in (False, True):
+        objective = SetLoss(tiny.settrans(dropout=dropout))
+        batch = batch_for(objective)
+        torch.manual_seed(0)
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+            loss = objective(batch)
+        loss.total.backward()
+        losses.append(loss.total.detach())
+        gradients.append(objective.network.pointer.vocabulary.weight.grad)
+    torch.testing.assert_close(losses[1], losses[0], rtol=1e-2, atol=0.0)
+    torch.testing.assert_close(gradients[1], gradients[0], rtol=0.1, atol=0.01)

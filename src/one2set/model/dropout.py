@@ -96,24 +96,25 @@ class _DropRectified(torch.autograd.Function):
 
 
 class _DropAttention(torch.autograd.Function):
-    """Computes its weights again for the gradient, as fused attention does."""
+    """Computes its weights again for the gradient, as fused attention does. Weights are float32,
+    products of the precision of q."""
 
     @staticmethod
     def forward(
         ctx: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, rate: float
     ) -> Tensor:
-        weights = attention_weights(q, k, mask)
+        weights = attention_weights(q, k, mask).float()
         keep, ctx.scale = _draw(weights.shape, rate)
         ctx.save_for_backward(q, k, v, mask, keep)
-        return weights.mul_(keep).mul_(ctx.scale) @ v
+        return weights.mul_(keep).mul_(ctx.scale).to(v.dtype) @ v
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
         q, k, v, mask, keep = ctx.saved_tensors
-        weights = attention_weights(q, k, mask)
+        weights = attention_weights(q, k, mask).float()
         factor = keep * ctx.scale
-        of_v = (weights * factor).transpose(-1, -2) @ grads[0]
-        of_weights = (grads[0] @ v.transpose(-1, -2)).mul_(factor)
+        of_v = (weights * factor).to(v.dtype).transpose(-1, -2) @ grads[0]
+        of_weights = (grads[0] @ v.transpose(-1, -2)).float().mul_(factor)
         of_scores = weights * (of_weights - (of_weights * weights).sum(-1, keepdim=True))
-        of_scores *= q.shape[-1] ** -0.5
+        of_scores = (of_scores * q.shape[-1] ** -0.5).to(q.dtype)
         return of_scores @ k, of_scores.transpose(-1, -2) @ q, of_v, None, None

@@ -167,15 +167,15 @@ class _VocabularyLikelihood(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
         features, weight, words, logsumexp = ctx.saved_tensors
         of_logsumexp, of_logit = (grad[:, None] for grad in grads)
-        of_features = (of_logit * weight[words]).to(features.dtype)
+        of_features = of_logit * weight[words]
         of_weight = torch.empty_like(weight)
         for start, rows in _chunks(weight):
             share = _logits(features, rows).sub_(logsumexp[:, None]).exp_().mul_(of_logsumexp)
             share = share.to(features.dtype)
-            of_features.addmm_(share, rows.to(features.dtype))
+            of_features += share @ rows.to(features.dtype)
             of_weight[start : start + _CHUNK] = share.T @ features
-        of_weight.index_add_(0, words, (of_logit * features).to(weight.dtype))
-        return of_features, of_weight, None
+        of_weight.index_add_(0, words, of_logit * features)
+        return of_features.to(features.dtype), of_weight, None
 
 
 class Pointer(nn.Module):
