@@ -172,7 +172,7 @@ def changes() -> Iterator[Any]:
                 spy = Spy(objective.network, patch)
                 batch = batch_for(objective)
                 torch.manual_seed(0)
-                order = objective._order(batch, objective.network.encode(batch))
+                order = objective.assign(batch, objective.network.encode(batch))
                 torch.manual_seed(0)
                 loss = objective(batch)
                 targets = batch.targets.take_along_dim(order[:, :, None], 1)
