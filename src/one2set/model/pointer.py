@@ -86,7 +86,8 @@ class Mixture:
             value = torch.maximum(generated, own.max(1).values)
             last = torch.iinfo(torch.int64).max
             tokens = self._own_words.where(own == value[:, None], last).min(1).values
-            return Choice(torch.minimum(tokens, best_word.where(generated == value, last)), value)
+            # "Not less" rather than "equal": where nothing is a number, a word must come out too.
+            return Choice(torch.minimum(tokens, best_word.where(~(generated < value), last)), value)
 
     def distribution(self, size: int) -> Tensor:
         """(R, X) the whole mixture over `size` = V + unknown words."""

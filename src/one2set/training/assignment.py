@@ -48,7 +48,8 @@ def hungarian(scores: Tensor, parts: Parts) -> Tensor:
         raise missing_extra("scipy", extra="train", purpose="Assigning targets") from None
 
     order = np.empty(scores.shape[:2], dtype=np.int64)
-    for document, matrix in enumerate(scores.cpu().numpy()):
+    # A network that is broken is told by its loss, which names the documents, not by scipy.
+    for document, matrix in enumerate(scores.nan_to_num().cpu().numpy()):
         for part in parts:
             _, target = linear_sum_assignment(matrix[part, part], maximize=True)
             order[document, part] = target + part.start
