@@ -224,7 +224,7 @@ def _step_text(event: "Step") -> str:
     losses = " ".join(f"{name} {value:.3f}" for name, value in event.losses.items())
     left = timedelta(seconds=round(min(event.seconds_left, 1e8)))
     return (
-        f"step {event.progress.step:,} epoch {event.progress.epoch + 1} "
+        f"step {event.progress.step:,} epoch {event.progress.epochs_begun} "
         f"{event.documents_per_second:.1f} docs/s {losses} rate {event.learning_rate:.1e} "
         f"left {left}"
     )
@@ -243,5 +243,6 @@ def _ended_text(event: "Ended", run: "Run") -> str:
         command = f"one2set train {run.facts.corpus} --output {run.folder} --resume"
         return f"stopped at {where}; continue with: {command}"
     why = {"limit": "the limit is reached", "patience": "no better validation came"}[event.reason]
-    best = f"; the best weights are those of step {progress.best_step:,}" if progress.best else ""
+    known = progress.best is not None
+    best = f"; the best weights are those of step {progress.best_step:,}" if known else ""
     return f"{why}: {where}{best}\nthe model is {run.model}"
