@@ -30,21 +30,21 @@ def row(*tokens: int, places: Sequence[int] | None = None) -> Row:
 
 
 def test_words_to_eos_are_the_phrase(speller: Speller) -> None:
-    slot = speller.slot(3, row(GRAPH, NETWORK, EOS, PAD, PAD, PAD), null=0.25)
+    slot = speller.slot(3, row(GRAPH, NETWORK, EOS), null=0.25)
     assert (slot.code, slot.text, slot.null) == (3, "graph network", 0.25)
     assert slot.tokens == ("graph", "network", "<eos>")
     assert slot.probabilities == (0.5, 0.5, 0.5)
     assert slot.ended
 
 
-@pytest.mark.parametrize("tokens", [[NULL, PAD, PAD], [GRAPH, NULL, PAD], [GRAPH, NETWORK, NULL]])
+@pytest.mark.parametrize("tokens", [[NULL], [GRAPH, NULL], [GRAPH, NETWORK, NULL]])
 def test_null_before_eos_drops_the_phrase_and_keeps_the_tokens(
     speller: Speller, tokens: list[int]
 ) -> None:
     slot = speller.slot(0, row(*tokens), null=0.0)
     assert slot.text == ""
     assert slot.says_null
-    assert slot.tokens == tuple(WORDS.words[t] for t in tokens if t != PAD)
+    assert slot.tokens == tuple(WORDS.words[t] for t in tokens)
 
 
 def test_without_eos_all_words_are_kept(speller: Speller) -> None:
@@ -55,7 +55,7 @@ def test_without_eos_all_words_are_kept(speller: Speller) -> None:
 
 
 def test_eos_first_is_no_phrase(speller: Speller) -> None:
-    slot = speller.slot(0, row(EOS, PAD), null=0.0)
+    slot = speller.slot(0, row(EOS), null=0.0)
     assert slot.text == ""
     assert slot.ended
     assert not slot.says_null
@@ -84,7 +84,7 @@ def test_unk_stays_where_there_is_no_source() -> None:
 
 
 def test_a_sequence_is_split_at_its_separators(speller: Speller) -> None:
-    tokens = (GRAPH, SEP, SEP, NETWORK, GRAPH, PEOS, NETWORK, EOS, PAD, GRAPH)
+    tokens = (GRAPH, SEP, SEP, NETWORK, GRAPH, PEOS, NETWORK, EOS)
     slots = list(speller.slots(row(*tokens)))
     assert [slot.text for slot in slots] == ["graph", "", "network graph", "network"]
     assert [slot.code for slot in slots] == [0, 1, 2, 3]

@@ -53,6 +53,7 @@ def test_rows_are_those_of_decoding_anew(network: Transformer, ends: tuple[int, 
     assert 0 < over.sum() < over.numel()
     found = decode(network, batch)
     assert torch.equal(found.tokens, tokens.masked_fill(over, PAD))
+    assert torch.equal(found.length, (~over).sum(-1))
     expected = distributions.gather(3, tokens[..., None]).squeeze(3).masked_fill(over, 0)
     torch.testing.assert_close(found.probability, expected)
     torch.testing.assert_close(found.null, distributions[:, :, 0, NULL])
@@ -65,6 +66,7 @@ def test_a_batch_is_decoded_as_its_documents(network: Transformer, ends: tuple[i
         alone = decode(network, collate([example], vocabulary_size=tiny.V))
         assert torch.equal(alone.tokens[0], together.tokens[index])
         assert torch.equal(alone.place[0], together.place[index])
+        assert torch.equal(alone.length[0], together.length[index])
         torch.testing.assert_close(alone.probability[0], together.probability[index])
         torch.testing.assert_close(alone.null[0], together.null[index])
 

@@ -142,3 +142,10 @@ def test_a_vanishing_probability_has_a_finite_logarithm_and_gradient() -> None:
     torch.autograd.backward(loss)
     assert features.grad is not None
     assert features.grad.isfinite().all()
+
+
+def test_where_nothing_is_a_number_a_word_comes_out() -> None:
+    broken = replaced(mixture([[7, 8, V]], [2]), features=torch.full((2, 4), torch.nan))
+    tokens, probability = broken.greedy()
+    assert (tokens < V + 1).all()
+    assert probability.isnan().all()

@@ -132,3 +132,8 @@ def test_scores_do_not_depend_on_what_stands_behind_the_steps() -> None:
     changed = batch.targets.clone()
     changed[..., 2:] = PAD
     assert torch.equal(scores(batch.targets), scores(changed))
+
+
+def test_scores_that_are_no_numbers_still_give_an_order() -> None:
+    order = hungarian(torch.full((1, 4, 4), torch.nan), WHOLE)
+    assert sorted(order[0].tolist()) == [0, 1, 2, 3]

@@ -172,7 +172,7 @@ def changes() -> Iterator[Any]:
                 spy = Spy(objective.network, patch)
                 batch = batch_for(objective)
                 torch.manual_seed(0)
-                order = objective._order(batch, objective.network.encode(batch))
+                order = objective.assign(batch, objective.network.encode(batch))
                 torch.manual_seed(0)
                 loss = objective(batch)
                 targets = batch.targets.take_along_dim(order[:, :, None], 1)
@@ -279,3 +279,10 @@ def test_bf16_gives_nearly_the_same(dropout: float) -> None:
         gradients.append(objective.network.pointer.vocabulary.weight.grad)
     torch.testing.assert_close(losses[1], losses[0], rtol=1e-2, atol=0.0)
     torch.testing.assert_close(gradients[1], gradients[0], rtol=0.1, atol=0.01)
+
+
+def test_a_broken_network_has_a_loss_that_is_no_number() -> None:
+    objective = SetLoss(tiny.settrans())
+    with torch.no_grad():
+        objective.network.pointer.features.bias.fill_(torch.nan)
+    assert objective(batch_for(objective)).total.isnan()

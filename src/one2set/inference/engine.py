@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -54,16 +53,6 @@ class Search:
 def model_folder(folder: Path) -> Path:
     """The folder itself, or that of the best model where it is a run's."""
     return folder / MODEL if (folder / MODEL).is_dir() else folder
-
-
-class _Written(NamedTuple):
-    """What decoding wrote, W hypotheses for each of the R rows of B documents, T steps."""
-
-    tokens: Tensor  # (B, R, W, T)
-    probability: Tensor  # (B, R, W, T)
-    place: Tensor  # (B, R, W, T)
-    there: Tensor  # (B, R, W), False for the last ones where a row has fewer hypotheses
-    null: Tensor  # (B, R)
 
 
 class Engine:
@@ -169,35 +158,37 @@ class Engine:
     def _generate(self, examples: Sequence[Example]) -> Iterator[tuple[Slot, ...]]:
         batch = collate(examples, vocabulary_size=self.network.vocabulary_size)
         memory = self.network.encode(batch.to(self.device))
-        tokens, probability, place, there, null = (x.tolist() for x in self._decode(memory))
+        length, tokens, probability, place, null = (x.tolist() for x in self._decode(memory))
         for b, example in enumerate(examples):
             speller = Speller(self.vocabulary, example, batch.oov[b])
             slots: list[Slot] = []
-            for r, hypotheses in enumerate(there[b]):
-                for w in range(sum(hypotheses)):
-                    row = Row(tokens[b][r][w], probability[b][r][w], place[b][r][w])
+            for r, lengths in enumerate(length[b]):
+                for w, end in enumerate(lengths):
+                    if end == 0:
+                        continue  # there is no such hypothesis
+                    row = Row(tokens[b][r][w], probability[b][r][w], place[b][r][w])[:end]
                     if self.is_set:
                         slots.append(speller.slot(r, row, null=null[b][r]))
                     else:
                         slots += speller.slots(row)
             yield tuple(slots)
 
-    def _decode(self, memory: Memory) -> _Written:
+    def _decode(self, memory: Memory) -> tuple[Tensor, ...]:
+        """Length (B, R, W); tokens, their probabilities and places (B, R, W, T); null (B, R)."""
         search = self.search
         if search.beam == 1 and not search.pool:
             greedy = greedy_set if self.is_set else greedy_sequence
             rows = greedy(self.network, memory, steps=self.steps)
-            tokens, probability, place = (x.unsqueeze(2) for x in rows[:3])
-            return _Written(tokens, probability, place, tokens[..., 0] >= 0, rows.null)
-        beams = (beam_set if self.is_set else beam_sequence)(
-            self.network,
-            memory,
-            steps=self.steps,
-            beam=search.beam,
-            length_penalty=search.length_penalty,
-            pool=search.pool,
-        )
-        there = beams.score > -torch.inf
-        if not search.pool:
-            there[:, :, 1:] = False
-        return _Written(beams.tokens, beams.probability, beams.place, there, beams.null)
+        else:
+            beams = (beam_set if self.is_set else beam_sequence)(
+                self.network,
+                memory,
+                steps=self.steps,
+                beam=search.beam,
+                length_penalty=search.length_penalty,
+                pool=search.pool,
+            )
+            if search.pool:
+                return beams[:5]
+            rows = beams.best()
+        return (*(x.unsqueeze(2) for x in rows[:4]), rows.null)

@@ -12,7 +12,7 @@ from one2set.inference.prediction import Slot
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row as plain numbers, `<pad>` after its end where it has one."""
+    """A row as plain numbers, up to its end and with it."""
 
     tokens: Sequence[int]  # extended ids
     probabilities: Sequence[float]
@@ -32,11 +32,10 @@ class Speller:
 
     def slot(self, code: int, row: Row, *, null: float) -> Slot:
         """The row of a control code. ∅ anywhere makes it no phrase; without an end it is one."""
-        return self._slot(code, _until(row, (EOS, NULL)), ends=(EOS, NULL), null=null)
+        return self._slot(code, row, ends=(EOS, NULL), null=null)
 
     def slots(self, row: Row) -> Iterator[Slot]:
         """The phrases of a sequence: what stands between its separators."""
-        row = _until(row, (EOS,))
         marks = (EOS, SEP, PEOS)
         stops = [index + 1 for index, token in enumerate(row.tokens) if token in marks]
         stops += [] if row.tokens[-1] in marks else [len(row.tokens)]
@@ -71,9 +70,3 @@ class Speller:
             else:
                 parts.append(self.vocabulary.text(run, unknown=self.example.unknown))
         return " ".join(parts)
-
-
-def _until(row: Row, ends: Sequence[int]) -> Row:
-    """The row up to the first of `ends`, and with it."""
-    stop = next((index + 1 for index, token in enumerate(row.tokens) if token in ends), None)
-    return row[:stop]

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from one2set.data.specials import BOS, EOS, NULL, PAD
+from one2set.data.specials import BOS, EOS, NULL
 from one2set.model.decoding import Rows
 from one2set.model.memory import Memory
 from one2set.model.pointer import Choice
@@ -27,28 +27,32 @@ from one2set.model.transformer import Transformer
 class Beams(NamedTuple):
     """What was written, best first. Where a row has fewer hypotheses, their score is −∞."""
 
-    tokens: Tensor  # (B, R, W, T) extended ids, `<pad>` after the end
+    length: Tensor  # (B, R, W) tokens written, with the one that ended it
+    tokens: Tensor  # (B, R, W, T) extended ids; cells after the end are zero, here and below
     probability: Tensor  # (B, R, W, T) of each token
     place: Tensor  # (B, R, W, T) the most attended source word
-    score: Tensor  # (B, R, W)
     null: Tensor  # (B, R) the probability of ∅ as the first token
+    score: Tensor  # (B, R, W)
 
     def best(self) -> Rows:
         """The best hypothesis of each row."""
-        return Rows(self.tokens[:, :, 0], self.probability[:, :, 0], self.place[:, :, 0], self.null)
+        length, tokens, probability, place = (x[:, :, 0] for x in self[:4])
+        return Rows(length, tokens, probability, place, self.null)
 
 
 class _Paths(NamedTuple):
     """The steps of hypotheses, any number of them."""
 
+    length: Tensor  # (…)
     tokens: Tensor  # (…, T)
     probability: Tensor
     place: Tensor
 
     @classmethod
     def empty(cls, shape: Sequence[int], device: torch.device) -> "_Paths":
-        tokens = torch.full(shape, PAD, device=device)
-        return cls(tokens, torch.zeros(shape, device=device), torch.zeros_like(tokens))
+        tokens = torch.zeros(*shape, dtype=torch.int64, device=device)
+        probability = torch.zeros_like(tokens, dtype=torch.float32)
+        return cls(tokens[..., 0].clone(), tokens, probability, tokens.clone())
 
     def select(self, indices: Tensor) -> "_Paths":
         return _Paths(*(x[indices] for x in self))
@@ -116,6 +120,7 @@ def _search(
         row, parent, column, log_probability = _best(row, totals, beam - num_ended)
 
         paths = paths.select(parent)
+        paths.length.fill_(t + 1)
         tokens = choice.tokens[parent, column]
         paths.tokens[:, t], paths.probability[:, t] = tokens, choice.probability[parent, column]
         paths.place[:, t] = mixture.attention.argmax(1)[parent]
@@ -138,9 +143,10 @@ def _search(
         paths, log_probability = paths.select(living), log_probability[living]
 
     score, order = score.sort(dim=1, descending=True, stable=True)
-    ordered = _Paths(*(x.take_along_dim(order[:, :, None], 1) for x in ended))
+    at = torch.arange(rows, device=device)[:, None]
+    ordered = (x[at, order] for x in ended)
     grid = (len(memory.lengths), network.rows)
-    return Beams(*(x.view(*grid, *x.shape[1:]) for x in (*ordered, score, null)))
+    return Beams(*(x.view(*grid, *x.shape[1:]) for x in (*ordered, null, score)))
 
 
 def _decide_null(choice: Choice, *, pool: bool) -> Choice:

@@ -9,15 +9,16 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from one2set.data.specials import BOS, EOS, NULL, PAD
+from one2set.data.specials import BOS, EOS, NULL
 from one2set.model.memory import Memory
 from one2set.model.pointer import Choice, Mixture
 from one2set.model.transformer import Transformer
 
 
 class Rows(NamedTuple):
-    """What was written, `<pad>` and 0 after the end of a row."""
+    """What was written. Cells after the end of a row are zero."""
 
+    length: Tensor  # (B, R) tokens written, with the one that ended the row
     tokens: Tensor  # (B, R, T) extended ids
     probability: Tensor  # (B, R, T) of each token
     place: Tensor  # (B, R, T) the most attended source word
@@ -49,7 +50,7 @@ def roll_out(
     state = network.start(memory, steps=steps)
     rows = torch.arange(len(state.documents), device=memory.states.device)
     tokens = torch.full_like(rows, BOS)
-    stops = torch.tensor(ends, device=rows.device)
+    stops = torch.tensor(ends, dtype=rows.dtype, device=rows.device)
     for _ in range(steps):
         mixture = network.step(state, tokens)
         choice = mixture.greedy()
@@ -64,21 +65,17 @@ def roll_out(
 
 @torch.no_grad()
 def _greedy(network: Transformer, memory: Memory, steps: int, *, ends: Sequence[int]) -> Rows:
-    shape = (len(memory.lengths) * network.rows, steps)
-    device = memory.states.device
-    tokens = torch.full(shape, PAD, device=device)
-    places = torch.zeros_like(tokens)
-    probability = torch.zeros(shape, device=device)
-    null = torch.zeros(shape[0], device=device)
-    for t, (rows, mixture, choice) in enumerate(roll_out(network, memory, steps=steps, ends=ends)):
-        tokens[rows, t], probability[rows, t] = choice
-        places[rows, t] = mixture.attention.argmax(1)
-        if t == 0:
-            null = mixture.probability(torch.full_like(rows, NULL)[:, None]).squeeze(1)
     grid = (len(memory.lengths), network.rows)
-    return Rows(
-        tokens.view(*grid, steps),
-        probability.view(*grid, steps),
-        places.view(*grid, steps),
-        null.view(grid),
-    )
+    length = torch.zeros(grid, dtype=torch.int64, device=memory.states.device).flatten()
+    tokens = length.new_zeros(len(length), steps)
+    place = torch.zeros_like(tokens)
+    probability = torch.zeros_like(tokens, dtype=torch.float32)
+    null = probability.new_zeros(len(length))
+    walk = roll_out(network, memory, steps=steps, ends=ends)
+    for t, (rows, mixture, choice) in enumerate(walk):
+        length[rows] += 1
+        tokens[rows, t], probability[rows, t] = choice
+        place[rows, t] = mixture.attention.argmax(1)
+        if t == 0:
+            null = mixture.probability(torch.full_like(tokens[:, :1], NULL)).squeeze(1)
+    return Rows(*(x.view(*grid, *x.shape[1:]) for x in (length, tokens, probability, place, null)))

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from one2set.data.specials import NULL, PAD
+from one2set.errors import missing_extra
 from one2set.model.decoding import roll_out
 from one2set.model.memory import Memory
 from one2set.model.transformer import Transformer
@@ -41,10 +42,14 @@ def match_scores(network: Transformer, memory: Memory, targets: Tensor, *, steps
 
 def hungarian(scores: Tensor, parts: Parts) -> Tensor:
     """The order with the highest total score (Eq. 2), part by part."""
-    from scipy.optimize import linear_sum_assignment
+    try:
+        from scipy.optimize import linear_sum_assignment
+    except ImportError:
+        raise missing_extra("scipy", extra="train", purpose="Assigning targets") from None
 
     order = np.empty(scores.shape[:2], dtype=np.int64)
-    for document, matrix in enumerate(scores.cpu().numpy()):
+    # A network that is broken is told by its loss, which names the documents, not by scipy.
+    for document, matrix in enumerate(scores.nan_to_num().cpu().numpy()):
         for part in parts:
             _, target = linear_sum_assignment(matrix[part, part], maximize=True)
             order[document, part] = target + part.start

@@ -52,7 +52,7 @@ class SetLoss(nn.Module):
     def forward(self, batch: Batch) -> Loss:
         """The loss of a batch, which it leaves as it is."""
         memory = self.network.encode(batch)
-        order = self._order(batch, memory)[:, :, None]  # (B, N, 1)
+        order = self.assign(batch, memory)[:, :, None]  # (B, N, 1)
         targets = batch.targets.take_along_dim(order, 1)  # (B, N, L)
         mask = batch.target_mask.take_along_dim(order, 1)
         read = targets if self.teacher_forcing else self._written(batch, memory)
@@ -69,8 +69,8 @@ class SetLoss(nn.Module):
         total = torch.stack(list(parts.values())).sum()
         return Loss(total, batch.tokens, {name: part.detach() for name, part in parts.items()})
 
-    def _order(self, batch: Batch, memory: Memory) -> Tensor:
-        """(B, N) the target of each code."""
+    def assign(self, batch: Batch, memory: Memory) -> Tensor:
+        """(B, N) which target each code is trained on."""
         parts = list(self.layout.parts.values())
         match self.assignment:
             case "hungarian":
