@@ -1,5 +1,6 @@
 """What all tests share: reproducible random cases, and the data beside the repository."""
 
+from importlib.resources import as_file, files
 from pathlib import Path
 
 import pytest
@@ -24,3 +25,15 @@ def shared() -> Path:
     if not _SHARED.is_dir():
         pytest.skip(f"{_SHARED} is not there")
     return _SHARED
+
+
+@pytest.fixture(scope="session")
+def corpus_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundled sample as a corpus, a fifth of it for validation."""
+    from one2set.data.prepare import Inputs, prepare
+    from one2set.data.selection import Filters
+
+    folder = tmp_path_factory.mktemp("sample") / "corpus"
+    with as_file(files("one2set.data").joinpath("sample", "documents.jsonl")) as documents:
+        prepare(folder, Inputs(train=[str(documents)]), filters=Filters(hold_out=0.2))
+    return folder

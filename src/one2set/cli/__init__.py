@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from one2set.cli import corpus, evaluate
+from one2set.cli import corpus, evaluate, models, predict, train
 from one2set.cli.console import err
 from one2set.errors import One2SetError
 
@@ -19,6 +19,10 @@ app = typer.Typer(
 )
 app.command()(corpus.prepare)
 app.command()(corpus.stats)
+app.command()(train.train)
+app.command()(models.import_checkpoint)
+app.command()(models.calibrate)
+app.command()(predict.predict)
 app.command()(evaluate.evaluate)
 app.command()(corpus.sample)
 

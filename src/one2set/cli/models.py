@@ -1,0 +1,127 @@
+"""`one2set import-checkpoint` and `one2set calibrate`: where models come from, and what they are
+told afterwards."""
+
+from itertools import chain
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from one2set.cli.console import err, out, progress_bar
+from one2set.cli.corpus import FieldOption, OnErrorOption
+from one2set.cli.predict import BatchTokensOption, DeviceOption, ModelArgument, ThreadsOption
+from one2set.errors import ConfigError, DataError, missing_extra
+
+
+def import_checkpoint(
+    checkpoint: Annotated[
+        Path, typer.Argument(metavar="BEST_MODEL.PT", help="A checkpoint of the authors' release.")
+    ],
+    output: Annotated[Path, typer.Argument(metavar="OUT", help="The model's folder to write.")],
+    vocab: Annotated[
+        Path, typer.Option(metavar="VOCAB.PT", help="The vocabulary that it was trained with.")
+    ],
+    heads: Annotated[
+        int,
+        typer.Option(
+            help="Attention heads of the network, 8 in the paper. They cannot be read off its "
+            "weights, and a wrong number gives wrong keyphrases."
+        ),
+    ],
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an existing OUT.")
+    ] = False,
+) -> None:
+    """Turn a checkpoint of the authors' release (kg_one2set) into a model for one2set predict.
+
+    One2Set and One2Seq, of any size. Its files are pickles, of which nothing is ever executed.
+    """
+    try:
+        from one2set.model.authors import import_checkpoint as import_files
+    except ImportError:
+        raise missing_extra("torch", extra="train", purpose="importing a checkpoint") from None
+    from one2set.inference.engine import PHRASE_LENGTH, SEQUENCE_LENGTH
+    from one2set.model.folder import save_model
+    from one2set.model.settrans import SetTrans
+
+    if output.exists() and not overwrite:
+        raise ConfigError(f"{output} exists already; pass --overwrite, or name another folder")
+    network, vocabulary = import_files(checkpoint, vocab, heads=heads)
+    is_set = isinstance(network, SetTrans)
+    config = {
+        "imported": str(checkpoint),
+        "model": {"phrase_length": PHRASE_LENGTH, "sequence_length": SEQUENCE_LENGTH},
+    }
+    save_model(output, network, vocabulary, config, overwrite=overwrite)
+    weights = sum(weight.numel() for weight in network.parameters())
+    err.print(
+        f"{output}: {'One2Set' if is_set else 'One2Seq'}, {weights:,} weights, "
+        f"{vocabulary.size:,} words" + (f", {network.rows} control codes" if is_set else ""),
+        soft_wrap=True,
+    )
+    err.print(f"next: one2set predict {output} INPUT -o predictions.jsonl", soft_wrap=True)
+
+
+def calibrate(
+    model: ModelArgument,
+    inputs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="INPUT...",
+            help="Documents with keyphrases that training has not seen, in any readable format.",
+        ),
+    ],
+    field: FieldOption = [],  # noqa: B006
+    on_error: OnErrorOption = "stop",
+    batch_tokens: BatchTokensOption = 4096,
+    threads: ThreadsOption = 0,
+    device: DeviceOption = "auto",
+) -> None:
+    """Teach a model how likely its phrases are right; predict then writes that probability.
+
+    Generates for documents whose keyphrases are known, and fits two small logistic regressions, one
+    for present and one for absent phrases. They are stored in the model's folder.
+    """
+    try:
+        from one2set.distributed import use_threads
+        from one2set.inference.calibration import brier_score, judge
+        from one2set.inference.calibration import calibrate as fit
+        from one2set.inference.engine import Engine, model_folder
+        from one2set.inference.output import predict_all
+    except ImportError:
+        raise missing_extra("torch", extra="train", purpose="generation") from None
+    from one2set.data.readers import read
+    from one2set.data.records import Fields
+    from one2set.data.streams import Intake
+
+    use_threads(threads)
+    folder = model_folder(model)
+    engine = Engine.load(folder, device=device, batch_tokens=batch_tokens)
+    judged = []
+    with Intake(on_error) as intake, progress_bar("Predicting", total=None) as update:
+        documents = chain.from_iterable(
+            read(path, fields=Fields.mapped(field), intake=intake) for path in inputs
+        )
+        for number, (document, prediction) in enumerate(predict_all(engine, documents), 1):
+            if document.keyphrases is None:
+                raise DataError(
+                    f"document {document.id!r} has no keyphrases",
+                    fix="pass documents whose keyphrases are known",
+                )
+            judged += judge(document, prediction)
+            update(number, f"{number:,} documents")
+    if not judged:
+        raise DataError("the model says no phrase for the input", fix="pass more documents")
+    calibration = fit(judged)
+    calibration.save(folder)
+    for half, present in (("present", True), ("absent", False)):
+        chosen = [one for one in judged if one.present == present]
+        if chosen:
+            right = sum(one.correct for one in chosen) / len(chosen)
+            before = brier_score(chosen, [one.slot.probability for one in chosen])
+            after = brier_score(chosen, [calibration(one.slot, present=present) for one in chosen])
+            out.print(
+                f"{half}: {len(chosen):,} phrases, {right:.1%} right; Brier score {before:.4f} "
+                f"before, {after:.4f} after"
+            )
+    err.print(f"{folder}: calibrated", soft_wrap=True)

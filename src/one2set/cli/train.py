@@ -1,0 +1,248 @@
+"""`one2set train`: from a corpus to a model, in one process or, under torchrun, in several."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn
+
+from one2set.cli.console import err
+from one2set.config import SCALES, Config
+from one2set.errors import ConfigError, One2SetError, missing_extra
+
+if TYPE_CHECKING:
+    from one2set.data.corpus import Corpus
+    from one2set.data.document import Document
+    from one2set.data.vocabulary import Vocabulary
+    from one2set.model.transformer import Transformer
+    from one2set.training.loop import Ended, Event, Step, Validated
+    from one2set.training.run import Run
+    from one2set.training.validation import Generate
+
+_SECONDS_BETWEEN_LINES = 30.0  # where there is no terminal to draw a bar on
+
+
+def _print_settings(scale: str | None) -> None:
+    if scale is not None:
+        typer.echo(Config.scale(scale).to_toml(), nl=False)
+        raise typer.Exit
+
+
+def train(
+    corpus: Annotated[
+        Path, typer.Argument(metavar="CORPUS", help="A folder that one2set prepare made.")
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="RUN", help="The run's folder.")
+    ],
+    system: Annotated[
+        str | None,
+        typer.Option(help="What to train. Default: settrans.", show_default=False),
+    ] = None,
+    scale: Annotated[
+        str | None,
+        typer.Option(
+            help=f"How large, and how: {', '.join(SCALES)}, or a .toml file. Default: small.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="What random numbers follow from. Default: 0.", show_default=False
+        ),
+    ] = None,
+    set: Annotated[
+        list[str],
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Change a setting, such as train.batch_documents=12. Repeatable. See --settings.",
+        ),
+    ] = [],  # noqa: B006
+    steps: Annotated[
+        int | None, typer.Option(help="End after so many steps.", show_default=False)
+    ] = None,
+    documents: Annotated[
+        int | None, typer.Option(help="End after so many documents.", show_default=False)
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(help="End after so many minutes.", show_default=False)
+    ] = None,
+    init: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RUN|MODEL",
+            help="Start from the weights of another run or model.",
+            show_default=False,
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue the run in RUN; begin it if there is none.")
+    ] = False,
+    settings: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SCALE",
+            help="Print every setting of a scale with its meaning, and exit.",
+            callback=_print_settings,
+            is_eager=True,
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Train a system on a corpus; RUN/model is then ready for prediction.
+
+    Ctrl-C saves a checkpoint and --resume goes on from it, as it does after a crash. In several
+    processes: torchrun --nproc-per-node 2 -m one2set train …
+    """
+    try:
+        from one2set.distributed import processes
+    except ImportError:
+        raise missing_extra("torch", extra="train", purpose="training") from None
+    from one2set.data.corpus import Corpus
+    from one2set.systems import task_of
+    from one2set.training.loop import Ended, Remark, train
+
+    limits = {"steps": steps, "documents": documents, "minutes": minutes}
+    changes = [f"limits.{name}={value}" for name, value in limits.items() if value is not None]
+    with processes() as group, ExitStack() as stack:
+        try:
+            opened = Corpus(corpus)
+            run, remarks = group.lead(
+                lambda: _open_run(
+                    output,
+                    opened,
+                    system=system,
+                    scale=scale,
+                    seed=seed,
+                    changes=[*set, *changes],
+                    init=init,
+                    resume=resume,
+                )
+            )
+            task = task_of(run, opened, partial(_generator, run.config))
+            group.lead(lambda: stack.enter_context(run.claimed()))
+            show = stack.enter_context(_display(run, shown=group.first))
+            for remark in remarks:
+                show(Remark(remark))
+            for event in train(task, run, processes=group):
+                show(event)
+        except One2SetError:
+            if group.first:
+                raise
+            raise typer.Exit(2) from None  # the first process says it
+    if isinstance(event, Ended) and event.reason == "interrupted":
+        raise typer.Exit(128 + (event.signal or 0))
+
+
+def _open_run(
+    folder: Path,
+    corpus: "Corpus",
+    *,
+    system: str | None,
+    scale: str | None,
+    seed: int | None,
+    changes: list[str],
+    init: Path | None,
+    resume: bool,
+) -> "tuple[Run, list[str]]":
+    """A new run, or the one that is there; and what there is to say about it."""
+    from one2set.systems import expect_start
+    from one2set.training.run import Facts, Run
+
+    corpus.verify()
+    if Run.exists(folder):
+        if not resume:
+            raise ConfigError(f"{folder} holds a run; continue it with --resume, or name another")
+        run = Run.load(folder)
+        run.expect(system=system, seed=seed, corpus=corpus)
+        config = run.config if scale is None else Config.scale(scale)
+        return run, run.change(config.override(changes))
+    system = system or "settrans"
+    expect_start(system, init=init, corpus=corpus.folder)
+    facts = Facts.new(system=system, seed=seed or 0, corpus=corpus, init=init)
+    run = Run(folder, facts, Config.scale(scale or "small").override(changes))
+    return run, ["there is nothing to resume; this is a new run"] if resume else []
+
+
+def _generator(
+    config: Config, network: "Transformer", vocabulary: "Vocabulary", steps: int
+) -> "Generate":
+    """Validation hears what prediction would say."""
+    from one2set.distributed import choose_device
+    from one2set.inference.engine import Engine
+
+    device = choose_device(config.machine.device)
+    engine = Engine(network, vocabulary, steps=steps, device=device)
+
+    def generate(documents: "Sequence[Document]") -> list[list[str]]:
+        predictions = engine.predict(documents)
+        return [[slot.text for slot in prediction.phrases] for prediction in predictions]
+
+    return generate
+
+
+@contextmanager
+def _display(run: "Run", *, shown: bool) -> "Iterator[Callable[[Event], None]]":
+    """Show what happens: a progress bar on a terminal, otherwise a line now and then."""
+    from one2set.training.loop import Ended, Remark, Step, Validated
+
+    columns = [TextColumn("[bold]{task.description}"), BarColumn(bar_width=20)]
+    columns += [TaskProgressColumn(), TextColumn("{task.fields[numbers]}")]
+    bar = Progress(*columns, console=err, transient=True, disable=not (shown and err.is_terminal))
+    bar.add_task(run.facts.system, total=1.0, numbers="")
+    next_line = 0.0
+
+    def show(event: "Event") -> None:
+        nonlocal next_line
+        match event:
+            case Step() if not bar.disable:
+                bar.update(TaskID(0), completed=event.done, numbers=_step_text(event))
+            case Step() if time.monotonic() >= next_line:
+                next_line = time.monotonic() + _SECONDS_BETWEEN_LINES
+                err.print(f"{event.done:4.0%} {_step_text(event)}", markup=False, soft_wrap=True)
+            case Validated():
+                err.print(_validated_text(event), markup=False, soft_wrap=True)
+            case Remark():
+                err.print(event.text, markup=False, soft_wrap=True)
+            case Ended():
+                err.print(_ended_text(event, run), markup=False, soft_wrap=True)
+
+    def ignore(event: "Event") -> None:
+        pass
+
+    with bar:
+        yield show if shown else ignore
+
+
+def _step_text(event: "Step") -> str:
+    losses = " ".join(f"{name} {value:.3f}" for name, value in event.losses.items())
+    left = timedelta(seconds=round(min(event.seconds_left, 1e8)))
+    return (
+        f"step {event.progress.step:,} epoch {event.progress.epochs_begun} "
+        f"{event.documents_per_second:.1f} docs/s {losses} rate {event.learning_rate:.1e} "
+        f"left {left}"
+    )
+
+
+def _validated_text(event: "Validated") -> str:
+    numbers = " ".join(f"{name} {value:.4f}" for name, value in event.figures.items())
+    return f"validation at step {event.step:,}: {numbers}{' (best so far)' if event.best else ''}"
+
+
+def _ended_text(event: "Ended", run: "Run") -> str:
+    progress = event.progress
+    took = timedelta(seconds=round(progress.seconds))
+    where = f"step {progress.step:,}, {progress.documents:,} documents, {took}"
+    if event.reason == "interrupted":
+        command = f"one2set train {run.facts.corpus} --output {run.folder} --resume"
+        return f"stopped at {where}; continue with: {command}"
+    why = {"limit": "the limit is reached", "patience": "no better validation came"}[event.reason]
+    known = progress.best is not None
+    best = f"; the best weights are those of step {progress.best_step:,}" if known else ""
+    return f"{why}: {where}{best}\nthe model is {run.model}"

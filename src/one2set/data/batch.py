@@ -1,0 +1,185 @@
+"""Layouts of targets, and the batch that a network reads (§3.1, §3.3.2).
+
+An example holds dictionary ids; a network with vocabulary size V knows those below V. In a batch,
+an unknown word of a source has an *extended id* V, V+1, … by its first occurrence in that document,
+so that it can be copied. An unknown word that the source does not hold is `<unk>`.
+
+Shapes: B documents, S source words, R rows of targets per document, L words per row.
+A sequence is a single row (R = 1); a set has one row per control code (R = N).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from one2set.data.example import Example, Ids
+from one2set.data.specials import BOS, EOS, NULL, PAD, PEOS, SEP, UNK
+from one2set.errors import ConfigError
+
+Phrases = Sequence[Sequence[int]]
+# The rows of a document's targets, a pure function of its present and its absent phrases.
+Layout = Callable[[Phrases, Phrases], list[list[int]]]
+
+MAX_OOV = 1000  # copyable unknown words of one document; further ones are `<unk>`
+
+
+def sequence(present: Phrases, absent: Phrases) -> list[list[int]]:
+    """One row: `p1 <sep> p2 <sep> a1 <eos>`."""
+    return [[*_joined([*present, *absent]), EOS]]
+
+
+def sequence_peos(present: Phrases, absent: Phrases) -> list[list[int]]:
+    """One row with `<peos>` behind the present phrases: `p1 <sep> p2 <peos> a1 <eos>`."""
+    return [[*_joined(present), PEOS, *_joined(absent), EOS]]
+
+
+def sequence_missing_eos(present: Phrases, absent: Phrases) -> list[list[int]]:
+    """The authors' release, for parity: without absent phrases, `<sep>` stands for `<eos>`."""
+    return [[*_joined([*present, *absent]), EOS if absent else SEP]]
+
+
+def _joined(phrases: Phrases) -> list[int]:
+    return list(chain.from_iterable([SEP, *phrase] for phrase in phrases))[1:]
+
+
+@dataclass(frozen=True, slots=True)
+class SetLayout:
+    """A row for each of `num_codes` control codes: a phrase and `<eos>`, or ∅ (§3.3.2).
+
+    Separate: the first half of the rows is for present phrases, the second for absent ones. Phrases
+    for which there is no row, and those of `phrase_length` words or more, are left out.
+    """
+
+    num_codes: int
+    phrase_length: int = 6  # L, which includes `<eos>`
+    separate: bool = True
+    peos: bool = False  # the authors' single set, for parity: `<peos>` is one of its phrases
+
+    def __post_init__(self) -> None:
+        if self.separate and self.num_codes % 2:
+            raise ConfigError(
+                f"num_codes is {self.num_codes}; separate halves need an even number of codes"
+            )
+
+    @property
+    def parts(self) -> dict[str, slice]:
+        """The rows that share their targets."""
+        half = self.num_codes // 2
+        if self.separate:
+            return {"present": slice(0, half), "absent": slice(half, self.num_codes)}
+        return {"all": slice(0, self.num_codes)}
+
+    def __call__(self, present: Phrases, absent: Phrases) -> list[list[int]]:
+        if self.separate:
+            half = self.num_codes // 2
+            return self._rows(present, half) + self._rows(absent, half)
+        mark = [[PEOS]] if self.peos else []
+        return self._rows([*present, *mark, *absent], self.num_codes)
+
+    def _rows(self, phrases: Phrases, count: int) -> list[list[int]]:
+        rows = [[*phrase, EOS] for phrase in phrases if len(phrase) < self.phrase_length][:count]
+        rows += [[NULL]] * (count - len(rows))
+        return [row + [PAD] * (self.phrase_length - len(row)) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Documents side by side. What the host must know is held as plain numbers."""
+
+    ids: tuple[str, ...]
+    lengths: tuple[int, ...]
+    title_lengths: tuple[int, ...]
+    oov: tuple[tuple[int, ...], ...]  # the dictionary ids of the extended ids V, V+1, …
+    tokens: int  # real target cells, by which a loss is normalised
+    source: Tensor  # (B, S), unknown words are `<unk>`
+    source_extended: Tensor  # (B, S), unknown words have their extended ids
+    source_first: Tensor  # (B, S), the place where the same word stands first
+    source_mask: Tensor  # (B, S), True = a word
+    targets: Tensor  # (B, R, L), extended ids
+    target_mask: Tensor  # (B, R, L), True = a cell to predict
+
+    def to(self, device: torch.device | str) -> "Batch":
+        """The same batch on a device."""
+        return replace(
+            self,
+            **{
+                name: getattr(self, name).to(device, non_blocking=True)
+                for name, kind in self.__annotations__.items()
+                if kind is Tensor
+            },
+        )
+
+
+def collate(
+    examples: Sequence[Example], *, vocabulary_size: int, layout: Layout | None = None
+) -> Batch:
+    """Examples as a batch. Without a layout, as for prediction, there are no targets (R = 0).
+
+    A source without words is read as one `<unk>`: attention needs something to look at.
+    """
+    sources, firsts, oov = [], [], []
+    rows: list[list[list[int]]] = []
+    for example in examples:
+        source, extended = _extend(example.source, vocabulary_size)
+        _, first, inverse = np.unique(source, return_index=True, return_inverse=True)
+        sources.append(source)
+        firsts.append(first[inverse])
+        oov.append(tuple(extended))
+        present, absent = (
+            [
+                [extended.get(w, w if w < vocabulary_size else UNK) for w in phrase.tolist()]
+                for phrase in half
+            ]
+            for half in (example.present, example.absent)
+        )
+        rows.append(layout(present, absent) if layout else [])
+
+    source_extended = _padded(sources)
+    height = max(map(len, rows))
+    table = _padded([row for group in rows for row in group + [[]] * (height - len(group))])
+    targets = table.view(len(examples), height, table.shape[1])
+    lengths = tuple(map(len, sources))
+    target_mask = targets != PAD
+    return Batch(
+        ids=tuple(example.id for example in examples),
+        lengths=lengths,
+        title_lengths=tuple(example.title_length for example in examples),
+        oov=tuple(oov),
+        tokens=int(target_mask.sum()),
+        source=source_extended.where(source_extended < vocabulary_size, UNK),
+        source_extended=source_extended,
+        source_first=_padded(firsts),
+        source_mask=torch.arange(max(lengths)) < torch.tensor(lengths)[:, None],
+        targets=targets,
+        target_mask=target_mask,
+    )
+
+
+def shifted(tokens: Tensor) -> Tensor:
+    """What a decoder reads before each of `tokens` (…, L): `<bos>`, then the one before it."""
+    return torch.cat([torch.full_like(tokens[..., :1], BOS), tokens[..., :-1]], dim=-1)
+
+
+def _extend(source: Ids, vocabulary_size: int) -> tuple[NDArray[np.int64], dict[int, int]]:
+    """A source in extended ids, and which dictionary id became which of them."""
+    words = source.astype(np.int64) if len(source) else np.array([UNK])
+    extended: dict[int, int] = {}
+    for place in np.flatnonzero(words >= vocabulary_size):
+        word = int(words[place])
+        if word not in extended and len(extended) < MAX_OOV:
+            extended[word] = vocabulary_size + len(extended)
+        words[place] = extended.get(word, UNK)
+    return words, extended
+
+
+def _padded(rows: Sequence[Sequence[int] | NDArray[np.int64]]) -> Tensor:
+    """Rows of different lengths as one tensor, filled up with `<pad>` (0)."""
+    table = np.full((len(rows), max(map(len, rows), default=0)), PAD, dtype=np.int64)
+    for index, row in enumerate(rows):
+        table[index, : len(row)] = row
+    return torch.from_numpy(table)

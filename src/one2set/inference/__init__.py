@@ -1,0 +1,1 @@
+"""Generation: documents in, predictions out; their calibration and their presentation."""

@@ -1,0 +1,67 @@
+"""What a network wrote for one document, raw: every slot, with ∅, duplicates and probabilities.
+
+A set has a slot for each control code. A sequence has one for each phrase, in the order in which
+they were written. Nothing is dropped, merged or judged here; see `presentation`.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from one2set.data.specials import NULL, SPECIALS
+
+# How a prediction's phrases are ordered: by `Slot.score`, or as they were written.
+Order = Literal["score", "written"]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A phrase, or what stands in its place."""
+
+    code: int  # the control code; in a sequence, the number of the phrase
+    text: str  # the phrase; "" where the slot says ∅ or nothing
+    tokens: tuple[str, ...]  # all that was written, such as `<eos>`; `<unk>` is replaced already
+    probabilities: tuple[float, ...]  # of each token
+    ended: bool  # whether the last token is the mark that ended it, and no word
+    null: float = 0.0  # the probability of ∅ as the first token; 0 in a sequence
+
+    @property
+    def says_null(self) -> bool:
+        """Whether it ended in ∅."""
+        return self.ended and self.tokens[-1] == SPECIALS[NULL]
+
+    @property
+    def word_probabilities(self) -> tuple[float, ...]:
+        """Those of its words, without that of the mark that ended it."""
+        return self.probabilities[: len(self.probabilities) - self.ended]
+
+    @property
+    def score(self) -> float:
+        """By which the authors order phrases: the mean probability of its words, 0 of none."""
+        words = self.word_probabilities
+        return sum(words) / len(words) if words else 0.0
+
+    @property
+    def probability(self) -> float:
+        """Of exactly these tokens, the end among them; hence of not saying ∅."""
+        return math.prod(self.probabilities)
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """All slots of a document."""
+
+    id: str
+    slots: tuple[Slot, ...]
+    order: Order
+    source_length: int  # tokens of the document
+    read_length: int  # how many of them, from the start, the network has read
+
+    @property
+    def phrases(self) -> list[Slot]:
+        """The slots that say a phrase, duplicates included, best first. Of equals the first slot
+        comes first."""
+        spoken = [slot for slot in self.slots if slot.text]
+        if self.order == "written":
+            return spoken
+        return sorted(spoken, key=lambda slot: -slot.score)

@@ -1,0 +1,72 @@
+"""From what decoding wrote to slots: ids to text, `<unk>` to source words, rows to phrases."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+
+from one2set.data.example import Example
+from one2set.data.specials import EOS, NULL, PEOS, SEP, SPECIALS, UNK
+from one2set.data.vocabulary import Vocabulary
+from one2set.inference.prediction import Slot
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row as plain numbers, up to its end and with it."""
+
+    tokens: Sequence[int]  # extended ids
+    probabilities: Sequence[float]
+    places: Sequence[int]  # the most attended source token at each step
+
+    def __getitem__(self, part: slice) -> "Row":
+        return Row(self.tokens[part], self.probabilities[part], self.places[part])
+
+
+@dataclass(frozen=True, slots=True)
+class Speller:
+    """Spells what was written for one document."""
+
+    vocabulary: Vocabulary
+    example: Example
+    oov: Sequence[int]  # dictionary ids of the document's extended ids
+
+    def slot(self, code: int, row: Row, *, null: float) -> Slot:
+        """The row of a control code. ∅ anywhere makes it no phrase; without an end it is one."""
+        return self._slot(code, row, ends=(EOS, NULL), null=null)
+
+    def slots(self, row: Row) -> Iterator[Slot]:
+        """The phrases of a sequence: what stands between its separators."""
+        marks = (EOS, SEP, PEOS)
+        stops = [index + 1 for index, token in enumerate(row.tokens) if token in marks]
+        stops += [] if row.tokens[-1] in marks else [len(row.tokens)]
+        for number, (start, stop) in enumerate(pairwise([0, *stops])):
+            yield self._slot(number, row[start:stop], ends=marks)
+
+    def _slot(self, code: int, row: Row, *, ends: Sequence[int], null: float = 0.0) -> Slot:
+        last = row.tokens[-1]
+        ended = last in ends
+        ids = [self._dictionary_id(*pair) for pair in zip(row.tokens, row.places, strict=True)]
+        return Slot(
+            code,
+            text="" if ended and last == NULL else self._text(ids[: len(ids) - ended]),
+            tokens=tuple(self._text([id]) for id in ids),
+            probabilities=tuple(row.probabilities),
+            ended=ended,
+            null=null,
+        )
+
+    def _dictionary_id(self, token: int, place: int) -> int:
+        if token == UNK and place < len(self.example.source):
+            return int(self.example.source[place])
+        size = self.vocabulary.size
+        return token if token < size else self.oov[token - size]
+
+    def _text(self, ids: Sequence[int]) -> str:
+        """Specials by their names, as words: pieces cannot spell them."""
+        parts: list[str] = []
+        for special, run in groupby(ids, key=lambda id: id < len(SPECIALS)):
+            if special:
+                parts += [SPECIALS[id] for id in run]
+            else:
+                parts.append(self.vocabulary.text(run, unknown=self.example.unknown))
+        return " ".join(parts)

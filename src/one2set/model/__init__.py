@@ -1,0 +1,1 @@
+"""Networks, the copy mechanism, decoding, and model folders."""

@@ -1,0 +1,81 @@
+"""Greedy decoding of sets and sequences.
+
+Shapes: B documents, R rows per document, T steps.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from one2set.data.specials import BOS, EOS, NULL
+from one2set.model.memory import Memory
+from one2set.model.pointer import Choice, Mixture
+from one2set.model.transformer import Transformer
+
+
+class Rows(NamedTuple):
+    """What was written. Cells after the end of a row are zero."""
+
+    length: Tensor  # (B, R) tokens written, with the one that ended the row
+    tokens: Tensor  # (B, R, T) extended ids
+    probability: Tensor  # (B, R, T) of each token
+    place: Tensor  # (B, R, T) the most attended source word
+    null: Tensor  # (B, R) the probability of ∅ as the first token
+
+
+class Step(NamedTuple):
+    """One step of the rows that are still being written."""
+
+    rows: Tensor  # (r,) which of the B·R rows they are
+    mixture: Mixture
+    choice: Choice
+
+
+def greedy_set(network: Transformer, memory: Memory, *, steps: int) -> Rows:
+    """Each row until `<eos>` or ∅, which ends it: a phrase with ∅ in it is none."""
+    return _greedy(network, memory, steps, ends=(EOS, NULL))
+
+
+def greedy_sequence(network: Transformer, memory: Memory, *, steps: int) -> Rows:
+    """One row per document until `<eos>`."""
+    return _greedy(network, memory, steps, ends=(EOS,))
+
+
+def roll_out(
+    network: Transformer, memory: Memory, *, steps: int, ends: Sequence[int] = ()
+) -> Iterator[Step]:
+    """Write greedily, step by step. A row that has written one of `ends` costs nothing more."""
+    state = network.start(memory, steps=steps)
+    rows = torch.arange(len(state.documents), device=memory.states.device)
+    tokens = torch.full_like(rows, BOS)
+    stops = torch.tensor(ends, dtype=rows.dtype, device=rows.device)
+    for _ in range(steps):
+        mixture = network.step(state, tokens)
+        choice = mixture.greedy()
+        yield Step(rows, mixture, choice)
+        tokens = choice.tokens
+        living = torch.isin(tokens, stops, invert=True).nonzero().squeeze(1)
+        if len(living) == 0:
+            return
+        if len(living) < len(rows):
+            state, rows, tokens = state.select(living), rows[living], tokens[living]
+
+
+@torch.no_grad()
+def _greedy(network: Transformer, memory: Memory, steps: int, *, ends: Sequence[int]) -> Rows:
+    grid = (len(memory.lengths), network.rows)
+    length = torch.zeros(grid, dtype=torch.int64, device=memory.states.device).flatten()
+    tokens = length.new_zeros(len(length), steps)
+    place = torch.zeros_like(tokens)
+    probability = torch.zeros_like(tokens, dtype=torch.float32)
+    null = probability.new_zeros(len(length))
+    walk = roll_out(network, memory, steps=steps, ends=ends)
+    for t, (rows, mixture, choice) in enumerate(walk):
+        length[rows] += 1
+        tokens[rows, t], probability[rows, t] = choice
+        place[rows, t] = mixture.attention.argmax(1)
+        if t == 0:
+            null = mixture.probability(torch.full_like(tokens[:, :1], NULL)).squeeze(1)
+    return Rows(*(x.view(*grid, *x.shape[1:]) for x in (length, tokens, probability, place, null)))

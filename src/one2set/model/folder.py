@@ -1,0 +1,142 @@
+"""A model folder: all that generation needs, and no pickle.
+
+config.json              the network and its arguments, and what the caller adds
+weights.safetensors
+words.tsv                the vocabulary (or tokenizer.json, for word pieces)
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from one2set.atomic import complete_folder
+from one2set.data.vocabulary import Vocabulary, load_vocabulary
+from one2set.errors import ConfigError, DataError, missing_extra
+from one2set.model.settrans import SetTrans
+from one2set.model.transformer import Transformer
+
+CONFIG, WEIGHTS = "config.json", "weights.safetensors"
+FORMAT = 1
+NETWORKS: dict[str, type[Transformer]] = {"transformer": Transformer, "settrans": SetTrans}
+_FIX = "pass a folder that one2set wrote, and copy it whole"
+
+
+class Model(NamedTuple):
+    """What a folder holds."""
+
+    network: Transformer
+    vocabulary: Vocabulary
+    config: dict[str, Any]
+
+
+def save_model(
+    folder: Path,
+    network: Transformer,
+    vocabulary: Vocabulary,
+    config: Mapping[str, Any] | None = None,
+    *,
+    overwrite: bool = False,
+) -> None:
+    """Write a folder, complete or not at all. `config` is whatever the caller wants back (JSON)."""
+    try:
+        from safetensors.torch import save_file
+    except ImportError:
+        raise missing_extra("safetensors", extra="train", purpose="Saving a model") from None
+
+    names = {kind: name for name, kind in NETWORKS.items()}
+    description = {
+        "format": FORMAT,
+        "network": names[type(network)],
+        "arguments": network.arguments,
+        "config": dict(config or {}),
+    }
+    weights = {name: weight.contiguous() for name, weight in network.state_dict().items()}
+    with complete_folder(folder, overwrite=overwrite) as partial:
+        (partial / CONFIG).write_text(f"{json.dumps(description, indent=2)}\n", encoding="utf-8")
+        save_file(weights, partial / WEIGHTS)
+        vocabulary.save(partial)
+
+
+def load_model(folder: Path) -> Model:
+    """Read a folder; the network is in eval mode, on the CPU."""
+    try:
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+    except ImportError:
+        raise missing_extra("safetensors", extra="train", purpose="Loading a model") from None
+
+    description = _read_config(folder / CONFIG)
+    path = folder / WEIGHTS
+    try:
+        weights = load_file(path)
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror})", fix=_FIX, path=path) from None
+    except SafetensorError as error:
+        raise DataError(f"is not a safetensors file ({error})", fix=_FIX, path=path) from None
+    network = build(description["network"], description["arguments"], weights, path=path, fix=_FIX)
+    vocabulary = load_vocabulary(folder, size=network.vocabulary_size)
+    if vocabulary.size != network.vocabulary_size:
+        raise DataError(
+            f"holds a network of {network.vocabulary_size} words and a vocabulary of "
+            f"{vocabulary.size}",
+            fix=_FIX,
+            path=folder,
+        )
+    return Model(network, vocabulary, description["config"])
+
+
+def build(
+    name: str,
+    arguments: Mapping[str, Any],
+    weights: Mapping[str, Tensor],
+    *,
+    path: Path,
+    fix: str,
+) -> Transformer:
+    """A network with given weights, in eval mode; `path` is where they came from."""
+    # Made without memory of its own, since the given weights become the network's.
+    try:
+        with torch.device("meta"):
+            network = NETWORKS[name](**arguments)
+    except TypeError as error:
+        raise DataError(f"has other arguments than {name} ({error})", fix=fix, path=path) from None
+    expected = network.state_dict()
+    for what, names in (
+        ("lacks the weights", expected.keys() - weights.keys()),
+        ("has weights that we do not know:", weights.keys() - expected.keys()),
+    ):
+        if names:
+            shown = ", ".join(sorted(names)[:3])
+            raise DataError(f"{what} {shown} ({len(names)} in all)", fix=fix, path=path)
+    for key, weight in weights.items():
+        if weight.shape != expected[key].shape:
+            raise DataError(
+                f"{key} has shape {tuple(weight.shape)}; {tuple(expected[key].shape)} is needed",
+                fix=fix,
+                path=path,
+            )
+    floats = {key: weight.float() for key, weight in weights.items()}
+    network.load_state_dict(floats, assign=True)
+    return network.eval()
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror})", fix=_FIX, path=path) from None
+    except ValueError as error:
+        raise DataError(f"is not JSON ({error})", fix=_FIX, path=path) from None
+    if not isinstance(config, dict) or config.get("format") != FORMAT:
+        raise DataError(f"is not of format {FORMAT}", fix=_FIX, path=path)
+    if missing := {"network", "arguments", "config"} - config.keys():
+        raise DataError(f"has no {', '.join(sorted(missing))}", fix=_FIX, path=path)
+    if config["network"] not in NETWORKS:
+        raise ConfigError(
+            f"{path}: network is {config['network']!r}; expected one of {', '.join(NETWORKS)}"
+        )
+    return config

@@ -1,0 +1,228 @@
+"""The copy mechanism (§3.2): a mixture of the vocabulary and the document's own words.
+
+    P(w) = g · softmax(W z)(w) + (1 − g) · Σ_{i: source_i = w} attention_i
+
+over the extended vocabulary. The V probabilities of a row are never held together: a loss needs
+their log-sum-exp and one logit, an arg max needs the vocabulary's best word and the document's own
+words. `distribution` writes the mixture out in full, for searches that want it and for tests.
+
+Shapes: R rows (sorted by document), B documents, S source words, D width, V vocabulary, X extended
+vocabulary, M words asked for per row.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+EPSILON = 1e-8  # added to a probability before its logarithm, as in the authors' release
+_CHUNK = 2048  # words of the vocabulary at a time: their logits stay in a CPU's cache
+
+
+class Choice(NamedTuple):
+    """A word for each row, or several."""
+
+    tokens: Tensor  # (R,) or (R, M), extended ids
+    probability: Tensor  # as many
+
+
+class _Summary(NamedTuple):
+    logsumexp: Tensor  # (R,)
+    best: Tensor  # (R,) the largest logit
+    best_word: Tensor  # (R,) and whose it is
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words that can be copied from each document."""
+
+    extended: Tensor  # (B, S) extended ids
+    first: Tensor  # (B, S) where the same word stands first
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """P for R rows, of which `counts` belong to each document."""
+
+    features: Tensor  # (R, D), z
+    weight: Tensor  # (V, D), W
+    gate: Tensor  # (R,), g
+    attention: Tensor  # (R, S)
+    words: Words
+    counts: Sequence[int]
+
+    def log_likelihood(self, targets: Tensor) -> Tensor:
+        """(R,) log(P + ε) of one word per row, with a gradient."""
+        known = targets < self.weight.shape[0]
+        logsumexp, logit = _VocabularyLikelihood.apply(  # type: ignore[no-untyped-call]
+            self.features, self.weight, targets.where(known, 0)
+        )
+        generated = (logit - logsumexp).exp() * known
+        copied = (self.attention * (self._own_words == targets[:, None])).sum(1)
+        return torch.log(self.gate * generated + (1 - self.gate) * copied + EPSILON)
+
+    def probability(self, words: Tensor) -> Tensor:
+        """(R, M) P of several words per row (R, M), without a gradient."""
+        with torch.no_grad():
+            known = words < self.weight.shape[0]
+            rows = self.weight[words.where(known, 0)]  # (R, M, D)
+            logits = (rows @ self.features[:, :, None]).squeeze(2)
+            generated = (logits - self._summary.logsumexp[:, None]).exp() * known
+            same = self._own_words[:, None] == words[:, :, None]  # (R, M, S)
+            copied = (same * self.attention[:, None]).sum(2)
+            gate = self.gate[:, None]
+            return gate * generated + (1 - gate) * copied
+
+    def greedy(self) -> Choice:
+        """The most probable word of each row. Exact: a word that the document lacks has only its
+        vocabulary part, so none but the vocabulary's best can win. Of equals the lowest id wins."""
+        with torch.no_grad():
+            logsumexp, best, best_word = self._summary
+            generated = self.gate * (best - logsumexp).exp()
+            own = self._own_probability(logsumexp)
+            value = torch.maximum(generated, own.max(1).values)
+            last = torch.iinfo(torch.int64).max
+            tokens = self._own_words.where(own == value[:, None], last).min(1).values
+            # "Not less" rather than "equal": where nothing is a number, a word must come out too.
+            return Choice(torch.minimum(tokens, best_word.where(~(generated < value), last)), value)
+
+    def top(self, count: int) -> Choice:
+        """The `count` most probable words of each row (R, count), best first, by the same reason:
+        they are among the vocabulary's `count` best and the document's own. Where there are not so
+        many words, some have probability 0."""
+        with torch.no_grad():
+            logsumexp, best, best_words = _summarise_top(self.features, self.weight, count)
+            generated = self.gate[:, None] * (best - logsumexp[:, None]).exp()
+            first = self._by_row(self.words.first)
+            # A word counts where it stands first; padding never does, as it says that 0 is first.
+            counted = first == torch.arange(first.shape[1], device=first.device)
+            own = self._own_probability(logsumexp) * counted
+            own_words = self._own_words.where(counted, -1)
+            twice = (best_words[:, :, None] == own_words[:, None]).any(2)
+            values = torch.cat([generated.masked_fill(twice, 0.0), own], dim=1)
+            tokens = torch.cat([best_words, self._own_words], dim=1)
+            value, index = values.topk(min(count, values.shape[1]))
+            return Choice(tokens.gather(1, index), value)
+
+    def distribution(self, size: int) -> Tensor:
+        """(R, X) the whole mixture over `size` = V + unknown words."""
+        generated = self.gate[:, None] * torch.softmax(self.features @ self.weight.T, dim=1)
+        full = nn.functional.pad(generated, (0, size - generated.shape[1]))
+        copied = (1 - self.gate[:, None]) * self.attention
+        return full.scatter_add(1, self._own_words, copied)
+
+    @cached_property
+    def _summary(self) -> _Summary:
+        return _summarise(self.features, self.weight)
+
+    @cached_property
+    def _own_words(self) -> Tensor:
+        """(R, S) the extended ids of each row's document."""
+        return self._by_row(self.words.extended)
+
+    def _by_row(self, x: Tensor) -> Tensor:
+        counts = torch.tensor(self.counts, device=x.device)
+        return x.repeat_interleave(counts, dim=0, output_size=len(self.features))
+
+    def _own_probability(self, logsumexp: Tensor) -> Tensor:
+        """(R, S) P of the document's words, complete where each stands first."""
+        size = self.weight.shape[0]
+        logits = torch.cat(
+            [
+                rows @ self.weight[words.where(words < size, 0)].T
+                for rows, words in zip(
+                    torch.split(self.features, list(self.counts)), self.words.extended, strict=True
+                )
+            ]
+        )
+        generated = (logits - logsumexp[:, None]).exp() * (self._own_words < size)
+        first = self._by_row(self.words.first)
+        copied = torch.zeros_like(self.attention).scatter_add(1, first, self.attention)
+        gate = self.gate[:, None]
+        return gate * generated + (1 - gate) * copied
+
+
+def _summarise(features: Tensor, weight: Tensor) -> _Summary:
+    """Log-sum-exp and arg max over the vocabulary."""
+    best = features.new_full(features.shape[:1], -torch.inf, dtype=torch.float32)
+    total = torch.zeros_like(best)
+    best_word = torch.zeros_like(best, dtype=torch.int64)
+    for start, rows in _chunks(weight):
+        logits = _logits(features, rows)
+        value, word = logits.max(1)
+        best_word = torch.where(value > best, word + start, best_word)
+        top = torch.maximum(best, value)
+        total = total * (best - top).exp() + logits.sub_(top[:, None]).exp_().sum(1)
+        best = top
+    return _Summary(best + total.log(), best, best_word)
+
+
+def _summarise_top(features: Tensor, weight: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Log-sum-exp over the vocabulary (R,), its largest logits (R, count) and whose they are."""
+    best = features.new_empty(len(features), 0, dtype=torch.float32)
+    words = torch.empty_like(best, dtype=torch.int64)
+    sums: list[Tensor] = []
+    for start, rows in _chunks(weight):
+        logits = _logits(features, rows)
+        sums.append(logits.logsumexp(1))
+        value, word = logits.topk(min(count, len(rows)))
+        words = torch.cat([words, word + start], dim=1)
+        best, index = torch.cat([best, value], dim=1).topk(min(count, words.shape[1]))
+        words = words.gather(1, index)
+    return torch.stack(sums).logsumexp(0), best, words
+
+
+def _chunks(weight: Tensor) -> Iterator[tuple[int, Tensor]]:
+    return ((start, weight[start : start + _CHUNK]) for start in range(0, len(weight), _CHUNK))
+
+
+def _logits(features: Tensor, rows: Tensor) -> Tensor:
+    """(R, rows), in float32 whatever the features are."""
+    return (features @ rows.to(features.dtype).T).float()
+
+
+class _VocabularyLikelihood(torch.autograd.Function):
+    """Log-sum-exp over the vocabulary and the logit of one word, both (R,).
+
+    The logits are computed again for the gradient: a third more arithmetic here, 4 % of a training
+    step, for R × V numbers that need not be kept.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, features: Tensor, weight: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
+        logsumexp = _summarise(features, weight).logsumexp
+        ctx.save_for_backward(features, weight, words, logsumexp)
+        return logsumexp, (features * weight[words]).sum(1).float()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
+        features, weight, words, logsumexp = ctx.saved_tensors
+        of_logsumexp, of_logit = (grad[:, None] for grad in grads)
+        of_features = of_logit * weight[words]
+        of_weight = torch.empty_like(weight)
+        for start, rows in _chunks(weight):
+            share = _logits(features, rows).sub_(logsumexp[:, None]).exp_().mul_(of_logsumexp)
+            share = share.to(features.dtype)
+            of_features += share @ rows.to(features.dtype)
+            of_weight[start : start + _CHUNK] = share.T @ features
+        of_weight.index_add_(0, words, of_logit * features)
+        return of_features.to(features.dtype), of_weight, None
+
+
+class Pointer(nn.Module):
+    """The Transformer's output layers: what turns a decoder state into a mixture."""
+
+    def __init__(self, *, width: int, vocabulary_size: int) -> None:
+        super().__init__()
+        self.features = nn.Linear(width, width)
+        self.vocabulary = nn.Linear(width, vocabulary_size, bias=False)
+        self.gate = nn.Linear(width, 1)
+
+    def forward(self, x: Tensor, attention: Tensor, words: Words, counts: Sequence[int]) -> Mixture:
+        """x (R, D), attention (R, S)."""
+        features = self.features(x)
+        gate = torch.sigmoid(self.gate(features)).squeeze(1)
+        return Mixture(features, self.vocabulary.weight, gate, attention, words, counts)

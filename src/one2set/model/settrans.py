@@ -1,0 +1,44 @@
+"""SetTrans (§3.2): the Transformer with N learned control codes, one for each row it writes."""
+
+from torch import Tensor, nn
+
+from one2set.model.transformer import Transformer
+
+
+class SetTrans(Transformer):
+    """A row writes one phrase or ∅. Without control codes, an ablation, all rows are the same."""
+
+    def __init__(
+        self,
+        *,
+        vocabulary_size: int,
+        width: int,
+        heads: int,
+        feed_forward: int,
+        encoder_layers: int,
+        decoder_layers: int,
+        dropout: float,
+        num_codes: int,
+        control_codes: bool = True,
+        encoder: nn.Module | None = None,
+    ) -> None:
+        super().__init__(
+            vocabulary_size=vocabulary_size,
+            width=width,
+            heads=heads,
+            feed_forward=feed_forward,
+            encoder_layers=encoder_layers,
+            decoder_layers=decoder_layers,
+            dropout=dropout,
+            encoder=encoder,
+        )
+        self.arguments |= {"num_codes": num_codes, "control_codes": control_codes}
+        self.rows = num_codes
+        self.codes = nn.Embedding(num_codes, width) if control_codes else None
+        if self.codes is not None:
+            nn.init.uniform_(self.codes.weight, -0.1, 0.1)
+
+    def embed(self, tokens: Tensor, position: Tensor, row: Tensor) -> Tensor:
+        """d = e_word + e_position + c (Eq. 1)."""
+        x = super().embed(tokens, position, row)
+        return x if self.codes is None else x + self.codes(row)

@@ -1,0 +1,248 @@
+"""The Transformer encoder-decoder with copying, as in the authors' release: pre-norm layers, a
+linear map on embedded words, √D on word embeddings only, positions from 1 in the encoder and from 0
+in the decoder, separate matrices for words that are read and words that are written.
+
+A decoder writes *rows*: one per document here, one per control code in `SetTrans`. Rows never see
+one another. `decode` runs all cells of known rows at once (teacher forcing). `start` and `step`
+write them word by word, and keep what was computed in a `State`.
+
+Shapes: B documents, S source words, R rows per document, L cells per row, C real cells of a batch,
+D width, V vocabulary. ΣS is packed: the words of all documents without padding.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor, nn
+
+from one2set.data.batch import Batch
+from one2set.data.specials import PAD, UNK
+from one2set.errors import ConfigError
+from one2set.model.dropout import Dropout
+from one2set.model.layers import Attention, FeedForward, Positions, Scope
+from one2set.model.memory import Cache, KeysValues, Memory, State
+from one2set.model.pointer import Mixture, Pointer, Words
+
+
+class EncoderLayer(nn.Module):
+    """x + attention(norm(x)), then x + feed_forward(norm(x))."""
+
+    def __init__(self, *, width: int, heads: int, feed_forward: int, dropout: float) -> None:
+        super().__init__()
+        self.attention_norm = nn.LayerNorm(width)
+        self.attention = Attention(width=width, heads=heads, dropout=dropout)
+        self.feed_forward_norm = nn.LayerNorm(width)
+        self.feed_forward = FeedForward(width=width, inner=feed_forward, dropout=dropout)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x: Tensor, scope: Scope) -> Tensor:
+        h = self.attention_norm(x)
+        x = x + self.dropout(self.attention(h, *self.attention.project(h), scope))
+        out: Tensor = x + self.feed_forward(self.feed_forward_norm(x))
+        return out
+
+
+class Encoder(nn.Module):
+    """Reads sources. Another encoder needs only the same `forward`, with states of `width`."""
+
+    def __init__(
+        self, *, width: int, heads: int, feed_forward: int, layers: int, dropout: float
+    ) -> None:
+        super().__init__()
+        self.positions = Positions(width)
+        self.input = nn.Linear(width, width)
+        self.layers = nn.ModuleList(
+            EncoderLayer(width=width, heads=heads, feed_forward=feed_forward, dropout=dropout)
+            for _ in range(layers)
+        )
+        self.norm = nn.LayerNorm(width)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, batch: Batch, embedding: nn.Embedding) -> Tensor:
+        """(ΣS, D)"""
+        mask = batch.source_mask
+        words = embedding(batch.source[mask]) * math.sqrt(embedding.embedding_dim)
+        places = mask.cumsum(1)[mask]  # from 1
+        x = self.dropout(self.input(words + self.positions(places, max(batch.lengths))))
+        scope = Scope(batch.lengths, batch.lengths)
+        for layer in self.layers:
+            x = layer(x, scope)
+        out: Tensor = self.norm(x)
+        return out
+
+
+class DecoderLayer(nn.Module):
+    """Attention within rows, attention to the source, feed-forward, each on normalised input."""
+
+    def __init__(self, *, width: int, heads: int, feed_forward: int, dropout: float) -> None:
+        super().__init__()
+        self.self_norm = nn.LayerNorm(width)
+        self.self_attention = Attention(width=width, heads=heads, dropout=dropout)
+        self.source_norm = nn.LayerNorm(width)
+        self.source_attention = Attention(width=width, heads=heads, dropout=dropout)
+        self.feed_forward_norm = nn.LayerNorm(width)
+        self.feed_forward = FeedForward(width=width, inner=feed_forward, dropout=dropout)
+        self.dropout = Dropout(dropout)
+
+    def forward(
+        self,
+        x: Tensor,
+        own: Scope | Cache,
+        source: KeysValues,
+        scope: Scope,
+        *,
+        weigh: bool,
+    ) -> tuple[Tensor, Tensor | None]:
+        """x (C, D); `own` is what a cell sees of its row. With `weigh`, also the weights (C, S)
+        that head 0 gives to the source."""
+        h = self.self_norm(x)
+        key, value = self.self_attention.project(h)
+        if isinstance(own, Cache):
+            seen = self.self_attention.rows(h, *own.append(key, value))
+        else:
+            seen = self.self_attention(h, key, value, own)
+        x = x + self.dropout(seen)
+        h = self.source_norm(x)
+        weights = None
+        if weigh:
+            seen, weights = self.source_attention.weigh(h, *source, scope)
+        else:
+            seen = self.source_attention(h, *source, scope)
+        x = x + self.dropout(seen)
+        return x + self.feed_forward(self.feed_forward_norm(x)), weights
+
+
+class Decoder(nn.Module):
+    """From embedded words to states, and to the attention by which words are copied."""
+
+    def __init__(
+        self, *, width: int, heads: int, feed_forward: int, layers: int, dropout: float
+    ) -> None:
+        super().__init__()
+        self.positions = Positions(width)
+        self.input = nn.Linear(width, width)
+        self.layers = nn.ModuleList(
+            DecoderLayer(width=width, heads=heads, feed_forward=feed_forward, dropout=dropout)
+            for _ in range(layers)
+        )
+        self.norm = nn.LayerNorm(width)
+        self.dropout = Dropout(dropout)
+
+    def project(self, states: Tensor) -> list[KeysValues]:
+        """The keys and values that each layer attends to."""
+        layers = cast("Iterable[DecoderLayer]", self.layers)
+        return [layer.source_attention.project(states) for layer in layers]
+
+    def forward(
+        self, x: Tensor, own: Sequence[Scope | Cache], memory: Memory, counts: Sequence[int]
+    ) -> tuple[Tensor, Tensor]:
+        """States (C, D) and copy attention (C, S): head 0 of the last layer."""
+        x = self.dropout(x)
+        scope = Scope(counts, memory.lengths)
+        *layers, last = zip(self.layers, own, memory.keys_values, strict=True)
+        for layer, seen, source in layers:
+            x, _ = layer(x, seen, source, scope, weigh=False)
+        layer, seen, source = last
+        x, weights = layer(x, seen, source, scope, weigh=True)
+        return self.norm(x), weights
+
+
+class Transformer(nn.Module):
+    """The network of the one-to-sequence paradigm: a document has one row.
+
+    `arguments` are those that build it again. Another `encoder` maps a batch, and the embedding if
+    it likes, to packed states (ΣS, D).
+    """
+
+    rows = 1
+
+    def __init__(
+        self,
+        *,
+        vocabulary_size: int,
+        width: int,
+        heads: int,
+        feed_forward: int,
+        encoder_layers: int,
+        decoder_layers: int,
+        dropout: float,
+        encoder: nn.Module | None = None,
+    ) -> None:
+        super().__init__()
+        if heads < 1 or width % heads:
+            raise ConfigError(f"width is {width} and heads is {heads}; heads must divide the width")
+        self.arguments: dict[str, int | float] = {
+            "vocabulary_size": vocabulary_size,
+            "width": width,
+            "heads": heads,
+            "feed_forward": feed_forward,
+            "encoder_layers": encoder_layers,
+            "decoder_layers": decoder_layers,
+            "dropout": dropout,
+        }
+        stack = {"width": width, "heads": heads, "feed_forward": feed_forward}
+        self.vocabulary_size = vocabulary_size
+        self.dropout = dropout
+        self.embedding = nn.Embedding(vocabulary_size, width, padding_idx=PAD)
+        nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
+        self.encoder = encoder or Encoder(**stack, layers=encoder_layers, dropout=dropout)
+        self.decoder = Decoder(**stack, layers=decoder_layers, dropout=dropout)
+        self.pointer = Pointer(width=width, vocabulary_size=vocabulary_size)
+
+    def encode(self, batch: Batch) -> Memory:
+        """Read the sources of a batch."""
+        states = self.encoder(batch, self.embedding)
+        words = Words(batch.source_extended, batch.source_first)
+        return Memory(states, batch.lengths, words, self.decoder.project(states))
+
+    def decode(self, memory: Memory, inputs: Tensor, mask: Tensor) -> Mixture:
+        """Mixtures for the C real cells, in their order, of which each reads its own input.
+
+        inputs (B, R, L) extended ids; mask (B, R, L), True = real, the first cells of each row.
+        """
+        counts = mask.sum((1, 2)).tolist()
+        rows, cells = mask.shape[1:]
+        row = torch.arange(rows, device=mask.device)[:, None].expand_as(mask)[mask]  # (C,)
+        step = torch.arange(cells, device=mask.device).expand_as(mask)[mask]
+        seen = [
+            (r[:, None] == r) & (s[:, None] >= s)
+            for r, s in zip(torch.split(row, counts), torch.split(step, counts), strict=True)
+        ]
+        own = [Scope(counts, counts, seen)] * len(self.decoder.layers)
+        x = self.embed(inputs[mask], self.decoder.positions(step, cells), row)
+        return self._mixture(x, own, memory, counts)
+
+    def start(self, memory: Memory, *, steps: int) -> State:
+        """All rows of all documents, with room for `steps` words."""
+        documents = [document for document in range(len(memory.lengths)) for _ in range(self.rows)]
+        row = torch.arange(self.rows, device=memory.states.device).repeat(len(memory.lengths))
+        shape = (len(documents), steps, memory.states.shape[1])
+        caches = [Cache(k.new_empty(shape), v.new_empty(shape)) for k, v in memory.keys_values]
+        return State(memory, documents, row, caches)
+
+    def step(self, state: State, tokens: Tensor) -> Mixture:
+        """Mixtures for the next word of each row, which last wrote (rows,) extended ids."""
+        place = torch.tensor(state.step, device=tokens.device)
+        x = self.embed(tokens, self.decoder.positions(place, state.step), state.row)
+        state.step += 1
+        return self._mixture(x, state.caches, state.memory, state.counts)
+
+    def embed(self, tokens: Tensor, position: Tensor, row: Tensor) -> Tensor:
+        """(C, D) what the decoder reads; unknown words as `<unk>`."""
+        known = tokens.where(tokens < self.vocabulary_size, UNK)
+        table = self.embedding.weight
+        # A sparse gradient is added to the encoder's dense one without a second table of V × D.
+        sparse = isinstance(self.encoder, Encoder)
+        words = F.embedding(known, table, PAD, sparse=sparse) * math.sqrt(table.shape[1])
+        x: Tensor = self.decoder.input(words) + position
+        return x
+
+    def _mixture(
+        self, x: Tensor, own: Sequence[Scope | Cache], memory: Memory, counts: Sequence[int]
+    ) -> Mixture:
+        states, attention = self.decoder(x, own, memory, counts)
+        mixture: Mixture = self.pointer(states, attention, memory.words, counts)
+        return mixture

@@ -1,0 +1,219 @@
+"""The systems: §4.2 and Table 5 as data. The only file that compares their names.
+
+A system is four choices: a network, the layout of its targets, what it minimises and how it
+generates. Some start from the weights of another.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import torch
+from torch import nn
+
+from one2set.config import Config
+from one2set.data.batch import Batch, Layout, SetLayout, collate, sequence
+from one2set.data.corpus import TRAIN, VALID, Corpus, Split
+from one2set.data.example import Example
+from one2set.data.specials import SPECIALS
+from one2set.data.vocabulary import Vocabulary, load_vocabulary
+from one2set.errors import ConfigError, DataError
+from one2set.model.folder import load_model, save_model
+from one2set.model.settrans import SetTrans
+from one2set.model.transformer import Transformer
+from one2set.training.assignment import Assignment
+from one2set.training.checkpoint import Checkpoints
+from one2set.training.likelihood import Likelihood
+from one2set.training.loop import Task
+from one2set.training.run import MODEL, Run
+from one2set.training.set_loss import SetLoss
+from one2set.training.validation import Generate
+
+
+@dataclass(frozen=True, slots=True)
+class SetOptions:
+    """What the paper's ablations change, each one thing (Table 5)."""
+
+    control_codes: bool = True
+    assignment: Assignment = "hungarian"
+    teacher_forcing: bool = True
+    separate: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """One row of the table."""
+
+    network: Literal["transformer", "settrans"]
+    targets: Literal["sequence", "set"]
+    objective: Literal["likelihood", "set_loss"]
+    decoder: Literal["greedy", "greedy_set"]
+    options: SetOptions = SetOptions()
+    starts_from: str | None = None
+
+
+def _ablation(options: SetOptions) -> System:
+    return System("settrans", "set", "set_loss", "greedy_set", options)
+
+
+SYSTEMS = {
+    #                     network        targets     objective     decoder
+    "transformer": System("transformer", "sequence", "likelihood", "greedy"),
+    "settrans": System("settrans", "set", "set_loss", "greedy_set"),
+    "settrans-no-codes": _ablation(SetOptions(control_codes=False)),
+    "settrans-fixed": _ablation(SetOptions(assignment="fixed")),
+    "settrans-random": _ablation(SetOptions(assignment="random")),
+    "settrans-student": _ablation(SetOptions(teacher_forcing=False)),
+    "settrans-single": _ablation(SetOptions(separate=False)),
+}
+
+
+def system_named(name: str) -> System:
+    """A system by its name."""
+    if name not in SYSTEMS:
+        raise ConfigError(f"system is {name!r}; expected one of {', '.join(SYSTEMS)}")
+    return SYSTEMS[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A system at a size: what training and generation need of it."""
+
+    network: Transformer
+    objective: nn.Module  # forward(batch) → Loss
+    collate: Callable[[Sequence[Example]], Batch]
+
+
+def build(name: str, config: Config, *, vocabulary_size: int) -> Built:
+    """A system with new weights, drawn from torch's random numbers."""
+    system = system_named(name)
+    network = _network(system, config, vocabulary_size)
+    layout = _layout(system, config)
+    return Built(
+        network=network,
+        objective=_objective(system, config, network, layout),
+        collate=partial(collate, vocabulary_size=vocabulary_size, layout=layout),
+    )
+
+
+def _network(system: System, config: Config, vocabulary_size: int) -> Transformer:
+    size = config.model
+    if system.network == "transformer":
+        return Transformer(
+            vocabulary_size=vocabulary_size,
+            width=size.width,
+            heads=size.heads,
+            feed_forward=size.feed_forward,
+            encoder_layers=size.encoder_layers,
+            decoder_layers=size.decoder_layers,
+            dropout=size.dropout,
+        )
+    return SetTrans(
+        vocabulary_size=vocabulary_size,
+        width=size.width,
+        heads=size.heads,
+        feed_forward=size.feed_forward,
+        encoder_layers=size.encoder_layers,
+        decoder_layers=size.decoder_layers,
+        dropout=size.dropout,
+        num_codes=size.num_codes,
+        control_codes=system.options.control_codes,
+    )
+
+
+def _layout(system: System, config: Config) -> Layout:
+    match system.targets:
+        case "sequence":
+            return sequence
+        case "set":
+            size = config.model
+            return SetLayout(size.num_codes, size.phrase_length, system.options.separate)
+
+
+def _objective(system: System, config: Config, network: Transformer, layout: Layout) -> nn.Module:
+    match system.objective:
+        case "likelihood":
+            return Likelihood(network, layout=layout)
+        case "set_loss":
+            assert isinstance(network, SetTrans)
+            assert isinstance(layout, SetLayout)
+            return SetLoss(
+                network,
+                assign_steps=config.loss.assign_steps,
+                null_weight_present=config.loss.null_weight_present,
+                null_weight_absent=config.loss.null_weight_absent,
+                phrase_length=layout.phrase_length,
+                separate=layout.separate,
+                assignment=system.options.assignment,
+                teacher_forcing=system.options.teacher_forcing,
+            )
+
+
+def _written_length(system: System, config: Config) -> int:
+    """How many tokens a row may have when the system generates."""
+    match system.decoder:
+        case "greedy":
+            return config.model.sequence_length
+        case "greedy_set":
+            return config.model.phrase_length
+
+
+# Makes the generation of a network's phrases, of a vocabulary, so many tokens a row at most.
+Generator = Callable[[Transformer, Vocabulary, int], Generate]
+
+
+def task_of(run: Run, corpus: Corpus, generator: Generator) -> Task:
+    """What a run has to learn: its system's objective on a corpus."""
+    system = system_named(run.facts.system)
+    train = corpus.split(TRAIN)
+    if not len(train):
+        raise DataError("has no training documents", fix="prepare it again", path=corpus.folder)
+    size = min(run.config.model.vocabulary_size, corpus.manifest.vocabulary_size)
+    vocabulary = load_vocabulary(corpus.folder, size=size)
+    torch.manual_seed(run.facts.seed)
+    built = build(run.facts.system, run.config, vocabulary_size=vocabulary.size)
+    begun = Checkpoints(run.checkpoints, owner=run.owner).last() is not None
+    if run.facts.init is not None and not begun:
+        _take_weights(built.network, vocabulary, Path(run.facts.init))
+    description = {"system": run.facts.system, "seed": run.facts.seed, **run.config.model_dump()}
+    return Task(
+        objective=built.objective,
+        collate=built.collate,
+        generate=generator(built.network, vocabulary, _written_length(system, run.config)),
+        save=lambda: save_model(run.model, built.network, vocabulary, description, overwrite=True),
+        vocabulary=vocabulary,
+        train=train,
+        valid=corpus.split(VALID) if VALID in corpus.manifest.splits else Split([]),
+    )
+
+
+def _take_weights(network: Transformer, vocabulary: Vocabulary, path: Path) -> None:
+    """Start from the weights of another run, or of a model folder."""
+    other = load_model(path / MODEL if (path / MODEL).is_dir() else path)
+    ours, theirs = network.state_dict(), other.network.state_dict()
+    for name in sorted(ours.keys() | theirs.keys()):
+        shapes = [tuple(w[name].shape) if name in w else "missing" for w in (theirs, ours)]
+        if shapes[0] != shapes[1]:
+            raise ConfigError(
+                f"--init {path}: its {name} is {shapes[0]}, but this run's is {shapes[1]}; "
+                "train the same network at the same scale"
+            )
+    ids = range(len(SPECIALS), vocabulary.size)
+    if any(vocabulary.text([id]) != other.vocabulary.text([id]) for id in ids):
+        raise ConfigError(
+            f"--init {path}: its vocabulary is not the corpus's; pass a model that was trained on "
+            "this corpus"
+        )
+    network.load_state_dict(theirs)
+
+
+def expect_start(name: str, *, init: Path | None, corpus: Path) -> None:
+    """That a system which goes on from another one's weights is given some."""
+    before = system_named(name).starts_from
+    if before is not None and init is None:
+        raise ConfigError(
+            f"{name} starts from a trained {before}, and no --init is given; first run "
+            f"one2set train {corpus} --system {before} --output RUN, then pass --init RUN"
+        )

@@ -1,0 +1,1 @@
+"""Objectives and the loop that minimises them."""

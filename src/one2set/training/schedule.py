@@ -1,0 +1,96 @@
+"""How far a run has come, what learning rate that means, and whether it should go on."""
+
+import math
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import BaseModel
+
+from one2set.config import Limits, Train, Validation
+
+_SMALLEST_CUT = 1e-8  # the authors halve the learning rate only by more than this
+
+
+class Progress(BaseModel):
+    """The numbers that say where a run is. They are saved with every checkpoint."""
+
+    step: int = 0
+    epoch: int = 0
+    batch: int = 0  # batches of this epoch that are done
+    documents: int = 0
+    seconds: float = 0.0  # of training, over all sittings
+    validated: int = 0  # the step of the last validation
+    best: float | None = None  # the value that the best weights had
+    best_step: int = 0
+    misses: int = 0  # validations since
+    scale: float = 1.0  # what plateaus have made of the learning rate
+    sums: dict[str, float] = {}  # losses and tokens since the last line of the log
+
+    @property
+    def epochs_begun(self) -> int:
+        return self.epoch + (self.batch > 0)
+
+    def advance(self, *, documents: int, last: bool) -> None:
+        """A step is done, perhaps the last one of its epoch."""
+        self.step += 1
+        self.documents += documents
+        self.epoch, self.batch = (self.epoch + 1, 0) if last else (self.epoch, self.batch + 1)
+
+    def add(self, sums: Mapping[str, float]) -> None:
+        """Remember a step's losses for the log."""
+        for name, value in sums.items():
+            self.sums[name] = self.sums.get(name, 0.0) + value
+
+    def mean_losses(self) -> dict[str, float]:
+        """The losses per token since this was last asked."""
+        tokens = self.sums.pop("tokens")
+        means = {name: value / tokens for name, value in self.sums.items()}
+        self.sums.clear()
+        return means
+
+    def judge(self, value: float, settings: Validation, train: Train) -> bool:
+        """Take note of a validation; whether it is the best so far."""
+        self.validated = self.step
+        sign = 1 if settings.select_by == "loss" else -1
+        # Not a number is never better.
+        better = sign * value < (math.inf if self.best is None else sign * self.best)
+        if better:
+            self.best, self.best_step, self.misses = value, self.step, 0
+            return True
+        self.misses += 1
+        if train.schedule == "plateau":
+            rate = train.learning_rate * self.scale
+            if rate / 2 > _SMALLEST_CUT:
+                self.scale /= 2
+        return False
+
+    def learning_rate(self, done: float, settings: Train) -> float:
+        """The rate of the next step, where `done` of the run is behind us."""
+        match settings.schedule:
+            case "linear":
+                shape = 1 - done
+            case "cosine":
+                shape = (1 + math.cos(math.pi * done)) / 2
+            case _:
+                shape = self.scale
+        if self.step < settings.warmup_steps:
+            shape *= (self.step + 1) / settings.warmup_steps
+        return settings.learning_rate * shape
+
+    def done(self, limits: Limits, *, epoch_documents: int) -> float:
+        """The part of the run that is behind us, from 0 to 1; the nearest limit counts."""
+        parts = [
+            (self.step, limits.steps),
+            (self.documents, limits.documents),
+            (self.documents, limits.epochs * epoch_documents),
+            (self.seconds, limits.minutes * 60),
+        ]
+        return min(1.0, max(value / limit for value, limit in parts if limit))
+
+    def ending(self, done: float, settings: Validation) -> Literal["limit", "patience"] | None:
+        """Why the run is over, if it is."""
+        if done >= 1:
+            return "limit"
+        if settings.patience and self.misses >= settings.patience:
+            return "patience"
+        return None

@@ -1,0 +1,19 @@
+"""A model to predict with."""
+
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from one2set.data.readers import read
+from one2set.model.folder import save_model
+from tests.networks import lively_settrans, small_vocabulary
+
+
+@pytest.fixture
+def tiny_model(tmp_path: Path) -> Path:
+    """The folder of a tiny SetTrans with random weights."""
+    documents = list(read(str(files("one2set.data") / "sample" / "documents.jsonl")))
+    folder = tmp_path / "tiny"
+    save_model(folder, lively_settrans(), small_vocabulary(documents))
+    return folder

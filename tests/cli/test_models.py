@@ -1,0 +1,210 @@
+"""`one2set import-checkpoint` and `one2set calibrate` from the outside."""
+
+import json
+import os
+import pickle
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from one2set.cli import app
+from one2set.data.batch import collate
+from one2set.data.readers import read
+from one2set.errors import ConfigError, DataError
+from one2set.inference.engine import Engine
+from one2set.model.folder import load_model
+
+SAMPLE = str(files("one2set.data") / "sample" / "documents.jsonl")
+
+
+def run(*arguments: str | Path) -> str:
+    """What the command prints; it must succeed, or raise the user's error."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exception is not None:
+        raise result.exception
+    return result.output
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.fixture(scope="session")
+def reference(shared: Path) -> Path:
+    return shared / "reference"
+
+
+def import_reference(reference: Path, kind: str, folder: Path, *options: str) -> str:
+    checkpoint = reference / "checkpoint"
+    model, vocabulary = checkpoint / f"{kind}_best_model.pt", checkpoint / "vocab.pt"
+    heads = options or ("--heads", "4")
+    return run("import-checkpoint", model, "--vocab", vocabulary, *heads, folder)
+
+
+def recorded(reference: Path) -> list[dict[str, Any]]:
+    return lines_of(reference / "data" / "docs.jsonl")
+
+
+@pytest.fixture
+def sources(reference: Path, tmp_path: Path) -> Path:
+    """The recorded documents as the field's file."""
+    path = tmp_path / "test_src.txt"
+    path.write_text("".join(f"{document['src_line']}\n" for document in recorded(reference)))
+    return path
+
+
+@pytest.mark.shared
+def test_from_a_checkpoint_to_the_release_s_own_predictions(
+    reference: Path, sources: Path, tmp_path: Path
+) -> None:
+    said = import_reference(reference, "set", tmp_path / "model")
+    assert "One2Set, 231,937 weights, 400 words, 8 control codes" in said
+    predictions = tmp_path / "predictions.txt"
+    run("predict", tmp_path / "model", sources, "-o", predictions, "--format", "text")
+    theirs = reference / "set" / "predictions_trained_docs.txt"
+    assert predictions.read_bytes() == theirs.read_bytes()
+
+
+@pytest.mark.shared
+def test_slots_hold_what_the_release_recorded(
+    reference: Path, sources: Path, tmp_path: Path
+) -> None:
+    """Every code's tokens and scores, up to its end."""
+    import_reference(reference, "set", tmp_path / "model")
+    run("predict", tmp_path / "model", sources, "-o", tmp_path / "p.jsonl", "--slots")
+    lines = lines_of(tmp_path / "p.jsonl")
+    greedy = np.load(reference / "set" / "greedy_trained.npz")
+    names = [
+        line.split("\t")[0]
+        for line in (reference / "data" / "vocab_full.txt").read_text().split("\n")
+    ]
+    documents = recorded(reference)
+    for row, index in enumerate(greedy["original_indices"]):
+        spelt = [*names[:400], *documents[index]["oov_list"]]
+        for slot in lines[index]["slots"]:
+            count = len(slot["tokens"])
+            ids = greedy["tokens"][row, slot["code"], :count]
+            for token, id in zip(slot["tokens"], ids, strict=True):
+                assert id == 1 or token == spelt[id]  # 1 is `<unk>`, which is replaced
+            scores = greedy["scores"][row, slot["code"], :count]
+            assert slot["probabilities"] == pytest.approx(scores, rel=1e-4)
+
+
+@pytest.mark.shared
+def test_a_one2seq_checkpoint(reference: Path, sources: Path, tmp_path: Path) -> None:
+    """The release recorded its distributions along the targets; the first is a prediction's."""
+    said = import_reference(reference, "seq", tmp_path / "model")
+    assert "One2Seq, 231,425 weights, 400 words" in said
+    model = load_model(tmp_path / "model")
+    record = np.load(reference / "seq" / "trained.npz")
+    targets = np.load(reference / "seq" / "batch.npz")
+    documents = list(read(sources))
+    order = targets["original_indices"].tolist()
+    batch = collate(
+        [model.vocabulary.encode(documents[index]) for index in order], vocabulary_size=400
+    )
+    inputs = torch.tensor(record["decoder_input"])[:, None]  # (B, 1, T)
+    with torch.no_grad():
+        mixture = model.network.decode(
+            model.network.encode(batch), inputs, torch.ones_like(inputs) > 0
+        )
+        found = mixture.distribution(record["dist"].shape[2]).view(record["dist"].shape)
+    np.testing.assert_allclose(found.numpy(), record["dist"], atol=2e-6)
+
+    run("predict", tmp_path / "model", sources, "-o", tmp_path / "p.jsonl", "--slots")
+    lines = lines_of(tmp_path / "p.jsonl")
+    for row, index in enumerate(order):
+        first = lines[index]["slots"][0]
+        assert first["probabilities"][0] == pytest.approx(record["dist"][row, 0].max(), rel=1e-4)
+        texts = [slot["text"] for slot in lines[index]["slots"] if slot["text"]]
+        assert [phrase["text"] for phrase in lines[index]["keyphrases"]] == texts
+
+
+@pytest.mark.shared
+def test_an_existing_folder_is_kept(reference: Path, tmp_path: Path) -> None:
+    import_reference(reference, "set", tmp_path / "model")
+    with pytest.raises(ConfigError, match="exists already; pass --overwrite"):
+        import_reference(reference, "seq", tmp_path / "model")
+    import_reference(reference, "seq", tmp_path / "model", "--heads", "4", "--overwrite")
+    assert json.loads((tmp_path / "model" / "config.json").read_text())["network"] == "transformer"
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("heads", ["0", "-2", "7", "128"])
+def test_heads_that_cannot_be(reference: Path, tmp_path: Path, heads: str) -> None:
+    with pytest.raises(ConfigError, match=f"heads is {heads}; heads must divide the width"):
+        import_reference(reference, "set", tmp_path / "model", "--heads", heads)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.shared
+def test_files_in_the_wrong_places(reference: Path, tmp_path: Path) -> None:
+    checkpoint = reference / "checkpoint"
+    model, vocabulary = checkpoint / "set_best_model.pt", checkpoint / "vocab.pt"
+    out = tmp_path / "model"
+    for first, second, message in (
+        (vocabulary, vocabulary, "vocab.pt: holds more than weights; pass a best_model.pt"),
+        (model, model, "set_best_model.pt: has no word2idx"),
+        (tmp_path / "no.pt", vocabulary, "no.pt: cannot be read"),
+        (model, reference / "README.md", "README.md: is not a file that torch saved"),
+    ):
+        with pytest.raises(DataError, match=message):
+            run("import-checkpoint", first, "--vocab", second, "--heads", "4", out)
+        assert not out.exists()
+
+
+class Harmful:
+    """What a pickle could do when it is loaded."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.mkdir, (str(self.path),)
+
+
+def test_a_pickle_is_never_executed(tmp_path: Path) -> None:
+    harm = tmp_path / "harm"
+    with (tmp_path / "pickle.pt").open("wb") as file:
+        pickle.dump({"weight": Harmful(harm)}, file, protocol=2)
+    torch.save({"weight": Harmful(harm)}, tmp_path / "torch.pt")
+    for name in ("pickle.pt", "torch.pt"):
+        path = tmp_path / name
+        with pytest.raises(DataError, match=name):
+            run("import-checkpoint", path, "--vocab", path, "--heads", "4", tmp_path / "model")
+    assert not harm.exists()
+    assert not (tmp_path / "model").exists()
+
+
+def test_calibration_changes_the_probability_and_nothing_else(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    before, after = tmp_path / "before.jsonl", tmp_path / "after.jsonl"
+    run("predict", tiny_model, SAMPLE, "-o", before)
+    said = run("calibrate", tiny_model, SAMPLE)
+    assert "phrases, " in said
+    assert "right; Brier score" in said
+    run("predict", tiny_model, SAMPLE, "-o", after)
+    assert Engine.load(tiny_model).calibration is not None
+    changed = 0
+    for old, new in zip(lines_of(before), lines_of(after), strict=True):
+        for one, other in zip(old["keyphrases"], new["keyphrases"], strict=True):
+            changed += one.pop("probability") != other.pop("probability")
+            assert one == other
+    assert changed > 100
+
+
+def test_calibration_needs_known_keyphrases(tiny_model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "d.jsonl"
+    path.write_text('{"id": "x", "title": "t", "abstract": "some words here"}\n')
+    with pytest.raises(DataError, match="document 'x' has no keyphrases"):
+        run("calibrate", tiny_model, path)
+    path.write_text('{"id": "x", "title": "", "abstract": "", "keyphrases": ["a"]}\n')
+    with pytest.raises(DataError, match="no phrase"):
+        run("calibrate", tiny_model, path)
+    assert not (tiny_model / "calibration.json").exists()

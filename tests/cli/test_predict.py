@@ -1,0 +1,260 @@
+"""`one2set predict` from the outside: files in, files out, and interruptions."""
+
+import gzip
+import json
+import random
+import time
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from one2set.cli import app
+from one2set.data.readers import read
+from one2set.errors import ConfigError, DataError
+from one2set.inference.engine import Engine, Search
+from one2set.inference.presentation import keyphrases
+from one2set.model.folder import save_model
+from tests.networks import lively_transformer, small_vocabulary
+from tests.training.children import finish, start
+
+SAMPLE = Path(str(files("one2set.data") / "sample" / "documents.jsonl"))
+
+
+def run(*arguments: str | Path) -> str:
+    """What the command writes to stdout; it must succeed, or raise the user's error."""
+    result = CliRunner().invoke(app, ["predict", *(str(argument) for argument in arguments)])
+    if result.exception is not None:
+        raise result.exception
+    return result.stdout
+
+
+def parsed(lines: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in lines.splitlines()]
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return parsed(path.read_text())
+
+
+def test_a_line_for_each_document_as_the_engine_predicts(tiny_model: Path, tmp_path: Path) -> None:
+    output = tmp_path / "p.jsonl"
+    assert run(tiny_model, SAMPLE, "-o", output) == ""
+    documents = list(read(SAMPLE))
+    predictions = Engine.load(tiny_model).predict(documents)
+    lines = lines_of(output)
+    for line, document, prediction in zip(lines, documents, predictions, strict=True):
+        assert line["id"] == document.id
+        expected = keyphrases(prediction, document)
+        assert [phrase["text"] for phrase in line["keyphrases"]] == [one.text for one in expected]
+        for phrase, one in zip(line["keyphrases"], expected, strict=True):
+            assert phrase["score"] == pytest.approx(one.score, rel=1e-5)
+            assert phrase["probability"] == pytest.approx(one.probability, rel=1e-5)
+            assert phrase["present"] is one.present
+        assert set(line) == {"id", "keyphrases"}
+    texts = [[phrase["text"] for phrase in line["keyphrases"]] for line in lines]
+    assert any(len(set(some)) < len(some) for some in texts), "duplicates are kept"
+
+
+def test_the_result_can_be_evaluated(tiny_model: Path, tmp_path: Path) -> None:
+    output = tmp_path / "p.jsonl"
+    run(tiny_model, SAMPLE, "-o", output)
+    result = CliRunner().invoke(
+        app, ["evaluate", str(SAMPLE), str(output), "--json", "--bootstrap", "0"]
+    )
+    assert result.exception is None
+    assert json.loads(result.stdout)["documents"] == 60
+
+
+def test_standard_output_and_text(tiny_model: Path, tmp_path: Path) -> None:
+    run(tiny_model, SAMPLE, "-o", tmp_path / "p.jsonl")
+    assert run(tiny_model, SAMPLE) == (tmp_path / "p.jsonl").read_text()
+    texts = [
+        ";".join(p["text"] for p in line["keyphrases"]) for line in lines_of(tmp_path / "p.jsonl")
+    ]
+    assert run(tiny_model, SAMPLE, "--format", "text").splitlines() == texts
+
+
+def test_any_input_several_at_once(tiny_model: Path, tmp_path: Path) -> None:
+    packed, table = tmp_path / "packed.jsonl.gz", tmp_path / "table.csv"
+    packed.write_bytes(gzip.compress(SAMPLE.read_bytes()))
+    table.write_text("name,heading,summary\nx,Graphs,Graph networks learn.\n")
+    fields = ("--field", "id=name", "--field", "title=heading", "--field", "abstract=summary")
+    table_line = run(tiny_model, table, *fields)
+    assert json.loads(table_line)["id"] == "x"
+    assert run(tiny_model, packed) == run(tiny_model, SAMPLE)
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "b.txt").write_text("Graph networks learn.")
+    (folder / "a.txt").write_text("They forget.")
+    found = parsed(run(tiny_model, folder, SAMPLE))
+    assert [line["id"] for line in found[:2]] == ["a.txt", "b.txt"]
+    assert len(found) == 62
+
+
+def test_bad_records_stop_or_are_skipped(tiny_model: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.jsonl"
+    record = '{"id": "%s", "title": "t", "abstract": "x y"}\n'
+    bad.write_text(record % "a" + "not json\n" + record % "b")
+    output = tmp_path / "p.jsonl"
+    with pytest.raises(DataError, match=r"bad.jsonl:2: is not JSON"):
+        run(tiny_model, bad, "-o", output)
+    assert not output.exists()
+    report = tmp_path / "skipped.jsonl"
+    options = ("--on-error", "skip", "--report", report, "--resume")
+    run(tiny_model, bad, "-o", output, *options)
+    assert [line["id"] for line in lines_of(output)] == ["a", "b"]
+    assert [line["line"] for line in lines_of(report)] == [2]
+
+
+def test_slots_beams_and_pools(tiny_model: Path, tmp_path: Path) -> None:
+    documents = list(read(SAMPLE))[:10]
+    few = tmp_path / "few.jsonl"
+    few.write_text("".join(SAMPLE.read_text().splitlines(keepends=True)[:10]))
+    for options, search in (
+        ((), Search()),
+        (("--beam", "3", "--length-penalty", "0.5"), Search(3, 0.5)),
+        (("--beam", "2", "--pool"), Search(2, 1.0, pool=True)),
+    ):
+        found = [
+            json.loads(line) for line in run(tiny_model, few, "--slots", *options).splitlines()
+        ]
+        predictions = Engine.load(tiny_model, search=search).predict(documents)
+        for line, prediction in zip(found, predictions, strict=True):
+            assert [slot["tokens"] for slot in line["slots"]] == [
+                list(slot.tokens) for slot in prediction.slots
+            ]
+            assert [slot["code"] for slot in line["slots"]] == [s.code for s in prediction.slots]
+
+
+def test_a_long_document_is_named(tiny_model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "long.jsonl"
+    path.write_text(json.dumps({"id": "long", "title": "", "abstract": "graph network " * 30}))
+    result = CliRunner().invoke(
+        app, ["predict", str(tiny_model), str(path), "--max-source-words", "20"]
+    )
+    line = json.loads(result.stdout)
+    assert (line["source_length"], line["read_length"]) == (60, 20)
+    assert "1 documents were longer than --max-source-words" in result.stderr
+
+
+def test_batches_change_nothing_but_the_last_digits(tiny_model: Path) -> None:
+    expected = parsed(run(tiny_model, SAMPLE))
+    for options in (("--batch-tokens", "1"), ("--threads", "1"), ("--device", "cpu")):
+        found = parsed(run(tiny_model, SAMPLE, *options))
+        for line, other in zip(found, expected, strict=True):
+            assert line["id"] == other["id"]
+            texts = [[p["text"] for p in one["keyphrases"]] for one in (line, other)]
+            assert texts[0] == texts[1]
+            scores = [[p["score"] for p in one["keyphrases"]] for one in (line, other)]
+            assert scores[0] == pytest.approx(scores[1], abs=1e-5)
+
+
+def test_a_sequence_keeps_its_order(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    save_model(folder, lively_transformer(), small_vocabulary(list(read(SAMPLE))))
+    found = parsed(run(folder, SAMPLE, "--slots"))
+    for line in found:
+        texts = [slot["text"] for slot in line["slots"] if slot["text"]]
+        assert [phrase["text"] for phrase in line["keyphrases"]] == texts
+    scores = [[p["score"] for p in line["keyphrases"]] for line in found]
+    assert any(some != sorted(some, reverse=True) for some in scores)
+
+
+def test_a_run_s_folder_serves_as_its_model(tiny_model: Path, tmp_path: Path) -> None:
+    run_folder = tmp_path / "run"
+    run_folder.mkdir()
+    tiny_model.rename(run_folder / "model")
+    assert run(run_folder, SAMPLE) == run(run_folder / "model", SAMPLE)
+
+
+def test_the_model_says_how_long_its_phrases_are(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    vocabulary = small_vocabulary(list(read(SAMPLE)))
+    config = {"model": {"sequence_length": 7, "phrase_length": 3}}
+    save_model(folder, lively_transformer(), vocabulary, config)
+    lines = parsed(run(folder, SAMPLE, "--slots"))
+    assert max(sum(len(slot["tokens"]) for slot in line["slots"]) for line in lines) == 7
+
+
+def test_options_that_cannot_be(tiny_model: Path, tmp_path: Path) -> None:
+    output = tmp_path / "p.jsonl"
+    for options, message in (
+        (("--beam", "0"), "beam is 0; expected 1"),
+        (("--length-penalty", "-1"), "length penalty is -1.0"),
+        (("--batch-tokens", "0"), "batch tokens is 0"),
+        (("--resume",), "name it with --output"),
+        (("-o", output, "--resume", "--overwrite"), "exclude each other"),
+        (("--field", "x=y"), "--field is 'x=y'"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            run(tiny_model, SAMPLE, *options)
+    with pytest.raises(DataError, match=r"config.json: cannot be read .*; pass a folder"):
+        run(tmp_path / "nothing", SAMPLE)
+    with pytest.raises(DataError, match=r"missing.jsonl: cannot be read"):
+        run(tiny_model, tmp_path / "missing.jsonl")
+
+
+def test_an_output_that_exists(tiny_model: Path, tmp_path: Path) -> None:
+    output = tmp_path / "p.jsonl"
+    output.write_text("mine\n")
+    with pytest.raises(ConfigError, match="exists already; pass --overwrite"):
+        run(tiny_model, SAMPLE, "-o", output)
+    run(tiny_model, SAMPLE, "-o", output, "--resume")  # says that it is complete
+    assert output.read_text() == "mine\n"
+    run(tiny_model, SAMPLE, "-o", output, "--overwrite")
+    assert len(lines_of(output)) == 60
+
+
+def test_resuming_with_something_else_is_refused(tiny_model: Path, tmp_path: Path) -> None:
+    bad, output = tmp_path / "bad.jsonl", tmp_path / "p.jsonl"
+    bad.write_text(SAMPLE.read_text() + "not json\n")
+    with pytest.raises(DataError, match="not JSON"):
+        run(tiny_model, bad, "-o", output)
+    for arguments in ((tiny_model, bad, "--beam", "2"), (tiny_model, SAMPLE)):
+        with pytest.raises(ConfigError, match="another model, input or options"):
+            run(*arguments, "-o", output, "--resume")
+    weights = tiny_model / "weights.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"\x01")
+    with pytest.raises(ConfigError, match="another model, input or options"):
+        run(tiny_model, bad, "-o", output, "--resume")
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_kills_lose_nothing_and_repeat_nothing(tiny_model: Path, tmp_path: Path, seed: int) -> None:
+    """Real processes are killed with -9 wherever they are; the last one ends, and its file is, byte
+    for byte, that of a process which nobody disturbed."""
+    source = tmp_path / "many.jsonl"
+    documents = [json.loads(line) for line in SAMPLE.read_text().splitlines()]
+    with source.open("w") as file:
+        for number in range(1100):
+            document = documents[number % len(documents)]
+            file.write(json.dumps({**document, "id": f"d{number}"}) + "\n")
+    calm, killed, log = tmp_path / "calm.jsonl", tmp_path / "killed.jsonl", tmp_path / "log.txt"
+    command = ["predict", str(tiny_model), str(source), "--threads", "1", "--slots", "-o"]
+    assert finish(start([*command, str(calm)], output=log)) == 0, log.read_text()
+    size = calm.stat().st_size
+
+    chance = random.Random(seed)
+    kills = midway = 0
+    for share in (0.0, *sorted(chance.uniform(0.05, 0.95) for _ in range(4))):
+        child = start([*command, str(killed), "--resume"], output=log)
+        while child.is_alive() and written(killed) < share * size:
+            time.sleep(0.001)
+        time.sleep(chance.uniform(0, 0.05))
+        kills += child.is_alive()
+        child.kill()
+        child.join()
+        midway += 0 < written(killed) < size
+    assert finish(start([*command, str(killed), "--resume"], output=log)) == 0, log.read_text()
+    assert kills >= 3, "too few kills to prove anything"
+    assert midway >= 2, "no kill hit the writing"
+    assert killed.read_bytes() == calm.read_bytes()
+    assert not list(tmp_path.glob("*.partial-*"))
+
+
+def written(path: Path) -> int:
+    """The size of what an unfinished run has written."""
+    return sum(partial.stat().st_size for partial in path.parent.glob(f"{path.name}.partial-*"))

@@ -1,0 +1,165 @@
+"""`one2set train` from the outside: options, messages, exit codes, files."""
+
+import json
+import os
+import shutil
+import signal
+import time
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from one2set.cli import app
+from one2set.data.corpus import Corpus
+from one2set.data.readers import read
+from one2set.errors import One2SetError
+from one2set.evaluation.metrics import counts, figures
+from one2set.evaluation.protocols import YE2021
+from one2set.evaluation.scoring import gold_of_document, score
+from one2set.inference.engine import Engine
+from one2set.model.folder import load_model
+from tests.training.children import finish, start
+
+QUICK = ["--scale", "tiny", "--set", "record.curves=false"]
+
+
+def train(corpus: Path, run: Path, *options: str) -> str:
+    """What the command prints on stderr; it must succeed, or raise the user's error."""
+    result = CliRunner().invoke(app, ["train", str(corpus), "--output", str(run), *options])
+    if result.exception is not None:
+        raise result.exception
+    return result.stderr
+
+
+def test_from_a_corpus_to_a_model(corpus_folder: Path, tmp_path: Path) -> None:
+    said = train(corpus_folder, tmp_path / "run", "--scale", "tiny", "--steps", "3")
+    assert "validation at step 3: loss " in said
+    assert f"the model is {tmp_path / 'run' / 'model'}" in said
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {
+        ".lock",
+        "run.json",
+        "config.toml",
+        "checkpoints",
+        "metrics.jsonl",
+        "curves.png",
+        "model",
+    }
+    model = load_model(tmp_path / "run" / "model")
+    assert model.config["system"] == "settrans"
+    assert model.config["limits"]["steps"] == 3
+    rows = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(row)["kind"] for row in rows] == ["train", "train", "train", "valid"]
+
+
+def test_options_reach_the_run(corpus_folder: Path, tmp_path: Path) -> None:
+    chosen = ["--system", "transformer", "--seed", "4", "--documents", "8", *QUICK]
+    train(corpus_folder, tmp_path / "run", *chosen, "--set", "train.batch_documents=3")
+    facts = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert (facts["system"], facts["seed"]) == ("transformer", 4)
+    assert "batch_documents = 3" in (tmp_path / "run" / "config.toml").read_text()
+    rows = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
+    assert json.loads(rows[-2])["documents"] >= 8
+
+
+def test_a_run_is_resumed_with_its_own_settings(corpus_folder: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    said = train(corpus_folder, run, "--resume", "--steps", "2", "--seed", "4", *QUICK)
+    assert "there is nothing to resume; this is a new run" in said
+    with pytest.raises(One2SetError, match="holds a run; continue it with --resume"):
+        train(corpus_folder, run, *QUICK)
+    said = train(corpus_folder, run, "--resume", "--steps", "4")
+    assert "limits.steps is now 4 (was 2)" in said
+    assert f"continuing from {run / 'checkpoints' / '00000002'}" in said
+    assert "step 4" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--system", "bart"], "system is 'bart'; expected one of transformer, settrans"),
+        (["--scale", "huge"], "scale is 'huge'; expected tiny, small, paper"),
+        (["--set", "train.batchdocuments=1"], "did you mean train.batch_documents?"),
+        (["--steps", "-1"], "limits.steps is -1; input should be greater than or equal to 0"),
+        (["--init", "nowhere"], "nowhere/config.json: cannot be read"),
+    ],
+)
+def test_wrong_options_are_told(
+    options: list[str], message: str, corpus_folder: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(One2SetError) as caught:
+        train(corpus_folder, tmp_path / "run", *QUICK, *options)
+    assert message in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_corpus_that_is_not_what_its_manifest_says_is_told(
+    corpus_folder: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "corpus"
+    shutil.copytree(corpus_folder, copy)
+    shard = copy / "train" / "00000.arrow"
+    data = bytearray(shard.read_bytes())
+    data[len(data) // 2] ^= 1
+    shard.write_bytes(data)
+    with pytest.raises(One2SetError, match=r"00000\.arrow: does not have the hash"):
+        train(copy, tmp_path / "run", *QUICK)
+    assert not (tmp_path / "run").exists()
+
+
+def test_settings_are_printed_with_their_help() -> None:
+    result = CliRunner().invoke(app, ["train", "--settings", "paper"])
+    assert result.exit_code == 0
+    assert "batch_documents = 12  # Documents in a batch at most" in result.stdout
+
+
+def test_sigterm_saves_and_says_how_to_go_on(corpus_folder: Path, tmp_path: Path) -> None:
+    run, output = tmp_path / "run", tmp_path / "output.txt"
+    command = ["train", str(corpus_folder), "--output", str(run), *QUICK]
+    child = start([*command, "--set", "limits.epochs=1000"], output=output)
+    while child.is_alive() and not (run / "metrics.jsonl").exists():
+        time.sleep(0.01)
+    assert child.pid is not None
+    os.kill(child.pid, signal.SIGTERM)
+    assert finish(child) == 128 + signal.SIGTERM, output.read_text()
+    said = output.read_text()
+    assert f"continue with: one2set train {corpus_folder} --output {run} --resume" in said
+    assert len(list((run / "checkpoints").iterdir())) == 1
+    assert "Traceback" not in said
+
+
+def test_a_disk_that_takes_no_more_is_told(corpus_folder: Path, tmp_path: Path) -> None:
+    """The second checkpoint cannot be written; the first one stays, and the run can go on."""
+    run, output = tmp_path / "run", tmp_path / "output.txt"
+    command = ["train", str(corpus_folder), "--output", str(run), *QUICK, "--steps", "6"]
+    every = ["--set", "record.checkpoint_steps=2", "--set", "validation.every=6"]
+    child = start([*command, *every], output=output, full_after=run / "checkpoints" / "00000002")
+    assert finish(child) == 2, output.read_text()
+    said = " ".join(output.read_text().split())
+    assert "00000004: the checkpoint could not be written (" in said
+    assert "File too large" in said
+    assert f"the last good checkpoint is {run / 'checkpoints' / '00000002'}" in said
+    assert "Traceback" not in said
+    child = start([*command, "--resume"], output=output)
+    assert finish(child) == 0, output.read_text()
+
+
+def test_validation_measures_what_prediction_says(corpus_folder: Path, tmp_path: Path) -> None:
+    """The figures of the best step are those of the model on the raw validation documents."""
+    run = tmp_path / "run"
+    learn = ["limits.epochs=0", "limits.steps=30", "validation.every=30"]
+    train(corpus_folder, run, *QUICK, *(part for x in learn for part in ("--set", x)))
+    rows = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
+    (row,) = (row for row in rows if row["kind"] == "valid")
+    held_out = {example.id for example in Corpus(corpus_folder).split("valid")}
+    with as_file(files("one2set.data").joinpath("sample", "documents.jsonl")) as path:
+        documents = [document for document in read(str(path)) if document.id in held_out]
+    predictions = Engine.load(run).predict(documents)
+    said = [[slot.text for slot in prediction.phrases] for prediction in predictions]
+    scores = score([gold_of_document(document) for document in documents], said)
+    assert row["duplication"] == scores.duplication > 0
+    for name, group in (("f1", "all"), ("f1_present", "present"), ("f1_absent", "absent")):
+        assert row[name] == figures(scores.groups[group], "M", YE2021).f1  # type: ignore[index]
+    for name, group in (("num_present", "present"), ("num_absent", "absent")):
+        assert row[name] == counts(scores.groups[group]).predicted > 0  # type: ignore[index]

@@ -1,0 +1,235 @@
+"""The engine: order, batches that change nothing, odd documents, and the recorded predictions."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from one2set.data.batch import collate, shifted
+from one2set.data.document import Document
+from one2set.data.specials import EOS, NULL, UNK
+from one2set.data.vocabulary import WordVocabulary
+from one2set.errors import ConfigError
+from one2set.inference.engine import WINDOW, Engine, Search
+from one2set.inference.prediction import Prediction
+from one2set.model.authors import import_checkpoint
+from one2set.model.settrans import SetTrans
+from one2set.model.transformer import Transformer
+
+REFERENCE = Path(__file__).resolve().parents[2] / ".." / "shared" / "reference"
+SEARCHES = [Search(), Search(beam=3), Search(beam=2, pool=True)]
+
+
+@pytest.fixture(params=["settrans", "transformer"])
+def network(request: pytest.FixtureRequest) -> Transformer:
+    found: Transformer = request.getfixturevalue(request.param)
+    return found
+
+
+def assert_same(found: Sequence[Prediction], expected: Sequence[Prediction]) -> None:
+    """Tokens and text exactly, probabilities up to rounding."""
+    assert [one.id for one in found] == [one.id for one in expected]
+    for one, other in zip(found, expected, strict=True):
+        assert len(one.slots) == len(other.slots)
+        for slot, twin in zip(one.slots, other.slots, strict=True):
+            assert replace(slot, probabilities=(), null=0.0) == replace(
+                twin, probabilities=(), null=0.0
+            )
+            assert slot.probabilities == pytest.approx(twin.probabilities, abs=1e-5)
+            assert slot.null == pytest.approx(twin.null, abs=1e-5)
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=str)
+def test_batched_is_one_at_a_time(
+    network: Transformer, vocabulary: WordVocabulary, documents: list[Document], search: Search
+) -> None:
+    batched = Engine(network, vocabulary, search=search, batch_tokens=4096)
+    single = Engine(network, vocabulary, search=search, batch_tokens=1)
+    some = documents[::4]
+    assert_same(list(batched.predict(some)), list(single.predict(some)))
+
+
+def test_the_tests_see_every_kind_of_slot(
+    settrans: SetTrans,
+    transformer: Transformer,
+    vocabulary: WordVocabulary,
+    documents: list[Document],
+) -> None:
+    """Random networks must not be so dull that the tests here cannot fail."""
+    sets = [slot for p in Engine(settrans, vocabulary).predict(documents) for slot in p.slots]
+    sequences = [s for p in Engine(transformer, vocabulary).predict(documents) for s in p.slots]
+    assert len({slot.text for slot in sets}) > 50
+    assert sum(slot.says_null for slot in sets) > 50
+    assert sum(slot.ended and not slot.says_null for slot in sets) > 50
+    assert sum(not slot.ended for slot in sets) > 50
+    assert sum(slot.tokens[-1] == "<sep>" for slot in sequences) > 50
+    known = set(vocabulary.words)
+    for slots in (sets, sequences):
+        assert any(word not in known for slot in slots for word in slot.text.split())
+
+
+def plain(network: Transformer, vocabulary: WordVocabulary, document: Document) -> list[str]:
+    """The phrases of a set as §4.1 of the specification has it: every code writes six tokens of the
+    whole distribution, everything is computed again at each step, one document at a time."""
+    example = vocabulary.encode(document)
+    batch = collate([example], vocabulary_size=vocabulary.size)
+    size = vocabulary.size + len(batch.oov[0])
+    names = [*vocabulary.words[: vocabulary.size]]
+    names += [vocabulary.text([id], unknown=example.unknown) for id in batch.oov[0]]
+    memory = network.encode(batch)
+    tokens = torch.zeros(1, network.rows, 6, dtype=torch.int64)
+    for t in range(6):
+        mixture = network.decode(memory, shifted(tokens), torch.ones_like(tokens) > 0)
+        full = mixture.distribution(size).view(network.rows, 6, size)
+        tokens[0, :, t] = full[:, t].argmax(1)
+    attention = mixture.attention.view(network.rows, 6, -1)
+    phrases = []
+    for row in range(network.rows):
+        words, scores = [], []
+        for t, token in enumerate(tokens[0, row].tolist()):
+            if token in (EOS, NULL):
+                break
+            place = int(attention[row, t].argmax())
+            words.append(document.words()[place] if token == UNK else names[token])
+            scores.append(full[row, t, token].item())
+        else:
+            token = EOS
+        if words and token != NULL:
+            phrases.append((-sum(scores) / len(scores), row, " ".join(words)))
+    return [text for _, _, text in sorted(phrases)]
+
+
+@torch.no_grad()
+def test_a_set_is_what_the_specification_says(
+    settrans: SetTrans, vocabulary: WordVocabulary, documents: list[Document]
+) -> None:
+    predictions = Engine(settrans, vocabulary).predict(documents)
+    for document, prediction in zip(documents, predictions, strict=True):
+        expected = plain(settrans, vocabulary, document)
+        assert [slot.text for slot in prediction.phrases] == expected
+
+
+def test_any_iterable_in_order_and_in_windows(
+    settrans: SetTrans, vocabulary: WordVocabulary, documents: list[Document]
+) -> None:
+    pulled = 0
+
+    def stream() -> Iterator[Document]:
+        nonlocal pulled
+        for number in range(WINDOW + 40):
+            pulled += 1
+            yield replace(documents[number % len(documents)], id=str(number))
+
+    predictions = Engine(settrans, vocabulary).predict(stream())
+    first = next(predictions)
+    assert pulled == WINDOW
+    assert [first.id, *(one.id for one in predictions)] == [str(n) for n in range(WINDOW + 40)]
+    assert list(Engine(settrans, vocabulary).predict([])) == []
+
+
+def test_a_pool_holds_a_full_beam_of_phrases_for_each_code(
+    settrans: SetTrans, vocabulary: WordVocabulary, documents: list[Document]
+) -> None:
+    plain_engine = Engine(settrans, vocabulary, search=Search(beam=3))
+    pooled = Engine(settrans, vocabulary, search=Search(beam=3, pool=True))
+    for one, pool in zip(
+        plain_engine.predict(documents[:5]), pooled.predict(documents[:5]), strict=True
+    ):
+        assert [slot.code for slot in one.slots] == list(range(settrans.rows))
+        assert [slot.code for slot in pool.slots] == [c for c in range(8) for _ in range(3)]
+        assert all(slot.tokens[0] != "<null>" for slot in pool.slots)
+        for slot in one.slots:
+            if not slot.says_null:
+                assert slot.tokens == pool.slots[3 * slot.code].tokens
+
+
+def test_known_keyphrases_are_never_seen(
+    network: Transformer, vocabulary: WordVocabulary, documents: list[Document]
+) -> None:
+    blind = [replace(document, keyphrases=None) for document in documents]
+    engine = Engine(network, vocabulary)
+    assert list(engine.predict(documents)) == list(engine.predict(blind))
+
+
+def test_documents_without_words_say_nothing(
+    network: Transformer, vocabulary: WordVocabulary, documents: list[Document]
+) -> None:
+    empty = Document("empty", "", " \n ")
+    found = list(Engine(network, vocabulary).predict([empty, documents[0], empty]))
+    assert [one.id for one in found] == ["empty", documents[0].id, "empty"]
+    assert [bool(one.slots) for one in found] == [False, True, False]
+    assert found[0].source_length == 0
+
+
+def test_words_that_nobody_knows(network: Transformer, vocabulary: WordVocabulary) -> None:
+    document = Document("d", "", " ".join(f"zzq{i}x" for i in range(1500)))
+    (found,) = Engine(network, vocabulary).predict([document])
+    assert found.slots
+
+
+def test_a_long_document_is_cut_and_says_so(
+    network: Transformer, vocabulary: WordVocabulary, documents: list[Document]
+) -> None:
+    words = " ".join(word for document in documents for word in document.words())
+    long = Document("long", "", words, tokenised=True)
+    length = len(words.split())
+    (whole,) = Engine(network, vocabulary, max_source_length=length).predict([long])
+    assert (whole.source_length, whole.read_length) == (length, length)
+    (cut,) = Engine(network, vocabulary, max_source_length=100).predict([long])
+    assert (cut.source_length, cut.read_length) == (length, 100)
+    start = replace(long, abstract=" ".join(words.split()[:100]))
+    (expected,) = Engine(network, vocabulary).predict([start])
+    assert_same([cut], [expected])
+    assert cut.slots != whole.slots
+
+
+@pytest.mark.parametrize(
+    "options", [{"beam": 0}, {"length_penalty": -1.0}, {"length_penalty": float("nan")}]
+)
+def test_a_search_that_cannot_be(options: dict[str, float]) -> None:
+    with pytest.raises(ConfigError, match="expected"):
+        Search(**options)  # type: ignore[arg-type]
+
+
+def recorded_documents() -> list[Document]:
+    documents = []
+    for number, line in enumerate((REFERENCE / "data" / "docs.jsonl").read_text().splitlines()):
+        title, _, abstract = json.loads(line)["src_line"].partition("<eos>")
+        documents.append(Document(str(number), title.strip(), abstract.strip(), tokenised=True))
+    return documents
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not REFERENCE.exists(), reason="../shared is not there")
+@pytest.mark.parametrize("batch_tokens", [1, 300, 4096])
+def test_the_release_s_predictions(batch_tokens: int) -> None:
+    checkpoint = REFERENCE / "checkpoint"
+    network, vocabulary = import_checkpoint(
+        checkpoint / "set_best_model.pt", checkpoint / "vocab.pt", heads=4
+    )
+    engine = Engine(network, vocabulary, batch_tokens=batch_tokens)
+    lines = [
+        ";".join(slot.text for slot in prediction.phrases)
+        for prediction in engine.predict(recorded_documents())
+    ]
+    recorded = REFERENCE / "set" / "predictions_trained_docs.txt"
+    assert lines == recorded.read_text().splitlines()
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not REFERENCE.exists(), reason="../shared is not there")
+@pytest.mark.parametrize("kind", ["set", "seq"])
+@pytest.mark.parametrize("search", SEARCHES, ids=str)
+def test_imported_networks_batched_and_one_at_a_time(kind: str, search: Search) -> None:
+    checkpoint = REFERENCE / "checkpoint"
+    network, vocabulary = import_checkpoint(
+        checkpoint / f"{kind}_best_model.pt", checkpoint / "vocab.pt", heads=4
+    )
+    batched, single = (
+        list(Engine(network, vocabulary, search=search, batch_tokens=n).predict(documents))
+        for n, documents in ((4096, recorded_documents()), (1, recorded_documents()))
+    )
+    assert_same(batched, single)

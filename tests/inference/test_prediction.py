@@ -1,0 +1,54 @@
+"""Slots and predictions: the authors' order, and what the numbers are."""
+
+import pytest
+
+from one2set.inference.prediction import Order, Prediction, Slot
+
+
+def slot(text: str, *probabilities: float, ended: bool = True) -> Slot:
+    tokens = (*text.split(), *(["<eos>"] if ended else []))
+    return Slot(0, text, tokens, probabilities, ended)
+
+
+def prediction(*slots: Slot, order: Order = "score") -> Prediction:
+    return Prediction("d", slots, order, source_length=3, read_length=3)
+
+
+def test_the_score_is_the_mean_over_words_and_the_probability_the_product_over_tokens() -> None:
+    one = slot("graph network", 0.5, 0.7, 0.1)
+    assert one.score == pytest.approx(0.6)
+    assert one.probability == pytest.approx(0.5 * 0.7 * 0.1)
+    cut = slot("a b", 0.5, 0.7, ended=False)
+    assert cut.score == pytest.approx(0.6)
+    assert cut.probability == pytest.approx(0.35)
+
+
+def test_null_and_nothing_have_no_score() -> None:
+    null = Slot(0, "", ("<null>",), (0.9,), ended=True, null=0.9)
+    assert null.says_null
+    assert null.score == 0.0
+    assert not slot("", 0.9).says_null
+    assert slot("", 0.9).score == 0.0
+
+
+def test_phrases_of_a_set_are_ordered_by_score_and_duplicates_stay() -> None:
+    slots = [
+        slot("low", 0.2, 1.0),
+        Slot(1, "", ("<null>",), (0.9,), ended=True),
+        slot("first of equals", 0.5, 0.5, 0.5, 0.1),
+        slot("second", 0.5, 0.9),
+        slot("high", 0.8, 0.1),
+        slot("low", 0.4, 1.0),
+        slot("", 0.9),
+    ]
+    found = prediction(*slots)
+    expected = ["high", "first of equals", "second", "low", "low"]
+    assert [one.text for one in found.phrases] == expected
+    assert found.slots == tuple(slots)
+
+
+def test_phrases_of_a_sequence_keep_their_order() -> None:
+    found = prediction(
+        slot("low", 0.2, 1.0), slot("", 1.0), slot("high", 0.8, 0.1), order="written"
+    )
+    assert [one.text for one in found.phrases] == ["low", "high"]

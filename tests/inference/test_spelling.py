@@ -1,0 +1,113 @@
+"""From rows of ids to slots, by the rules of the authors' release."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from tokenizers import Tokenizer
+from tokenizers.decoders import WordPiece as WordPieceDecoder
+from tokenizers.models import WordPiece
+
+from one2set.data.example import Example
+from one2set.data.specials import BOS, EOS, NULL, PAD, PEOS, SEP, SPECIALS, UNK
+from one2set.data.vocabulary import PieceVocabulary, WordVocabulary
+from one2set.inference.spelling import Row, Speller
+
+# Dictionary: 7 graph, 8 network, then 9 rare, which the network can only copy.
+WORDS = WordVocabulary([*SPECIALS, "graph", "network", "rare"], size=9)
+GRAPH, NETWORK, RARE, ODD = 7, 8, 9, 10  # 10 is a word that even the dictionary lacks
+COPIED_ODD, COPIED_RARE = 9, 10  # extended ids, in the order of the source
+
+
+@pytest.fixture
+def speller() -> Speller:
+    source = np.array([GRAPH, ODD, RARE, ODD], np.int32)
+    return Speller(WORDS, Example("d", source, 0, unknown=("odd",)), oov=(ODD, RARE))
+
+
+def row(*tokens: int, places: Sequence[int] | None = None) -> Row:
+    return Row(tokens, [0.5] * len(tokens), places or [0] * len(tokens))
+
+
+def test_words_to_eos_are_the_phrase(speller: Speller) -> None:
+    slot = speller.slot(3, row(GRAPH, NETWORK, EOS), null=0.25)
+    assert (slot.code, slot.text, slot.null) == (3, "graph network", 0.25)
+    assert slot.tokens == ("graph", "network", "<eos>")
+    assert slot.probabilities == (0.5, 0.5, 0.5)
+    assert slot.ended
+
+
+@pytest.mark.parametrize("tokens", [[NULL], [GRAPH, NULL], [GRAPH, NETWORK, NULL]])
+def test_null_before_eos_drops_the_phrase_and_keeps_the_tokens(
+    speller: Speller, tokens: list[int]
+) -> None:
+    slot = speller.slot(0, row(*tokens), null=0.0)
+    assert slot.text == ""
+    assert slot.says_null
+    assert slot.tokens == tuple(WORDS.words[t] for t in tokens)
+
+
+def test_without_eos_all_words_are_kept(speller: Speller) -> None:
+    slot = speller.slot(0, row(*[GRAPH] * 6), null=0.0)
+    assert slot.text == " ".join(["graph"] * 6)
+    assert not slot.ended
+    assert len(slot.word_probabilities) == 6
+
+
+def test_eos_first_is_no_phrase(speller: Speller) -> None:
+    slot = speller.slot(0, row(EOS), null=0.0)
+    assert slot.text == ""
+    assert slot.ended
+    assert not slot.says_null
+
+
+def test_other_specials_are_words(speller: Speller) -> None:
+    slot = speller.slot(0, row(PAD, BOS, SEP, PEOS, GRAPH, EOS), null=0.0)
+    assert slot.text == "<pad> <bos> <sep> <peos> graph"
+
+
+def test_copied_words_are_spelt(speller: Speller) -> None:
+    slot = speller.slot(0, row(COPIED_RARE, COPIED_ODD, EOS), null=0.0)
+    assert slot.text == "rare odd"
+
+
+def test_unk_is_the_most_attended_source_word_of_its_own_step(speller: Speller) -> None:
+    slot = speller.slot(0, row(UNK, GRAPH, UNK, EOS, places=[1, 0, 2, 0]), null=0.0)
+    assert slot.text == "odd graph rare"
+    (first, second) = speller.slots(row(UNK, SEP, GRAPH, UNK, EOS, places=[2, 3, 3, 1, 0]))
+    assert (first.text, second.text) == ("rare", "graph odd")
+
+
+def test_unk_stays_where_there_is_no_source() -> None:
+    speller = Speller(WORDS, Example("d", np.array([], np.int32), 0), oov=())
+    assert speller.slot(0, row(UNK, EOS), null=0.0).text == "<unk>"
+
+
+def test_a_sequence_is_split_at_its_separators(speller: Speller) -> None:
+    tokens = (GRAPH, SEP, SEP, NETWORK, GRAPH, PEOS, NETWORK, EOS)
+    slots = list(speller.slots(row(*tokens)))
+    assert [slot.text for slot in slots] == ["graph", "", "network graph", "network"]
+    assert [slot.code for slot in slots] == [0, 1, 2, 3]
+    assert [slot.tokens[-1] for slot in slots] == ["<sep>", "<sep>", "<peos>", "<eos>"]
+    assert all(slot.ended and slot.null == 0.0 for slot in slots)
+    assert [len(slot.probabilities) for slot in slots] == [2, 1, 3, 2]
+
+
+def test_a_sequence_that_does_not_end_keeps_its_last_words(speller: Speller) -> None:
+    slots = list(speller.slots(row(GRAPH, SEP, NETWORK, NULL)))
+    assert [slot.text for slot in slots] == ["graph", "network <null>"]
+    assert [slot.ended for slot in slots] == [True, False]
+    assert [slot.text for slot in speller.slots(row(GRAPH, SEP))] == ["graph"]
+
+
+def test_pieces_are_joined_and_specials_stay_readable() -> None:
+    pieces = {"[UNK]": 0, "graph": 1, "##s": 2, "net": 3, "##work": 4}
+    tokenizer = Tokenizer(WordPiece(pieces, unk_token="[UNK]"))
+    tokenizer.decoder = WordPieceDecoder()
+    vocabulary = PieceVocabulary(tokenizer)
+    net, work, graph, s = (len(SPECIALS) + id for id in (3, 4, 1, 2))
+    speller = Speller(vocabulary, Example("d", np.array([net, work], np.int32), 0), oov=())
+    assert speller.slot(0, row(net, work, graph, s, EOS), null=0.0).text == "network graphs"
+    assert speller.slot(0, row(net, work, SEP, graph, EOS), null=0.0).text == "network <sep> graph"
+    unk = speller.slot(0, row(net, UNK, EOS, places=[0, 1, 0]), null=0.0)
+    assert unk.text == "network"

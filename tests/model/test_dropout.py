@@ -1,0 +1,85 @@
+"""Our dropout against its definition, and its gradients against autograd's."""
+
+import pytest
+import torch
+
+from one2set.model.dropout import Dropout, _draw, attention_weights
+
+
+def dropping(rate: float = 0.3) -> Dropout:
+    return Dropout(rate).train()
+
+
+def test_nothing_is_dropped_in_evaluation_or_at_rate_zero() -> None:
+    x = torch.randn(5, 7)
+    assert Dropout(0.5).eval()(x) is x
+    assert dropping(0.0)(x) is x
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5])
+def test_a_share_is_dropped_and_the_mean_stays(rate: float) -> None:
+    torch.manual_seed(0)
+    out = dropping(rate)(torch.ones(1000, 301))
+    assert (out == 0).float().mean().item() == pytest.approx(rate, abs=0.003)
+    assert out[out != 0].unique().tolist() == pytest.approx([1 / (1 - rate)], rel=1e-4)
+    # Neighbours share a draw of 64 bits, and must not share their fate.
+    kept = (out != 0).float().flatten()[:300_000].view(-1, 4)
+    assert torch.corrcoef(kept.T).fill_diagonal_(0).abs().max() < 0.02
+
+
+def test_the_seed_decides_what_is_dropped() -> None:
+    x = torch.ones(64)
+    outs = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        outs.append(dropping()(x))
+    assert torch.equal(outs[0], outs[1])
+    assert not torch.equal(outs[0], outs[2])
+
+
+def test_gradient_passes_where_numbers_passed() -> None:
+    x = torch.randn(6, 5, requires_grad=True)
+    out = dropping()(x)
+    out.sum().backward()
+    assert x.grad is not None
+    torch.testing.assert_close(x.grad * x.detach(), out.detach())
+
+
+def test_rectified_dropout_is_dropout_of_the_rectified() -> None:
+    x = torch.randn(6, 5, requires_grad=True)
+    torch.manual_seed(3)
+    expected = dropping()(x.relu())
+    torch.manual_seed(3)
+    found = dropping().rectified(x + 0)
+    torch.testing.assert_close(found, expected)
+    weight = torch.randn(6, 5)
+    gradients = [torch.autograd.grad((out * weight).sum(), x)[0] for out in (found, expected)]
+    torch.testing.assert_close(*gradients)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_attention_is_dropout_of_its_weights(masked: bool) -> None:
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = (torch.randn(2, 3, n, 4, generator=generator, requires_grad=True) for n in (5, 6, 6))
+    mask = torch.ones(5, 6).tril().bool() if masked else None
+    torch.manual_seed(3)
+    found = dropping().attention(q, k, v, mask)
+    torch.manual_seed(3)
+    weights = attention_weights(q, k, mask)
+    keep, scale = _draw(weights.shape, 0.3)
+    assert not keep.all()
+    expected = (weights * keep * scale) @ v
+    torch.testing.assert_close(found, expected)
+    weight = torch.randn(expected.shape, generator=generator)
+    for ours, theirs in zip(
+        torch.autograd.grad((found * weight).sum(), (q, k, v)),
+        torch.autograd.grad((expected * weight).sum(), (q, k, v)),
+        strict=True,
+    ):
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_attention_without_dropout_is_plain() -> None:
+    q, k, v = (torch.randn(1, 2, n, 4) for n in (5, 6, 6))
+    expected = attention_weights(q, k, None) @ v
+    torch.testing.assert_close(Dropout(0.3).eval().attention(q, k, v, None), expected)

@@ -1,0 +1,112 @@
+"""Model folders: what is saved comes back, and what is wrong is named."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from one2set.data.specials import SPECIALS
+from one2set.data.vocabulary import WordVocabulary
+from one2set.errors import ConfigError, DataError
+from one2set.model.folder import CONFIG, WEIGHTS, load_model, save_model
+from one2set.model.transformer import Transformer
+from tests.model import tiny
+
+
+def vocabulary(size: int = tiny.V) -> WordVocabulary:
+    words = [*SPECIALS, *(f"word{i}" for i in range(tiny.V))]
+    return WordVocabulary(words, size=size)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    save_model(tmp_path / "model", tiny.settrans(), vocabulary(), {"system": "settrans"})
+    return tmp_path / "model"
+
+
+@pytest.mark.parametrize(
+    "network",
+    [tiny.settrans(dropout=0.1), tiny.settrans(control_codes=False), tiny.transformer()],
+    ids=["settrans", "without codes", "transformer"],
+)
+def test_a_model_comes_back_as_it_was(network: Transformer, tmp_path: Path) -> None:
+    save_model(tmp_path / "model", network, vocabulary(), {"seed": 27})
+    found = load_model(tmp_path / "model")
+    assert type(found.network) is type(network)
+    assert found.network.arguments == network.arguments
+    assert not found.network.training
+    assert found.config == {"seed": 27}
+    assert (found.vocabulary.size, found.vocabulary.text([9])) == (tiny.V, "word2")
+    batch = tiny.batch()
+    states = [net.encode(batch).states for net in (network.eval(), found.network)]
+    assert torch.equal(*states)
+    assert all(weight.requires_grad for weight in found.network.parameters())
+
+
+def test_a_folder_is_complete_or_not_there(tmp_path: Path) -> None:
+    class Broken(WordVocabulary):
+        def save(self, folder: Path) -> Path:
+            raise OSError("no space left")
+
+    with pytest.raises(OSError, match="no space"):
+        save_model(tmp_path / "m", tiny.settrans(), Broken(vocabulary().words, size=tiny.V))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_is_not_replaced_unasked(folder: Path) -> None:
+    with pytest.raises(ConfigError, match="exists already"):
+        save_model(folder, tiny.transformer(), vocabulary())
+    save_model(folder, tiny.transformer(), vocabulary(), overwrite=True)
+    assert load_model(folder).network.rows == 1
+
+
+@pytest.mark.parametrize("name", [CONFIG, WEIGHTS, "words.tsv"])
+def test_a_missing_file_is_named(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    with pytest.raises((ConfigError, DataError), match=name):
+        load_model(folder)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "is not JSON"),
+        ("[]", "is not of format 1"),
+        ('{"format": 2}', "is not of format 1"),
+        ('{"format": 1, "network": "settrans"}', "has no arguments, config"),
+        (
+            '{"format": 1, "network": "gpt", "arguments": {}, "config": {}}',
+            "network is 'gpt'; expected one of transformer, settrans",
+        ),
+    ],
+)
+def test_a_bad_config_is_named(folder: Path, content: str, message: str) -> None:
+    (folder / CONFIG).write_text(content)
+    with pytest.raises((ConfigError, DataError), match=message):
+        load_model(folder)
+
+
+def test_bad_weights_are_named(folder: Path) -> None:
+    (folder / WEIGHTS).write_bytes(b"not weights at all")
+    with pytest.raises(DataError, match="is not a safetensors file"):
+        load_model(folder)
+
+
+def test_weights_and_config_must_agree(folder: Path) -> None:
+    config = json.loads((folder / CONFIG).read_text())
+    config["arguments"]["feed_forward"] = 20
+    (folder / CONFIG).write_text(json.dumps(config))
+    with pytest.raises(DataError, match=r"feed_forward\.inner\.\w+ has shape"):
+        load_model(folder)
+    config["arguments"]["unheard"] = 1
+    (folder / CONFIG).write_text(json.dumps(config))
+    with pytest.raises(DataError, match="has other arguments than settrans"):
+        load_model(folder)
+
+
+def test_a_vocabulary_must_be_of_the_networks_size(tmp_path: Path) -> None:
+    words = vocabulary().words[: tiny.V - 3]
+    save_model(tmp_path / "m", tiny.settrans(), WordVocabulary(words, size=tiny.V))
+    with pytest.raises(DataError, match="40 words and a vocabulary of 37"):
+        load_model(tmp_path / "m")

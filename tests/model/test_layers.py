@@ -1,0 +1,65 @@
+"""Positions and the scope of attention."""
+
+import math
+
+import torch
+
+from one2set.model.layers import Attention, Positions, Scope, sinusoids
+
+
+def test_positions_are_the_specified_sinusoids() -> None:
+    table = sinusoids(50, 6)
+    assert table[0].tolist() == [0] * 6
+    for place, column in ((1, 0), (7, 3), (49, 5)):
+        angle = place / 10000 ** (2 * (column // 2) / 6)
+        expected = math.sin(angle) if column % 2 == 0 else math.cos(angle)
+        assert math.isclose(table[place, column].item(), expected, abs_tol=1e-6)
+
+
+def test_positions_grow_with_the_document() -> None:
+    positions = Positions(4)
+    short, long = (positions(torch.arange(n), n - 1) for n in (5, 5000))
+    torch.testing.assert_close(long[:5], short, rtol=0, atol=0)
+    torch.testing.assert_close(long, sinusoids(5000, 4), rtol=0, atol=0)
+
+
+def test_attention_stays_in_its_document_and_under_its_mask() -> None:
+    torch.manual_seed(0)
+    layer = Attention(width=8, heads=2, dropout=0.0)
+    x = torch.randn(5, 8)
+    masks = [torch.ones(2, 2).tril().bool(), torch.ones(3, 3).tril().bool()]
+    scope = Scope([2, 3], [2, 3], masks)
+    before = layer(x, *layer.project(x), scope)
+    x[3] += 1.0
+    after = layer(x, *layer.project(x), scope)
+    assert (before != after).any(1).tolist() == [False, False, False, True, True]
+
+
+def test_weights_are_those_of_the_first_head_and_end_with_the_document() -> None:
+    torch.manual_seed(0)
+    layer = Attention(width=8, heads=2, dropout=0.0)
+    x, source = torch.randn(3, 8), torch.randn(6, 8)
+    key, value = layer.project(source)
+    out, weights = layer.weigh(x, key, value, Scope([1, 2], [4, 2]))
+    torch.testing.assert_close(out, layer(x, key, value, Scope([1, 2], [4, 2])))
+    q = layer.query(x)[:, :4] / 2
+    torch.testing.assert_close(weights[0], (key[:4, :4] @ q[0]).softmax(0))
+    torch.testing.assert_close(weights[1, :2], (key[4:, :4] @ q[1]).softmax(0))
+    assert weights[1:, 2:].abs().sum() == 0
+
+
+def test_documents_without_queries_are_passed_over() -> None:
+    torch.manual_seed(0)
+    layer = Attention(width=8, heads=2, dropout=0.0)
+    x, source = torch.randn(2, 8), torch.randn(6, 8)
+    key, value = layer.project(source)
+    found = layer(x, key, value, Scope([0, 2, 0], [2, 3, 1]))
+    torch.testing.assert_close(found, layer(x, key[2:5], value[2:5], Scope([2], [3])))
+
+
+def test_rows_attend_to_keys_of_their_own() -> None:
+    torch.manual_seed(0)
+    layer = Attention(width=8, heads=2, dropout=0.0)
+    x, key, value = torch.randn(3, 8), torch.randn(3, 4, 8), torch.randn(3, 4, 8)
+    expected = layer(x, key.flatten(0, 1), value.flatten(0, 1), Scope([1] * 3, [4] * 3))
+    torch.testing.assert_close(layer.rows(x, key, value), expected)

@@ -1,0 +1,151 @@
+"""The copy mixture: baselines.md §11, tests 5–8, and the shortcuts against the mixture in full."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from one2set.data.specials import PAD
+from one2set.model.pointer import EPSILON, Mixture, Words
+
+V = 12
+
+
+def first_places(words: Tensor) -> Tensor:
+    return torch.tensor([[row.index(word) for word in row] for row in words.tolist()])
+
+
+def mixture(
+    words: list[list[int]], counts: list[int], *, seed: int = 0, vocabulary: int = V
+) -> Mixture:
+    """Random rows over documents of equal length; the last word of each may be padding."""
+    generator = torch.Generator().manual_seed(seed)
+    rows, length = sum(counts), len(words[0])
+    extended = torch.tensor(words)
+    attention = torch.rand(rows, length, generator=generator)
+    owner = torch.arange(len(counts)).repeat_interleave(torch.tensor(counts))
+    attention = attention * (extended[owner] != PAD)
+    return Mixture(
+        features=torch.randn(rows, 4, generator=generator),
+        weight=torch.randn(vocabulary, 4, generator=generator),
+        gate=torch.rand(rows, generator=generator),
+        attention=attention / attention.sum(1, keepdim=True),
+        words=Words(extended, first_places(extended)),
+        counts=counts,
+    )
+
+
+def replaced(mixture: Mixture, **changes: Tensor) -> Mixture:
+    fields = {name: getattr(mixture, name) for name in Mixture.__annotations__}
+    return Mixture(**(fields | changes))
+
+
+@pytest.mark.parametrize("words", [[[7, 8, 7]], [[7, V, V + 1]]], ids=["known", "unknown"])
+def test_a_mixture_is_a_distribution(words: list[list[int]]) -> None:
+    full = mixture(words, [5]).distribution(V + 2)
+    assert (full >= 0).all()
+    torch.testing.assert_close(full.sum(1), torch.ones(5), atol=1e-5, rtol=0)
+
+
+def test_a_shut_gate_and_sharp_attention_copy_an_unknown_word() -> None:
+    sharp = torch.tensor([[0.0, 1.0, 0.0]])
+    copying = replaced(mixture([[7, V, 8]], [1]), gate=torch.zeros(1), attention=sharp)
+    assert copying.distribution(V + 1)[0, V] == 1
+    assert copying.greedy().tokens.tolist() == [V]
+    assert copying.greedy().probability.tolist() == [1]
+
+
+def test_a_word_that_stands_twice_is_copied_twice() -> None:
+    shut = replaced(
+        mixture([[V, 7, V]], [1]), gate=torch.zeros(1), attention=torch.tensor([[0.2, 0.5, 0.3]])
+    )
+    expected = torch.tensor([[0.5, 0.5]])
+    torch.testing.assert_close(shut.probability(torch.tensor([[V, 7]])), expected)
+
+
+def test_padding_is_never_copied() -> None:
+    shut = replaced(mixture([[7, 8, PAD]], [3]), gate=torch.zeros(3))
+    assert shut.distribution(V)[:, PAD].tolist() == [0, 0, 0]
+
+
+@st.composite
+def mixtures(draw: st.DrawFn) -> Mixture:
+    counts = draw(st.lists(st.integers(0, 4), min_size=1, max_size=3).filter(any))
+    length = draw(st.integers(1, 5))
+    word = st.integers(1, V + 2)
+    words = draw(
+        st.lists(
+            st.lists(word, min_size=length, max_size=length).map(lambda w: [*w, PAD]),
+            min_size=len(counts),
+            max_size=len(counts),
+        )
+    )
+    return mixture(words, counts, seed=draw(st.integers(0, 99)))
+
+
+@given(mixtures(), st.integers(1, 20))
+def test_shortcuts_agree_with_the_mixture_in_full(mixture: Mixture, chunk: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("one2set.model.pointer._CHUNK", chunk)
+        full = mixture.distribution(V + 3)
+        every = torch.arange(V + 3).expand(len(full), -1)
+        torch.testing.assert_close(mixture.probability(every), full)
+        tokens, probability = mixture.greedy()
+        assert torch.equal(tokens, full.argmax(1))
+        torch.testing.assert_close(probability, full.max(1).values)
+        for word in (0, 5, V, V + 2):
+            found = mixture.log_likelihood(torch.full_like(tokens, word))
+            torch.testing.assert_close(found, (full[:, word] + EPSILON).log())
+
+
+@pytest.mark.parametrize("chunk", [5, 100])
+def test_gradients_agree_with_the_mixture_in_full(
+    chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("one2set.model.pointer._CHUNK", chunk)
+    base = mixture([[7, V, 7, 9], [8, 8, V + 1, PAD]], [3, 2])
+    targets = torch.tensor([7, V, 10, 8, 8])
+    names = ("features", "weight", "gate", "attention")
+    gradients = []
+    for in_full in (False, True):
+        leaves = {name: getattr(base, name).clone().requires_grad_() for name in names}
+        copy = replaced(base, **leaves)
+        if in_full:
+            losses = (copy.distribution(V + 2) + EPSILON).log().gather(1, targets[:, None])
+        else:
+            losses = copy.log_likelihood(targets)[:, None]
+        torch.autograd.backward((losses * torch.arange(1.0, 6.0)[:, None]).sum())
+        gradients.append([leaves[name].grad for name in names])
+    for ours, expected in zip(*gradients, strict=True):
+        torch.testing.assert_close(ours, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_of_equally_probable_words_the_lowest_id_wins() -> None:
+    even = replaced(
+        mixture([[V + 1, V, 9]], [2]),
+        weight=torch.zeros(V, 4),
+        gate=torch.tensor([0.0, 1.0]),
+        attention=torch.tensor([[0.5, 0.5, 0.0]] * 2),
+    )
+    assert even.greedy().tokens.tolist() == [V, 0]
+
+
+def test_a_vanishing_probability_has_a_finite_logarithm_and_gradient() -> None:
+    base = mixture([[7, 8, 9]], [1])
+    features = torch.full((1, 4), 100.0, requires_grad=True)
+    weight = torch.ones(V, 4)
+    weight[3] = -1.0
+    lost = replaced(base, features=features, weight=weight)
+    loss = lost.log_likelihood(torch.tensor([3]))
+    assert loss.item() == pytest.approx(torch.tensor(EPSILON).log().item())
+    torch.autograd.backward(loss)
+    assert features.grad is not None
+    assert features.grad.isfinite().all()
+
+
+def test_where_nothing_is_a_number_a_word_comes_out() -> None:
+    broken = replaced(mixture([[7, 8, V]], [2]), features=torch.full((2, 4), torch.nan))
+    tokens, probability = broken.greedy()
+    assert (tokens < V + 1).all()
+    assert probability.isnan().all()

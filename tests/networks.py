@@ -1,0 +1,63 @@
+"""Tiny networks with random weights that behave like trained ones: they say different things, copy
+words that they do not know, say ∅ and end."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import torch
+
+from one2set.data.document import Document
+from one2set.data.specials import EOS, NULL, SEP, SPECIALS, UNK
+from one2set.data.vocabulary import WordVocabulary
+from one2set.model.settrans import SetTrans
+from one2set.model.transformer import DecoderLayer, Transformer
+
+VOCABULARY_SIZE = 100
+_SIZES = {
+    "vocabulary_size": VOCABULARY_SIZE,
+    "width": 16,
+    "heads": 2,
+    "feed_forward": 32,
+    "encoder_layers": 1,
+    "decoder_layers": 2,
+    "dropout": 0.1,
+}
+
+
+def small_vocabulary(documents: Sequence[Document]) -> WordVocabulary:
+    """It lacks the words of every third document, and its network knows the first hundred."""
+    known = [document for i, document in enumerate(documents) if i % 3]
+    counts = Counter(word for document in known for word in document.words())
+    words = [*SPECIALS, *(word for word, _ in counts.most_common())]
+    return WordVocabulary(words, size=VOCABULARY_SIZE)
+
+
+def lively_settrans() -> SetTrans:
+    torch.manual_seed(13)
+    network = SetTrans(num_codes=8, **_SIZES)  # type: ignore[arg-type]
+    assert network.codes is not None
+    torch.nn.init.normal_(network.codes.weight, std=2.0)
+    _enliven(network, {EOS: 0.3, NULL: 0.3, UNK: 0.24})
+    return network.eval()
+
+
+def lively_transformer() -> Transformer:
+    torch.manual_seed(9)
+    network = Transformer(**_SIZES)  # type: ignore[arg-type]
+    _enliven(network, {EOS: 0.08, SEP: 0.1, UNK: 0.08})
+    return network.eval()
+
+
+def _enliven(network: Transformer, favoured: dict[int, float]) -> None:
+    """Sharper attention, gates and words; the favoured tokens are said more often. The factors and
+    the seeds above were found by trying."""
+    pointer, last = network.pointer, network.decoder.layers[-1]
+    assert isinstance(last, DecoderLayer)
+    with torch.no_grad():
+        network.embedding.weight.mul_(5.0)
+        last.source_attention.query.weight.mul_(30.0)
+        pointer.vocabulary.weight.mul_(3.0)
+        pointer.gate.weight.mul_(10.0)
+        torch.nn.init.normal_(pointer.features.bias)
+        for token, bonus in favoured.items():
+            pointer.vocabulary.weight[token] += bonus * pointer.features.bias

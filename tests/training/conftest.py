@@ -1,0 +1,85 @@
+"""Runs in miniature: a tiny network, the bundled sample, a few steps."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from one2set.config import Config
+from one2set.data.corpus import Corpus
+from one2set.data.vocabulary import Vocabulary
+from one2set.distributed import Processes
+from one2set.inference.engine import Engine
+from one2set.model.transformer import Transformer
+from one2set.systems import task_of
+from one2set.training.loop import Event, Task, train
+from one2set.training.run import Facts, Run
+from one2set.training.validation import Generate
+
+ALONE = Processes(rank=0, count=1)
+# Small and with everything on: dropout, averaging, shares, checkpoints, validation.
+SETTINGS = (
+    "model.width=16",
+    "model.feed_forward=16",
+    "model.vocabulary_size=200",
+    "train.average_decay=0.9",
+    "train.shares=2",
+    "validation.every=4",
+    "record.checkpoint_steps=3",
+    "record.curves=false",
+)
+
+
+def generator(network: Transformer, vocabulary: Vocabulary, steps: int) -> Generate:
+    """What prediction would say."""
+    engine = Engine(network, vocabulary, steps=steps)
+    return lambda documents: [
+        [slot.text for slot in prediction.phrases] for prediction in engine.predict(documents)
+    ]
+
+
+class Miniature:
+    """Makes runs on one corpus and trains them."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self.corpus = corpus
+
+    def run(self, folder: Path, *settings: str, system: str = "settrans", seed: int = 5) -> Run:
+        config = Config.scale("tiny").override([*SETTINGS, *settings])
+        facts = Facts.new(system=system, seed=seed, corpus=self.corpus, init=None)
+        return Run(folder, facts, config)
+
+    def events(self, run: Run) -> Iterator[Event]:
+        with run.claimed():
+            yield from train(self.task(run), run, processes=ALONE)
+
+    def task(self, run: Run) -> Task:
+        return task_of(run, self.corpus, generator)
+
+    def train(self, run: Run) -> list[Event]:
+        return list(self.events(run))
+
+
+@pytest.fixture
+def miniature(corpus_folder: Path) -> Miniature:
+    return Miniature(Corpus(corpus_folder))
+
+
+@pytest.fixture
+def weights() -> Callable[[Run], dict[str, Tensor]]:
+    """All tensors that a run's last checkpoint has, those of the optimiser too."""
+
+    def load(run: Run) -> dict[str, Tensor]:
+        folder = max(path for path in run.checkpoints.iterdir() if path.name.isdecimal())
+        tensors: dict[str, Tensor] = {}
+        for file in folder.glob("*.safetensors"):
+            tensors |= {f"{file.stem}/{name}": tensor for name, tensor in load_file(file).items()}
+        optimizer = torch.load(folder / "optimizer.pt", weights_only=True)
+        for index, state in optimizer["state"].items():
+            tensors |= {f"optimizer/{index}/{name}": tensor for name, tensor in state.items()}
+        return tensors
+
+    return load

@@ -1,0 +1,71 @@
+"""Batches: every document once an epoch, within the limits, the same whoever asks."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from one2set.training.batches import Batches, deal
+
+lengths_lists = st.lists(st.integers(1, 400), min_size=1, max_size=200)
+
+
+@given(
+    lengths=lengths_lists,
+    limits=st.sampled_from([(4, 0), (0, 600), (5, 500), (1, 0), (0, 1)]),
+    pool=st.sampled_from([1, 3, 50]),
+    epoch=st.integers(0, 3),
+)
+def test_an_epoch_has_every_document_once_within_the_limits(
+    lengths: list[int], limits: tuple[int, int], pool: int, epoch: int
+) -> None:
+    documents, tokens = limits
+    batches = Batches(np.array(lengths), documents=documents, tokens=tokens, pool=pool, seed=1)
+    found = batches.epoch(epoch)
+    assert sorted(np.concatenate(found).tolist()) == list(range(len(lengths)))
+    for batch in found:
+        longest = max(lengths[index] for index in batch)
+        assert lengths[batch[0]] == longest
+        assert not documents or len(batch) <= documents
+        assert not tokens or len(batch) == 1 or len(batch) * longest <= tokens
+
+
+def test_epochs_follow_from_seed_and_number_alone() -> None:
+    lengths = np.random.default_rng(0).integers(5, 300, 500)
+
+    def order(seed: int, epoch: int) -> list[list[int]]:
+        batches = Batches(lengths, documents=0, tokens=2000, pool=10, seed=seed)
+        return [batch.tolist() for batch in batches.epoch(epoch)]
+
+    assert order(7, 2) == order(7, 2)
+    assert order(7, 2) != order(7, 3)
+    assert order(7, 2) != order(8, 2)
+
+
+def test_pools_bring_like_lengths_together() -> None:
+    lengths = np.random.default_rng(0).integers(5, 300, 1000)
+
+    def padding(pool: int) -> float:
+        batches = Batches(lengths, documents=12, tokens=0, pool=pool, seed=0).epoch(0)
+        cells = sum(len(batch) * lengths[batch].max() for batch in batches)
+        return float(1 - lengths.sum() / cells)
+
+    assert padding(1) > 0.4
+    assert padding(20) < 0.1
+
+
+def test_batches_of_one_pool_do_not_come_sorted() -> None:
+    lengths = np.arange(1, 201)
+    batches = Batches(lengths, documents=10, tokens=0, pool=50, seed=0).epoch(0)
+    firsts = [int(lengths[batch[0]]) for batch in batches]
+    assert firsts not in (sorted(firsts), sorted(firsts, reverse=True))
+
+
+@pytest.mark.parametrize(("documents", "shares"), [(7, 3), (2, 4), (1, 1)])
+def test_deal_gives_every_document_to_one_share(documents: int, shares: int) -> None:
+    batch = np.arange(documents)
+    dealt = deal(batch, shares)
+    assert len(dealt) == shares
+    assert sorted(np.concatenate(dealt).tolist()) == batch.tolist()
+    sizes = [len(share) for share in dealt]
+    assert max(sizes) - min(sizes) <= 1

@@ -1,0 +1,181 @@
+"""The loop: what it does when, and that stopping and going on changes nothing."""
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from one2set.data.corpus import Corpus
+from one2set.data.prepare import Inputs, prepare
+from one2set.systems import SYSTEMS
+from one2set.training.loop import Ended, Event, Remark, Step, Validated
+from one2set.training.run import Run
+from tests.training.conftest import Miniature
+
+Weights = Callable[[Run], dict[str, Tensor]]
+
+
+def steps(events: list[Event]) -> list[int]:
+    return [event.step for event in events if isinstance(event, Validated)]
+
+
+def last(events: list[Event]) -> Ended:
+    assert isinstance(events[-1], Ended)
+    return events[-1]
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_every_system_learns(system: str, miniature: Miniature, tmp_path: Path) -> None:
+    settings = ("model.dropout=0", "train.learning_rate=0.01", "limits.steps=25")
+    run = miniature.run(tmp_path / "run", *settings, "validation.every=25", system=system)
+    losses = [e.losses["loss"] for e in miniature.train(run) if isinstance(e, Step)]
+    assert sum(losses[-5:]) < 0.75 * sum(losses[:5])
+    assert (run.model / "weights.safetensors").exists()
+
+
+def test_an_interrupted_run_goes_on_as_if_nothing_had_happened(
+    miniature: Miniature, tmp_path: Path, weights: Weights
+) -> None:
+    calm = miniature.run(tmp_path / "calm", "limits.steps=9")
+    miniature.train(calm)
+
+    run = miniature.run(tmp_path / "run", "limits.steps=9")
+    for number in (signal.SIGINT, signal.SIGTERM):
+        heard = []
+        for event in miniature.events(run):
+            heard.append(event)
+            if isinstance(event, Step) and len([e for e in heard if isinstance(e, Step)]) == 3:
+                os.kill(os.getpid(), number)
+        ended = last(heard)
+        # The signal came while the third step was being told of; the fourth was still made.
+        assert (ended.reason, ended.signal) == ("interrupted", number)
+        assert len([e for e in heard if isinstance(e, Step)]) == 4
+    assert last(miniature.train(Run.load(run.folder))).reason == "limit"
+    assert_same(weights(run), weights(calm))
+
+
+def test_an_interrupted_validation_is_made_up_for(
+    miniature: Miniature, tmp_path: Path, weights: Weights
+) -> None:
+    calm = miniature.run(tmp_path / "calm", "limits.steps=6")
+    assert steps(miniature.train(calm)) == [4, 6]
+
+    run = miniature.run(tmp_path / "run", "limits.steps=6")
+    events = []
+    for event in miniature.events(run):
+        events.append(event)
+        if isinstance(event, Step) and event.progress.step == 4:
+            os.kill(os.getpid(), signal.SIGINT)  # validation follows
+    assert steps(events) == []
+    assert last(events).progress.step == 4
+    assert steps(miniature.train(run)) == [4, 6]
+    assert_same(weights(run), weights(calm))
+
+
+def test_a_finished_run_can_be_given_more_to_do(
+    miniature: Miniature, tmp_path: Path, weights: Weights
+) -> None:
+    whole = miniature.run(tmp_path / "whole", "limits.steps=8")
+    miniature.train(whole)
+    run = miniature.run(tmp_path / "run", "limits.steps=4")  # both validate there
+    miniature.train(run)
+    assert [type(event) for event in miniature.train(run)] == [Remark, Ended]
+    run.change(run.config.override(["limits.steps=8"]))
+    miniature.train(run)
+    assert_same(weights(run), weights(whole))
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (["validation.every=5", "limits.steps=12"], [5, 10, 12]),
+        (["validation.every=0", "limits.epochs=2"], [7, 14]),  # 49 documents in batches of 8
+        (["validation.every=3", "validation.first_epoch=2", "limits.steps=10"], [9, 10]),
+    ],
+)
+def test_validations_come_when_they_are_due(
+    settings: list[str], expected: list[int], miniature: Miniature, tmp_path: Path
+) -> None:
+    run = miniature.run(tmp_path / "run", *settings)
+    assert steps(miniature.train(run)) == expected
+
+
+def test_patience_ends_a_run_and_the_model_is_the_best(
+    miniature: Miniature, tmp_path: Path
+) -> None:
+    """With a rate that makes every step worse, the first validation is the best."""
+    settings = ("train.learning_rate=5", "validation.every=1", "validation.patience=3")
+    run = miniature.run(tmp_path / "run", *settings, "train.average_decay=0")
+    kept = []
+    for event in miniature.events(run):
+        if isinstance(event, Validated):
+            kept.append((event.best, (run.model / "weights.safetensors").read_bytes()))
+    assert isinstance(event, Ended)
+    assert event.reason == "patience"
+    assert [best for best, _ in kept][-3:] == [False, False, False]
+    best = event.progress.best_step
+    assert len(kept) == best + 3
+    assert len({model for _, model in kept[best - 1 :]}) == 1
+
+
+def test_without_validation_documents_the_last_weights_are_the_model(
+    miniature: Miniature, tmp_path: Path
+) -> None:
+    documents = tmp_path / "documents.jsonl"
+    documents.write_text(
+        '{"title": "a study of bees", "abstract": "bees dance", "keyphrases": ["bees"]}\n'
+        + '{"title": "on wasps", "abstract": "wasps sting", "keyphrases": ["wasps", "pain"]}\n'
+    )
+    prepare(tmp_path / "corpus", Inputs(train=[str(documents)]))
+    alone = Miniature(Corpus(tmp_path / "corpus"))
+    run = alone.run(tmp_path / "run", "limits.steps=3")
+    events = alone.train(run)
+    assert steps(events) == []
+    assert (run.model / "weights.safetensors").exists()
+
+
+def test_checkpoints_are_written_by_steps_and_by_the_clock(
+    miniature: Miniature, tmp_path: Path
+) -> None:
+    def saved(*settings: str) -> list[int]:
+        run = miniature.run(tmp_path / "-".join(settings), *settings, "validation.every=50")
+        found = []
+        for event in miniature.events(run):
+            if isinstance(event, Step):
+                names = [path.name for path in run.checkpoints.glob("*")]
+                found.append(max(map(int, names), default=0))
+        return found
+
+    limit = "limits.steps=7"
+    by_steps = saved(limit, "record.checkpoint_steps=3", "record.checkpoint_minutes=0")
+    assert by_steps == [0, 0, 0, 3, 3, 3, 6]
+    by_clock = saved(limit, "record.checkpoint_steps=0", "record.checkpoint_minutes=1e-9")
+    assert by_clock == [0, 1, 2, 3, 4, 5, 6]
+
+
+def test_minutes_end_a_run(miniature: Miniature, tmp_path: Path) -> None:
+    run = miniature.run(tmp_path / "run", "limits.minutes=1e-6", "limits.epochs=0")
+    ended = last(miniature.train(run))
+    assert (ended.reason, ended.progress.step) == ("limit", 1)
+
+
+def test_the_rate_and_the_share_done_are_told(miniature: Miniature, tmp_path: Path) -> None:
+    settings = ("train.schedule=linear", "train.warmup_steps=2", "limits.steps=8")
+    run = miniature.run(tmp_path / "run", *settings)
+    told = [event for event in miniature.train(run) if isinstance(event, Step)]
+    assert [event.done for event in told] == [step / 8 for step in range(1, 9)]
+    rates = [event.learning_rate for event in told]
+    expected = [0.5, 0.875, 0.75, 0.625, 0.5, 0.375, 0.25, 0.125]
+    assert rates == pytest.approx([0.005 * part for part in expected])
+    assert [event.progress.step for event in told] == list(range(1, 9))
+    assert all(event.seconds_left >= 0 for event in told)
+
+
+def assert_same(found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
+    assert found.keys() == expected.keys()
+    for name, tensor in expected.items():
+        assert torch.equal(tensor, found[name]), name

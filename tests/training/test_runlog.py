@@ -1,0 +1,58 @@
+"""What a run tells: rows, pictures, and nothing twice."""
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from one2set.config import Record
+from one2set.training.runlog import RunLog
+from one2set.training.schedule import Progress
+
+QUIET = Record(tensorboard=False)
+
+
+def rows(folder: Path) -> list[tuple[str, int]]:
+    lines = (folder / "metrics.jsonl").read_bytes().splitlines()
+    return [(row["kind"], row["step"]) for row in map(orjson.loads, lines)]
+
+
+def test_a_resumed_log_forgets_what_will_be_done_again(tmp_path: Path) -> None:
+    log = RunLog(tmp_path, QUIET, Progress())
+    for step in (1, 2, 3):
+        log.write("train", step, {"loss": 1.0 / step})
+    log.write("valid", 2, {"loss": 1.0})
+    log.write("valid", 3, {"loss": 1.0})
+    log.close()
+    with (tmp_path / "metrics.jsonl").open("ab") as file:
+        file.write(b'{"kind":"train","st')  # killed in the middle of a line
+    # The checkpoint of step 3 was written before that step's validation.
+    log = RunLog(tmp_path, QUIET, Progress(step=3, validated=2))
+    assert rows(tmp_path) == [("train", 1), ("train", 2), ("train", 3), ("valid", 2)]
+    log.write("valid", 3, {"loss": 1.0})
+    log.close()
+    assert rows(tmp_path)[-1] == ("valid", 3)
+
+
+@pytest.mark.parametrize("figures", [{"loss": 2.0}, {"loss": 2.0, "f1": 0.1, "f1_present": 0.2}])
+def test_curves_are_a_picture(figures: dict[str, float], tmp_path: Path) -> None:
+    log = RunLog(tmp_path, QUIET, Progress())
+    log.write("train", 1, {"loss": 3.0})
+    log.write("valid", 1, figures)
+    log.draw()
+    log.close()
+    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG\r\n")
+
+
+def test_tensorboard_gets_the_numbers(tmp_path: Path) -> None:
+    event_accumulator = pytest.importorskip(
+        "tensorboard.backend.event_processing.event_accumulator"
+    )
+    log = RunLog(tmp_path, Record(tensorboard=True), Progress())
+    log.write("train", 1, {"loss": 3.0})
+    log.write("train", 2, {"loss": 2.5})
+    log.close()
+    events = event_accumulator.EventAccumulator(str(tmp_path / "tensorboard"))
+    events.Reload()
+    scalars = events.Scalars("train/loss")
+    assert [(scalar.step, scalar.value) for scalar in scalars] == [(1, 3.0), (2, 2.5)]

@@ -1,0 +1,103 @@
+"""How far a run is, its learning rate, and when it ends."""
+
+import math
+from collections.abc import Callable
+
+import pytest
+
+from one2set.config import Limits, Train, Validation
+from one2set.training.schedule import Progress
+
+
+@pytest.mark.parametrize(
+    ("schedule", "shape"),
+    [
+        ("constant", lambda done: 1.0),
+        ("linear", lambda done: 1 - done),
+        ("cosine", lambda done: 0.5 + 0.5 * math.cos(math.pi * done)),
+    ],
+)
+def test_the_rate_rises_then_follows_its_shape(
+    schedule: str, shape: Callable[[float], float]
+) -> None:
+    train = Train.model_validate({"schedule": schedule, "warmup_steps": 10, "learning_rate": 2e-3})
+    for step in range(100):
+        done = step / 100
+        expected = 2e-3 * shape(done) * min(1, (step + 1) / 10)
+        assert Progress(step=step).learning_rate(done, train) == pytest.approx(expected)
+
+
+def test_a_plateau_halves_the_rate_at_every_miss_down_to_the_authors_floor() -> None:
+    train, validation = Train(schedule="plateau", learning_rate=1e-4), Validation(patience=0)
+    progress, expected = Progress(), 1e-4
+    assert progress.judge(3.0, validation, train)
+    for _ in range(20):
+        assert not progress.judge(3.0, validation, train)
+        if expected - expected / 2 > 1e-8:
+            expected /= 2
+        assert progress.learning_rate(0.5, train) == pytest.approx(expected)
+    assert expected > 1e-8
+    assert progress.judge(2.9, validation, train)
+    assert progress.learning_rate(0.5, train) == pytest.approx(expected)
+
+
+def test_the_best_is_the_lowest_loss_or_the_highest_f1() -> None:
+    train = Train()
+    by_loss, by_f1 = Progress(), Progress()
+    values = [2.0, 1.0, 3.0, math.nan]
+    assert [by_loss.judge(v, Validation(select_by="loss"), train) for v in values] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert [by_f1.judge(v, Validation(select_by="f1"), train) for v in values] == [
+        True,
+        False,
+        True,
+        False,
+    ]
+    assert (by_loss.best, by_f1.best) == (1.0, 3.0)
+
+
+def test_patience_counts_misses_in_a_row() -> None:
+    train, validation, progress = Train(), Validation(patience=2), Progress()
+    endings = []
+    for value in (5.0, 6.0, 4.0, 4.0, 4.5):
+        progress.judge(value, validation, train)
+        endings.append(progress.ending(0.5, validation))
+    assert endings == [None, None, None, None, "patience"]
+    assert progress.ending(1.0, Validation(patience=0)) == "limit"
+    assert progress.ending(0.9, Validation(patience=0)) is None
+
+
+def test_the_nearest_limit_says_how_much_is_done() -> None:
+    progress = Progress(step=30, documents=500, seconds=60.0)
+
+    def done(**limits: float) -> float:
+        return progress.done(Limits.model_validate({"epochs": 0, **limits}), epoch_documents=1000)
+
+    assert done(epochs=2) == 0.25
+    assert done(steps=40) == 0.75
+    assert done(documents=1000) == 0.5
+    assert done(minutes=4) == 0.25
+    assert done(epochs=2, steps=40, minutes=4) == 0.75
+    assert done(steps=10) == 1.0
+
+
+def test_losses_are_means_over_tokens_since_the_last_line() -> None:
+    progress = Progress()
+    progress.add({"loss": 6.0, "present": 4.0, "tokens": 2})
+    progress.add({"loss": 6.0, "present": 2.0, "tokens": 4})
+    assert progress.mean_losses() == {"loss": 2.0, "present": 1.0}
+    progress.add({"loss": 1.0, "tokens": 1})
+    assert progress.mean_losses() == {"loss": 1.0}
+
+
+def test_an_epoch_ends_with_its_last_batch() -> None:
+    progress = Progress()
+    progress.advance(documents=3, last=False)
+    assert (progress.epoch, progress.batch, progress.epochs_begun) == (0, 1, 1)
+    progress.advance(documents=2, last=True)
+    assert (progress.epoch, progress.batch, progress.epochs_begun) == (1, 0, 1)
+    assert (progress.step, progress.documents) == (2, 5)

@@ -1,0 +1,154 @@
+"""A step against the textbook: mean loss, backward, clip, Adam."""
+
+import copy
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from one2set.config import Config
+from one2set.data.batch import Batch
+from one2set.data.example import Example
+from one2set.errors import DataError
+from one2set.systems import build
+from one2set.training.likelihood import Loss
+from one2set.training.step import Stepper
+from tests.training.conftest import ALONE, SETTINGS
+
+VOCABULARY = 50
+INDICES = np.arange(7)
+
+
+@pytest.fixture
+def examples() -> list[Example]:
+    """Seven documents of random words, some of which only copying can say."""
+    generator = np.random.default_rng(0)
+
+    def words(count: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+        return generator.integers(7, VOCABULARY + 10, count).astype(np.int32)
+
+    return [
+        Example(
+            f"document-{index}",
+            source=words(5 + 3 * index),
+            title_length=3,
+            present=tuple(words(2) for _ in range(index % 3)),
+            absent=tuple(words(3) for _ in range(index % 4)),
+        )
+        for index in range(len(INDICES))
+    ]
+
+
+def config(*settings: str) -> Config:
+    # The biases of keys have no gradient but rounding errors. Adam with its usual ε would make
+    # whole steps of them; this one does not.
+    calm = ["model.dropout=0", "train.epsilon=1e-4"]
+    return Config.scale("tiny").override([*SETTINGS, *calm, *settings])
+
+
+def stepper(system: str, settings: Config) -> Stepper:
+    torch.manual_seed(0)
+    built = build(system, settings, vocabulary_size=VOCABULARY)
+    return Stepper(built.objective, built.collate, settings, seed=1, processes=ALONE)
+
+
+@pytest.mark.parametrize("system", ["settrans", "transformer"])
+@pytest.mark.parametrize("clip", [1e-3, 1e3])
+def test_steps_are_the_textbooks(system: str, clip: float, examples: list[Example]) -> None:
+    settings = config("train.shares=1", f"train.clip_norm={clip}")
+    ours = stepper(system, settings)
+    objective = copy.deepcopy(ours.objective)
+    train = settings.train
+    adam = torch.optim.Adam(
+        objective.parameters(), lr=3e-3, betas=(train.beta1, train.beta2), eps=train.epsilon
+    )
+    for number in range(3):
+        losses, tokens = ours.step(examples, INDICES, number=number, rate=3e-3)
+        loss = objective(ours.batch(examples))
+        adam.zero_grad()
+        (loss.sum / loss.tokens).backward()
+        nn.utils.clip_grad_norm_(objective.parameters(), clip)
+        adam.step()
+        assert tokens == loss.tokens
+        assert losses["loss"] == pytest.approx(loss.sum.item())
+        assert sum(v for k, v in losses.items() if k != "loss") == pytest.approx(losses["loss"])
+    assert_alike(ours.objective, objective)
+
+
+@pytest.mark.parametrize("shares", [2, 3, 7, 9])
+def test_shares_give_the_step_of_the_whole_batch(shares: int, examples: list[Example]) -> None:
+    whole = stepper("settrans", config("train.shares=1"))
+    parted = stepper("settrans", config(f"train.shares={shares}"))
+    for number in range(3):
+        expected = whole.step(examples, INDICES, number=number, rate=1e-2)
+        found = parted.step(examples, INDICES, number=number, rate=1e-2)
+        assert found[0] == pytest.approx(expected[0], rel=1e-5)
+        assert found[1] == expected[1]
+    assert_alike(parted.objective, whole.objective)
+
+
+def test_dropout_follows_from_seed_step_and_share_alone(examples: list[Example]) -> None:
+    settings = config("model.dropout=0.3", "train.shares=2")
+
+    def loss(number: int) -> float:
+        torch.rand(number)  # what was drawn before must not matter
+        one = stepper("settrans", settings)
+        torch.rand(7)
+        return one.step(examples, INDICES, number=number, rate=1e-3)[0]["loss"]
+
+    assert loss(4) == loss(4)
+    assert loss(4) != loss(5)
+
+
+class Breaking(nn.Module):
+    """An objective that cannot bear one document; its loss or only its gradient breaks."""
+
+    def __init__(self, objective: nn.Module, *, id: str, where: str) -> None:
+        super().__init__()
+        self.objective, self.id, self.where = objective, id, where
+        self.zero = nn.Parameter(torch.zeros(()))
+
+    def forward(self, batch: Batch) -> Loss:
+        loss: Loss = self.objective(batch)
+        if self.id not in batch.ids:
+            return loss
+        # √x at 0: the value is 0, the slope infinite.
+        added: Tensor = self.zero.sqrt() if self.where == "gradient" else self.zero + math.inf
+        return Loss(loss.sum + added, loss.tokens, loss.parts)
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("loss", r"the loss is inf at step 4; documents: document-3;"),
+        ("gradient", r"the gradient's norm is (inf|nan) at step 4; documents: document-0, .*-6;"),
+    ],
+)
+def test_a_step_that_is_not_finite_names_documents_and_changes_nothing(
+    where: str, message: str, examples: list[Example]
+) -> None:
+    settings = config()
+    built = build("settrans", settings, vocabulary_size=VOCABULARY)
+    objective = Breaking(built.objective, id="document-3", where=where)
+    breaking = Stepper(objective, built.collate, settings, seed=1, processes=ALONE)
+    before = copy.deepcopy(objective)
+    with pytest.raises(DataError, match=message):
+        breaking.step(examples, INDICES, number=3, rate=1.0)
+    for old, new in zip(before.parameters(), objective.parameters(), strict=True):
+        assert torch.equal(old, new)
+
+
+def test_bfloat16_computes_nearly_the_same(examples: list[Example]) -> None:
+    exact = stepper("settrans", config())
+    mixed = stepper("settrans", config("machine.precision=bfloat16"))
+    found = mixed.step(examples, INDICES, number=0, rate=1e-3)[0]["loss"]
+    expected = exact.step(examples, INDICES, number=0, rate=1e-3)[0]["loss"]
+    assert found != expected
+    assert found == pytest.approx(expected, rel=0.02)
+
+
+def assert_alike(found: nn.Module, expected: nn.Module) -> None:
+    for (name, a), b in zip(found.named_parameters(), expected.parameters(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5, msg=name)

@@ -1,0 +1,110 @@
+"""Validation against slow, obvious ways to the same numbers."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import torch
+
+from one2set.config import Config
+from one2set.data.corpus import Corpus
+from one2set.data.document import Document
+from one2set.distributed import Processes
+from one2set.systems import build
+from one2set.training.batches import Batches
+from one2set.training.validation import Validator, spread
+from tests.training.conftest import ALONE, SETTINGS, generator
+
+
+def make(corpus: Corpus, system: str = "settrans", **changes: object) -> Validator:
+    vocabulary = corpus.vocabulary()
+    split = corpus.split("valid")
+    torch.manual_seed(0)
+    config = Config.scale("tiny").override([*SETTINGS, "model.vocabulary_size=50002"])
+    built = build(system, config, vocabulary_size=vocabulary.size)
+    parts = {
+        "objective": built.objective,
+        "examples": split[:],
+        "batches": Batches(split.source_lengths(), documents=5, tokens=0, pool=1, seed=0),
+        "collate": built.collate,
+        "generate": generator(built.network, vocabulary, 6),
+        "vocabulary": vocabulary,
+        "processes": ALONE,
+    }
+    return Validator(**{**parts, **changes})  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def corpus(corpus_folder: Path) -> Corpus:
+    return Corpus(corpus_folder)
+
+
+@pytest.mark.parametrize("system", ["settrans", "transformer"])
+def test_the_loss_is_that_of_the_documents_one_by_one(system: str, corpus: Corpus) -> None:
+    validator = make(corpus, system)
+    figures = validator.run(stopped=lambda: False)
+    assert figures is not None
+    validator.objective.eval()
+    alone = [validator.objective(validator.collate([example])) for example in validator.examples]
+    expected = sum(loss.sum.item() for loss in alone) / sum(loss.tokens for loss in alone)
+    assert figures["loss"] == pytest.approx(expected, rel=1e-5)
+
+
+def test_it_leaves_the_objective_in_training_mode(corpus: Corpus) -> None:
+    validator = make(corpus)
+    validator.run(stopped=lambda: False)
+    assert validator.objective.training
+
+
+def test_saying_the_gold_scores_one_and_saying_nothing_zero(corpus: Corpus) -> None:
+    examples = list(corpus.split("valid"))
+    vocabulary = corpus.vocabulary()
+
+    def gold(documents: Sequence[Document]) -> list[list[str]]:
+        ids = {example.id: (*example.present, *example.absent) for example in examples}
+        return [[vocabulary.text(phrase) for phrase in ids[d.id]] for d in documents]
+
+    def nothing(documents: Sequence[Document]) -> list[list[str]]:
+        return [[] for _ in documents]
+
+    perfect = make(corpus, generate=gold).run(stopped=lambda: False)
+    silent = make(corpus, generate=nothing).run(stopped=lambda: False)
+    assert perfect is not None
+    assert silent is not None
+    assert perfect["f1"] == pytest.approx(1.0)
+    present = sum(len(example.present) for example in examples) / len(examples)
+    assert perfect["num_present"] == pytest.approx(present)
+    assert perfect["duplication"] == 0.0
+    assert (silent["f1"], silent["num_absent"]) == (0.0, 0.0)
+
+
+def test_processes_share_the_documents_and_agree(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two processes one after the other: what they gather is put together by hand."""
+    whole = make(corpus).run(stopped=lambda: False)
+    sent: list[object] = []
+
+    def send(processes: Processes, value: object) -> list[object]:
+        sent.append(value)
+        return [value]
+
+    monkeypatch.setattr(Processes, "gather", send)
+    for rank in (0, 1):
+        with pytest.raises(KeyError):  # half of the predictions are missing
+            make(corpus, processes=Processes(rank, 2)).run(stopped=lambda: False)
+    monkeypatch.setattr(Processes, "gather", lambda self, value: sent)
+    together = make(corpus, processes=Processes(0, 2)).run(stopped=lambda: False)
+    assert together == whole
+
+
+def test_an_interrupted_validation_gives_nothing(corpus: Corpus) -> None:
+    asked = iter([False, True, True, True])
+    assert make(corpus).run(stopped=lambda: next(asked)) is None
+
+
+def test_spread_takes_indices_from_everywhere() -> None:
+    assert spread(10, 0) == list(range(10))
+    assert spread(10, 99) == list(range(10))
+    assert spread(10, 3) == [0, 3, 6]
+    assert len(set(spread(1003, 100))) == 100
