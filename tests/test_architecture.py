@@ -83,6 +83,23 @@ def test_the_command_line_starts_without_what_is_heavy_or_optional() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [["stats", "documents.jsonl"], ["evaluate", "documents.jsonl", "predictions.jsonl"]],
+)
+def test_the_core_install_scores_and_counts(arguments: list[str]) -> None:
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys("
+        "['torch', 'scipy', 'pyarrow', 'zstandard', 'matplotlib', 'safetensors']))\n"
+        f"sys.argv[1:] = {arguments!r}\nfrom one2set.cli import main; main()"
+    )
+    sample = _PACKAGE / "data" / "sample"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=sample, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("page", _PAGES, ids=_name)
 def test_references_resolve(page: Path) -> None:
     text = page.read_text(encoding="utf-8")

@@ -1,11 +1,14 @@
 """Tables of corpora for the terminal."""
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from one2set.data.corpus import Manifest
 from one2set.data.statistics import Statistics
+
+if TYPE_CHECKING:
+    from one2set.data.corpus import Manifest  # which needs pyarrow, and statistics do not
 
 
 def _table(title: str, first: str, *columns: str) -> Table:
@@ -31,7 +34,7 @@ def _cells(row: Statistics) -> tuple[str, ...]:
     return (f"{row.samples:,}", *(f"{value:.2f}" for value in averages))
 
 
-def manifest_tables(manifest: Manifest) -> Iterator[Table]:
+def manifest_tables(manifest: "Manifest") -> Iterator[Table]:
     """What a corpus holds, and what was left out of it."""
     table = _table("Splits", "split", "read", "kept", "words/doc", "#KP", "% absent")
     for name, split in manifest.splits.items():
