@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from one2set.data.specials import SPECIALS
+from one2set.data.vocabulary import load_vocabulary
 from one2set.errors import ConfigError, DataError
 from one2set.model.authors import import_checkpoint, import_network, import_vocabulary, our_name
 from one2set.model.layers import sinusoids
@@ -174,6 +175,15 @@ def test_files_that_are_none_of_torch_are_refused(tmp_path: Path) -> None:
     whole.write_bytes(whole.read_bytes()[:2000])
     with pytest.raises(DataError, match="is not a file that torch saved"):
         import_network(whole, heads=2)
+
+
+def test_words_that_we_never_read_are_set_aside(tmp_path: Path) -> None:
+    listed = [*SPECIALS, "a", "b\tc", "", "d"]
+    content = {"word2idx": {word: id for id, word in enumerate(listed)}}
+    vocabulary = import_vocabulary(saved(content, tmp_path), size=11)
+    assert vocabulary.words[7:] == ["a", "<unused-8>", "<unused-9>", "d"]
+    vocabulary.save(tmp_path)
+    assert load_vocabulary(tmp_path, size=11).text([7, 10]) == "a d"
 
 
 def test_a_dictionary_smaller_than_the_network_is_filled_up(tmp_path: Path) -> None:

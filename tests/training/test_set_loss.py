@@ -286,3 +286,16 @@ def test_a_broken_network_has_a_loss_that_is_no_number() -> None:
     with torch.no_grad():
         objective.network.pointer.features.bias.fill_(torch.nan)
     assert objective(batch_for(objective)).total.isnan()
+
+
+def test_a_seed_decides_every_bit() -> None:
+    objective = SetLoss(tiny.settrans(dropout=0.3))
+    runs = []
+    for _ in range(2):
+        torch.manual_seed(1)
+        objective.zero_grad()
+        objective(batch_for(objective)).total.backward()
+        runs.append([weight.grad for weight in objective.network.parameters()])
+    for first, second in zip(*runs, strict=True):
+        assert first is not None
+        assert torch.equal(first, second)

@@ -85,14 +85,15 @@ def import_network(path: Path, *, heads: int, dropout: float = 0.1) -> Transform
 def import_vocabulary(path: Path, *, size: int) -> WordVocabulary:
     """The vocabulary of a checkpoint whose network knows `size` words.
 
-    A dictionary can be smaller than the network; the words that it lacks get names nobody writes.
+    Names that nobody writes stand for the words of a network that is larger than its dictionary,
+    and for those with white space in them, which the release can have and we never read.
     """
     saved = _load(path, fix=_VOCABULARY)
     ids, counts = saved.get("word2idx"), saved.get("counter", {})
     if not isinstance(ids, dict) or sorted(ids.values()) != list(range(len(ids))):
         raise DataError("has no word2idx from 0 on", fix=_VOCABULARY, path=path)
-    words = sorted(ids, key=ids.__getitem__)
-    words += [f"<unused-{id}>" for id in range(len(words), size)]
+    words = sorted(ids, key=ids.__getitem__) + [""] * (size - len(ids))
+    words = [word if word.split() == [word] else f"<unused-{id}>" for id, word in enumerate(words)]
     return WordVocabulary(words, size=size, counts=[counts.get(word, 0) for word in words])
 
 
