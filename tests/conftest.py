@@ -1,10 +1,15 @@
 """What all tests share: reproducible random cases, and the data beside the repository."""
 
+import os
 from importlib.resources import as_file, files
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Before torch is imported: two pytest processes, and those that they start, share two cores, and
+# threads that wait for one another by spinning would stop them all.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 _SHARED = Path(__file__).resolve().parents[1] / ".." / "shared"
 

@@ -150,15 +150,28 @@ def _porter() -> Callable[[str], str]:
     return stemmer
 
 
-@lru_cache(maxsize=1 << 17)
+class _Stems(dict[str, str]):
+    """Stems by word: a look-up in a plain dictionary, which nothing in Python beats."""
+
+    def __missing__(self, word: str) -> str:
+        if len(self) >= _MAX_STEMS:
+            self.clear()
+        self[word] = stemmed = _porter()(word.strip().lower())
+        return stemmed
+
+
+_MAX_STEMS = 1 << 17  # some 25 MB; frequent words are back at once
+_stems = _Stems()
+
+
 def stem(word: str) -> str:
     """nltk's default Porter stem. Faster stemmers differ on 2 % of words: never swap it."""
-    return _porter()(word.strip().lower())
+    return _stems[word]
 
 
 def stem_all(words: Sequence[str]) -> tuple[str, ...]:
     """The stems of a phrase or a source."""
-    return tuple(map(stem, words))
+    return tuple(map(_stems.__getitem__, words))
 
 
 class StemmedSource:
@@ -166,7 +179,7 @@ class StemmedSource:
 
     def __init__(self, words: Sequence[str]) -> None:
         # No stem holds a space, so a phrase is contiguous exactly when the joined string has it.
-        self._joined = f" {' '.join(map(stem, words))} "
+        self._joined = f" {' '.join(stem_all(words))} "
 
     def __contains__(self, stems: Sequence[str]) -> bool:
         return f" {' '.join(stems)} " in self._joined

@@ -186,8 +186,11 @@ def test_stop_says_where_what_and_what_to_do(case: str, tmp_path: Path) -> None:
     name, data, line, what, _ = BAD[case]
     path = write(tmp_path, name, data)
     with pytest.raises(DataError, match=rf"(?s){what}.*or pass --on-error skip") as caught:
-        list(read(path))
+        list(read(path, intake=Intake("stop")))
     assert (caught.value.path, caught.value.line) == (path, line)
+    with pytest.raises(DataError, match=rf"(?s){what}") as unasked:
+        list(read(path))
+    assert "--on-error" not in str(unasked.value), "not where there is no such option"
 
 
 @pytest.mark.parametrize("case", BAD)

@@ -14,7 +14,11 @@ from one2set.errors import ConfigError, DataError
 
 def document_of(record: dict[str, Any], fields: Fields | None = None) -> Document:
     (document,) = documents_of(
-        record, fields=fields or Fields(), intake=Intake(), path="some/papers.jsonl.gz", line=7
+        record,
+        fields=fields or Fields(),
+        intake=Intake("stop"),
+        path="some/papers.jsonl.gz",
+        line=7,
     )
     return document
 

@@ -161,7 +161,7 @@ def test_lines_lose_their_ends_and_the_byte_order_mark(tmp_path: Path) -> None:
 def test_lines_that_are_not_utf8_text(line: bytes, what: str, tmp_path: Path) -> None:
     path = write(tmp_path, "a.txt", b"one\n" + line + b"\nthree\n")
     with pytest.raises(DataError, match=f"{what}.*UTF-8.*--on-error skip") as caught:
-        list(read_lines(path, Intake()))
+        list(read_lines(path, Intake("stop")))
     assert (caught.value.path, caught.value.line) == (path, 2)
     intake = Intake("skip")
     assert list(read_lines(path, intake)) == [(1, "one"), (2, None), (3, "three")]

@@ -14,6 +14,7 @@ from one2set.evaluation.scoring import (
     Gold,
     Group,
     Judged,
+    evaluate,
     gold_of_document,
     gold_of_lines,
     judge,
@@ -264,3 +265,14 @@ def test_stemming_variants_of_a_prediction_score_the_same(
     ]
     assert varied != predictions
     assert all_figures(gold, predictions) == all_figures(gold, varied)
+
+
+def test_documents_are_evaluated_in_one_call() -> None:
+    document = Document("1", "Set prediction", "Words come as sets.", ("set prediction", "order"))
+    predicted = [["set predictions", "words", "orders"]]
+    found = evaluate([document], predicted)
+    assert found["present"]["M"].f1 == pytest.approx(2 / 3)  # P 1/2, R 1
+    assert found["present"]["5"].precision == pytest.approx(1 / 5)
+    assert found["absent"]["M"].f1 == 1.0
+    unpadded = evaluate([document], predicted, protocol="unpadded")
+    assert unpadded["present"]["5"].precision == pytest.approx(1 / 2)

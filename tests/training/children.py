@@ -62,7 +62,7 @@ def _run(
         sync = os.fsync
 
         def sync_slowly(fd: int) -> None:
-            time.sleep(0.02)
+            time.sleep(0.01)
             sync(fd)
 
         os.fsync = sync_slowly  # type: ignore[assignment]

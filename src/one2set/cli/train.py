@@ -82,7 +82,7 @@ def train(
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option(help="Continue the run in RUN; begin it if there is none.")
+        bool, typer.Option("--resume", help="Continue the run in RUN; begin it if there is none.")
     ] = False,
     settings: Annotated[
         str | None,

@@ -27,19 +27,20 @@ _MENDED = "or pass --on-error skip to leave it out"
 class Intake:
     """How input is taken in: what happens to what cannot be used, and how far reading has come.
 
-    With `stop` the first problem is raised. With `skip` each is counted and becomes a line of the
-    `report` file: path, line, what is wrong, what to do.
+    With `stop` the first problem is raised, as it is where there is no choice (None). With `skip`
+    each is counted and becomes a line of the `report` file: path, line, what is wrong, what to do.
     """
 
-    def __init__(self, on_error: OnError = "stop", report: Path | None = None) -> None:
+    def __init__(self, on_error: OnError | None = None, report: Path | None = None) -> None:
         self.on_error, self.report = on_error, report
         self.skipped, self.bytes_read = 0, 0
         self._file: IO[bytes] | None = None
 
     def met(self, what: str, *, fix: str, path: str, line: int | None = None) -> None:
         """Raise the problem, or write it down."""
-        if self.on_error == "stop":
-            raise DataError(what, fix=f"{fix}, {_MENDED}", path=path, line=line)
+        if self.on_error != "skip":
+            choice = f", {_MENDED}" if self.on_error == "stop" else ""
+            raise DataError(what, fix=f"{fix}{choice}", path=path, line=line)
         self.skipped += 1
         if self.report is not None:
             if self._file is None:

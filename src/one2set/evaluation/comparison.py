@@ -144,7 +144,7 @@ def document_records(
 ) -> Iterator[dict[str, object]]:
     """Each document: its predictions that count, which of them are correct, its figures."""
     # A document's own figures do not depend on how those of all are averaged.
-    own = replace(protocol, average="mean-f1", skip_without_gold=False)
+    own = replace(protocol, average="mean-f1")
     figures_of = {
         str(cell): addends(scores.groups[cell.group], cell.cutoff, own)[:, :, 0]  # (D, 6)
         for cell in CELLS

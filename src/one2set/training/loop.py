@@ -5,6 +5,7 @@ It tells what happens as it goes; who listens may print it.
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -85,7 +86,7 @@ Event = Step | Validated | Remark | Ended
 
 def train(task: Task, run: Run, *, processes: Processes) -> Iterator[Event]:
     """Train until a limit, until patience ends or until interrupted, then be ready to go on."""
-    with interruption() as signals:
+    with interruption() as signals, _without_denormals():
         trainer = _Trainer(task, run, processes, signals)
         yield from map(Remark, trainer.resume())
         while True:
@@ -102,6 +103,16 @@ def train(task: Task, run: Run, *, processes: Processes) -> Iterator[Event]:
             if trainer.must_save():
                 trainer.save()
             yield trainer.step()
+
+
+@contextmanager
+def _without_denormals() -> Iterator[None]:
+    """Numbers too small to be normal are as slow as they are small: take them for 0 meanwhile."""
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
 
 
 class _Trainer:

@@ -41,7 +41,6 @@ class Stepper:
         processes: Processes,
     ) -> None:
         use_threads(config.machine.threads)
-        torch.set_flush_denormal(True)  # they are as slow as they are small
         self._device = choose_device(config.machine.device)
         self.autocast = partial(autocast, self._device, config.machine.precision)
         self.objective = objective.to(self._device).train()
