@@ -1,6 +1,6 @@
 """How fast keyphrases are generated, as ratios in one run.
 
-    python -m benchmarks.generation [--batches 2] [--singles 8] [--turns 3] [--threads 2]
+    python benchmarks/generation.py [--batches 2] [--singles 8] [--turns 3] [--threads 2]
 
 1. Batches of 20 documents: ours against the plain way, which pads every document to the longest,
    writes all six tokens of all twenty codes, and writes out each distribution over the extended
@@ -18,17 +18,22 @@ thread: its times are of the processor. Several threads wait for one another and
 """
 
 import math
+import sys
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 from typing import Any, cast
 
 import numpy as np
 import torch
-from tests.model.padded import encode, extended_size, feed
 from torch import Tensor
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.model.padded import encode, extended_size, feed
 
 from one2set.data.batch import Batch, collate
 from one2set.data.example import Example
