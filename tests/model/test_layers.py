@@ -2,9 +2,11 @@
 
 import math
 
+import pytest
 import torch
+import torch.nn.functional as F  # noqa: N812
 
-from one2set.model.layers import Attention, Positions, Scope, sinusoids
+from one2set.model.layers import Attention, Linear, Positions, Scope, sinusoids
 
 
 def test_positions_are_the_specified_sinusoids() -> None:
@@ -63,3 +65,19 @@ def test_rows_attend_to_keys_of_their_own() -> None:
     x, key, value = torch.randn(3, 8), torch.randn(3, 4, 8), torch.randn(3, 4, 8)
     expected = layer(x, key.flatten(0, 1), value.flatten(0, 1), Scope([1] * 3, [4] * 3))
     torch.testing.assert_close(layer.rows(x, key, value), expected)
+
+
+@pytest.mark.parametrize("shape", [(0, 6), (1, 6), (2, 6), (8, 6), (9, 6), (3, 4, 6)])
+def test_a_linear_map_is_the_same_for_any_number_of_rows(shape: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    layer = Linear(6, 5)
+    x = torch.randn(shape, requires_grad=True)
+    found, expected = layer(x), F.linear(x, layer.weight, layer.bias)
+    torch.testing.assert_close(found, expected)
+    assert found.is_contiguous()
+    weights = torch.randn_like(found)
+    gradients = [
+        torch.autograd.grad((y * weights).sum(), (x, layer.weight)) for y in (found, expected)
+    ]
+    for ours, theirs in zip(*gradients, strict=True):
+        torch.testing.assert_close(ours, theirs)

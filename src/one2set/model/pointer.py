@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from one2set.model.layers import few
+
 EPSILON = 1e-8  # added to a probability before its logarithm, as in the authors' release
 _CHUNK = 2048  # words of the vocabulary at a time: their logits stay in a CPU's cache
 
@@ -147,6 +149,10 @@ class Mixture:
 
 def _summarise(features: Tensor, weight: Tensor) -> _Summary:
     """Log-sum-exp and arg max over the vocabulary."""
+    if few(features):
+        logits = (weight.to(features.dtype) @ features.T).float()  # (V, R)
+        best, best_word = logits.max(0)
+        return _Summary(best + logits.sub_(best).exp_().sum(0).log(), best, best_word)
     best = features.new_full(features.shape[:1], -torch.inf, dtype=torch.float32)
     total = torch.zeros_like(best)
     best_word = torch.zeros_like(best, dtype=torch.int64)
