@@ -100,6 +100,14 @@ def test_the_core_install_scores_and_counts(arguments: list[str]) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_what_a_runtime_needs_is_there_without_torch() -> None:
+    modules = ["prediction", "spelling", "presentation", "calibration", "output", "stream"]
+    imports = "; ".join(f"import one2set.inference.{name}" for name in modules)
+    code = f"import sys; sys.modules['torch'] = None; {imports}; import one2set.data.sources"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("page", _PAGES, ids=_name)
 def test_references_resolve(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
