@@ -26,6 +26,7 @@ _ORDER = (
     "training",
     "systems",
     "inference",
+    "experiments",
     "cli",
 )
 _LONGEST = 300
