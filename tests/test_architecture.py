@@ -22,10 +22,12 @@ _ORDER = (
     "evaluation",
     "distributed",
     "model",
+    "settings",
     "config",
     "training",
     "systems",
     "inference",
+    "experiments",
     "cli",
 )
 _LONGEST = 300
