@@ -1,7 +1,7 @@
-"""The configuration of a run: the three scales, overrides, and its file.
+"""The configuration of a run: sections of settings, the three scales, overrides, and its file.
 
 A scale (`tiny`, `small`, `paper`) is a size and a way of training, not a system: every system can
-be trained at every scale. A saved configuration carries the meaning of the settings as comments.
+be trained at every scale. A saved configuration carries the help of its settings as comments.
 """
 
 import hashlib

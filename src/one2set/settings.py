@@ -1,4 +1,4 @@
-"""The settings of a run, section by section, with their meaning and what they may be."""
+"""The settings of a run, section by section. Field docstrings are the help."""
 
 from typing import Annotated, Literal, Self
 
@@ -19,8 +19,6 @@ Share = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Section(BaseModel):
-    """Settings that belong together; each one's docstring is its help."""
-
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 

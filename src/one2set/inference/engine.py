@@ -1,12 +1,10 @@
-"""The engine: any number of documents in, their predictions out, in order and in bounded memory.
+"""The engine: documents in, predictions out, with any network in torch.
 
-Documents are taken in windows, sorted by length within a window and decoded in batches. A batch
-never changes what is generated, only how fast: nothing of one document reaches another.
+A batch never changes what is generated, only how fast: nothing of one document reaches another.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +15,14 @@ from one2set.data.document import Document
 from one2set.data.example import Example
 from one2set.data.vocabulary import Vocabulary
 from one2set.distributed import choose_device
-from one2set.errors import ConfigError
 from one2set.inference.calibration import Calibration
 from one2set.inference.prediction import Order, Prediction, Slot
 from one2set.inference.spelling import Row, Speller
+from one2set.inference.stream import Stream
 from one2set.model.folder import load_model
 from one2set.model.generation import Generation, Search, generate
 from one2set.model.network import Network
 from one2set.training.run import MODEL
-
-WINDOW = 256  # documents
 
 
 def model_folder(folder: Path) -> Path:
@@ -49,22 +45,13 @@ class Engine:
         max_source_length: int = 4096,
         device: torch.device | str = "cpu",
     ) -> None:
-        """`search` takes the place of the generation's own.
-
-        A batch has at most `batch_tokens` source tokens, padding included, but at least one
-        document. Of a source that is longer than `max_source_length` only the start is read, which
-        its prediction states: attention takes time that grows with the square of the length.
-        """
-        if batch_tokens < 1 or max_source_length < 1:
-            raise ConfigError(
-                f"batch tokens is {batch_tokens} and max source length is {max_source_length}; "
-                "expected 1 or more"
-            )
+        """`search` takes the place of the generation's own. `batch_tokens` and `max_source_length`
+        are those of the `Stream`."""
         self.network = network.to(device).eval()
         self.vocabulary = vocabulary
         how = generation or Generation.of_model(network, {})
         self.generation = how if search is None else replace(how, search=search)
-        self.batch_tokens, self.max_source_length = batch_tokens, max_source_length
+        self._stream = Stream(vocabulary, batch_tokens, max_source_length)
         self.device = torch.device(device)
         self.calibration = calibration
 
@@ -98,50 +85,10 @@ class Engine:
         self.generation = replace(self.generation, search=search)
 
     def predict(self, documents: Iterable[Document]) -> Iterator[Prediction]:
-        """The prediction of each document, in their order. It holds `WINDOW` documents at a time,
-        and the windows of the same documents are always the same."""
-        remaining = iter(documents)
-        while window := list(islice(remaining, WINDOW)):
-            yield from self._predict(window)
-
-    def _predict(self, documents: Sequence[Document]) -> list[Prediction]:
-        # Known keyphrases are nothing that a network may see.
-        examples = [self.vocabulary.encode(replace(d, keyphrases=None)) for d in documents]
-        slots: list[tuple[Slot, ...]] = [()] * len(examples)
-        read = [replace(e, source=e.source[: self.max_source_length]) for e in examples]
-        for batch in self._batches([len(example.source) for example in read]):
-            found = self._generate([read[index] for index in batch])
-            for index, generated in zip(batch, found, strict=True):
-                slots[index] = generated
-        return [
-            Prediction(
-                example.id,
-                slots[index],
-                self._order,
-                source_length=len(example.source),
-                read_length=len(read[index].source),
-            )
-            for index, example in enumerate(examples)
-        ]
-
-    @property
-    def _order(self) -> Order:
-        """The phrases of one row are in order already, as it was written or as the search says."""
-        return "score" if self.network.rows > 1 else "written"
-
-    def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        """Documents of like length together, the longest first. A document without words is in no
-        batch: there is nothing to say of it."""
-        batch: list[int] = []
-        for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
-            if lengths[index] == 0:
-                break
-            if batch and lengths[batch[0]] * (len(batch) + 1) > self.batch_tokens:
-                yield batch
-                batch = []
-            batch.append(index)
-        if batch:
-            yield batch
+        """The prediction of each document, in their order."""
+        # The phrases of one row are in order already, as it was written or as the search says.
+        order: Order = "score" if self.network.rows > 1 else "written"
+        return self._stream.predict(documents, self._generate, order=order)
 
     @torch.no_grad()
     def _generate(self, examples: Sequence[Example]) -> Iterator[tuple[Slot, ...]]:
