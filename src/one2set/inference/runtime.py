@@ -1,14 +1,13 @@
 """The runtime: an exported SetTrans without torch, on numpy and onnxruntime.
 
-It writes what the engine's greedy search writes, with one more rule: a *null bias* makes ∅ more or
-less probable where a code begins, for the codes of present and of absent phrases apart. That is the
-dial between saying more and being right more often.
+It writes what the engine's greedy search writes: the same words of the same documents.
 
 Shapes: B documents, N codes, T steps, R rows that are still being written, n rows of a document.
 """
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,7 +21,7 @@ from one2set.data.specials import BOS, EOS, NULL, UNK
 from one2set.data.vocabulary import load_vocabulary
 from one2set.errors import ConfigError, DataError
 from one2set.inference.calibration import Calibration
-from one2set.inference.prediction import Prediction, Slot
+from one2set.inference.prediction import AS_TRAINED, NullBias, Prediction, Slot
 from one2set.inference.spelling import Row, Speller
 from one2set.inference.stream import Stream
 from one2set.parallel import cores
@@ -36,21 +35,13 @@ _FIX = "make it again with one2set export"
 
 
 class Description(NamedTuple):
-    """What a folder's graphs are, and what they were made of."""
+    """What a folder's graphs are."""
 
     vocabulary_size: int
     num_codes: int
     steps: int  # words that a code may say, `<eos>` included
     longest: int  # source words that can be read
     int8: bool
-    trained: dict[str, Any]  # the description of the network that was exported
-
-
-class NullBias(NamedTuple):
-    """What is added to log P(∅) where a code begins; below 0 more is said."""
-
-    present: float = 0.0
-    absent: float = 0.0
 
 
 class Written(NamedTuple):
@@ -70,7 +61,6 @@ class Runtime:
         self,
         folder: Path,
         *,
-        null_bias: NullBias = NullBias(),  # noqa: B008  (immutable)
         threads: int = 0,
         batch_tokens: int = 4096,
         max_source_length: int | None = None,
@@ -79,20 +69,26 @@ class Runtime:
         self.description = read_description(folder)
         self.vocabulary = load_vocabulary(folder, size=self.description.vocabulary_size)
         self.calibration = Calibration.load(folder)
-        self.null_bias = null_bias
         longest = self.description.longest
         self._stream = Stream(
             self.vocabulary, batch_tokens, min(max_source_length or longest, longest)
         )
         self._encoder, self._step = (_session(folder / name, threads) for name in GRAPHS)
 
-    def predict(self, documents: Iterable[Document]) -> Iterator[Prediction]:
+    def predict(
+        self, documents: Iterable[Document], *, null_bias: NullBias = AS_TRAINED
+    ) -> Iterator[Prediction]:
         """The prediction of each document, in their order."""
-        return self._stream.predict(documents, self._generate, order="score")
+        generate = partial(self._generate, null_bias=null_bias)
+        return self._stream.predict(documents, generate, order="score")
 
-    def _generate(self, examples: Sequence[Example]) -> Iterator[tuple[Slot, ...]]:
+    def _generate(
+        self, examples: Sequence[Example], *, null_bias: NullBias
+    ) -> Iterator[tuple[Slot, ...]]:
         sources = pad_sources(examples, vocabulary_size=self.description.vocabulary_size)
-        length, tokens, probability, place, null = (x.tolist() for x in self._write(sources))
+        length, tokens, probability, place, null = (
+            x.tolist() for x in self._write(sources, null_bias)
+        )
         codes = self.description.num_codes
         for b, example in enumerate(examples):
             speller = Speller(self.vocabulary, example, tuple(sources.oov[b]))
@@ -103,11 +99,14 @@ class Runtime:
                 slots.append(speller.slot(code, row, null=null[r]))
             yield tuple(slots)
 
-    def _write(self, sources: Sources) -> Written:
+    def _write(self, sources: Sources, null_bias: NullBias) -> Written:
         """Each code until `<eos>` or ∅, which ends it."""
         size, codes, steps = self.description[:3]
         documents = len(sources.lengths)
         count = documents * codes
+        # The first half of the codes is for present phrases.
+        halves = np.exp(null_bias).astype(np.float32)
+        factors = np.repeat(halves, [codes // 2, codes - codes // 2])
         written = Written(
             length=np.zeros(count, np.int64),
             tokens=np.zeros((count, steps), np.int64),
@@ -120,7 +119,7 @@ class Runtime:
         layers, _, heads, head, _ = _shape(self._step, "own")
         own = np.zeros((layers, count, heads, head, 0), np.float32)
         for t in range(steps):
-            state = {
+            state: dict[str, NDArray[Any]] = {
                 "tokens": np.where(tokens < size, tokens, UNK),
                 "step": np.array(t),
                 "own": own,
@@ -128,7 +127,7 @@ class Runtime:
             }
             found = _run(self._step, memory | _values(state))
             word, probability, null, place, own = (value.numpy() for value in found.values())
-            heard = null if t else null * self._factors(documents)
+            heard = null if t else null * np.tile(factors, documents)
             silent = (heard > probability) | ((heard == probability) & (word > NULL))
             tokens = np.where(silent, NULL, word)
             if t == 0:
@@ -145,17 +144,14 @@ class Runtime:
 
     def _encode(self, sources: Sources) -> "Values":
         """What every step needs of the documents."""
-        lengths = np.array(sources.lengths, np.int32)
-        read = {"source": sources.known(self.description.vocabulary_size), "lengths": lengths}
-        words = {"lengths": lengths, "extended": sources.extended, "first": sources.first}
-        return _run(self._encoder, _values(read)) | _values(words)
-
-    def _factors(self, documents: int) -> NDArray[np.float32]:
-        """(B·N,) by which ∅ is more probable where a code begins; the first half is for present
-        phrases."""
-        codes = self.description.num_codes
-        halves = np.repeat(np.exp(self.null_bias), [codes // 2, codes - codes // 2])
-        return np.tile(halves.astype(np.float32), documents)
+        words: dict[str, NDArray[Any]] = {
+            "lengths": np.array(sources.lengths, np.int32),
+            "source": sources.known(self.description.vocabulary_size),
+            "extended": sources.extended,
+            "first": sources.first,
+        }
+        values = _values(words)
+        return values | _run(self._encoder, values)
 
 
 Values = dict[str, "OrtValue"]

@@ -18,6 +18,9 @@ from one2set.model.pointer import Choice, Mixture
 Rule = Callable[[Tensor], Tensor]
 # The next word of each row, none of those that are forbidden (r, M) to it.
 Choose = Callable[[Mixture, Tensor | None], Choice]
+# What is added to log P(∅) where a row begins: in the first half of a document's rows, and in the
+# second.
+NullBias = tuple[float, float]
 
 
 class Rows(NamedTuple):
@@ -38,21 +41,52 @@ class Step(NamedTuple):
     choice: Choice
 
 
-def greedy_set(network: Network, memory: Memory, *, steps: int, rules: Sequence[Rule] = ()) -> Rows:
+def greedy_set(
+    network: Network,
+    memory: Memory,
+    *,
+    steps: int,
+    rules: Sequence[Rule] = (),
+    null_bias: NullBias = (0.0, 0.0),
+) -> Rows:
     """Each row until `<eos>` or ∅, which ends it: a phrase with ∅ in it is none."""
-    return _greedy(network, memory, steps, ends=(EOS, NULL), rules=rules)
+    choose = most_probable
+    if any(null_bias):
+        half = network.rows // 2
+        factors = torch.tensor(null_bias, device=memory.states.device).exp()
+        by_row = factors.repeat_interleave(torch.tensor([half, network.rows - half]))
+        choose = _BiasedBeginning(by_row.repeat(len(memory.lengths)))
+    return _greedy(network, memory, steps, ends=(EOS, NULL), rules=rules, choose=choose)
 
 
 def greedy_sequence(
     network: Network, memory: Memory, *, steps: int, rules: Sequence[Rule] = ()
 ) -> Rows:
     """One row per document until `<eos>`."""
-    return _greedy(network, memory, steps, ends=(EOS,), rules=rules)
+    return _greedy(network, memory, steps, ends=(EOS,), rules=rules, choose=most_probable)
 
 
 def most_probable(mixture: Mixture, forbidden: Tensor | None) -> Choice:
     """The greedy choice."""
     return mixture.greedy(forbidden)
+
+
+class _BiasedBeginning:
+    """The greedy choice, but where rows begin ∅ counts `factors` (r,) times."""
+
+    def __init__(self, factors: Tensor) -> None:
+        self._factors: Tensor | None = factors
+
+    def __call__(self, mixture: Mixture, forbidden: Tensor | None) -> Choice:
+        if self._factors is None:
+            return mixture.greedy(forbidden)
+        factors, self._factors = self._factors, None
+        nothing = torch.full((len(factors), 1), NULL, device=factors.device)
+        null = mixture.probability(nothing).squeeze(1)
+        allowed = nothing if forbidden is None else torch.cat([nothing, forbidden], dim=1)
+        word = mixture.greedy(allowed)
+        silent = null * factors > word.probability
+        return Choice(word.tokens.where(~silent, NULL), word.probability.where(~silent, null))
 
 
 def roll_out(
@@ -89,7 +123,13 @@ def roll_out(
 
 @torch.no_grad()
 def _greedy(
-    network: Network, memory: Memory, steps: int, *, ends: Sequence[int], rules: Sequence[Rule]
+    network: Network,
+    memory: Memory,
+    steps: int,
+    *,
+    ends: Sequence[int],
+    rules: Sequence[Rule],
+    choose: Choose,
 ) -> Rows:
     grid = (len(memory.lengths), network.rows)
     length = torch.zeros(grid, dtype=torch.int64, device=memory.states.device).flatten()
@@ -97,7 +137,7 @@ def _greedy(
     place = torch.zeros_like(tokens)
     probability = torch.zeros_like(tokens, dtype=torch.float32)
     null = probability.new_zeros(len(length))
-    walk = roll_out(network, memory, steps=steps, ends=ends, rules=rules)
+    walk = roll_out(network, memory, steps=steps, ends=ends, rules=rules, choose=choose)
     for t, (rows, mixture, choice) in enumerate(walk):
         length[rows] += 1
         tokens[rows, t], probability[rows, t] = choice

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from one2set.errors import ConfigError
 from one2set.model.beam import beam_sequence, beam_set
-from one2set.model.decoding import Rows, greedy_sequence, greedy_set
+from one2set.model.decoding import NullBias, Rows, greedy_sequence, greedy_set
 from one2set.model.network import Memory, Network
 
 PHRASE_LENGTH, SEQUENCE_LENGTH = 6, 60  # tokens of a row, as the paper
@@ -63,12 +63,18 @@ class Generation:
         return asdict(self)
 
 
-def generate(network: Network, memory: Memory, how: Generation) -> tuple[Tensor, ...]:
-    """Length (B, R, W); tokens, their probabilities and places (B, R, W, T); null (B, R)."""
+def generate(
+    network: Network, memory: Memory, how: Generation, *, null_bias: NullBias = (0.0, 0.0)
+) -> tuple[Tensor, ...]:
+    """Length (B, R, W); tokens, their probabilities and places (B, R, W, T); null (B, R).
+
+    The null bias is for greedy search of sets; a sequence has no ∅, and a beam none to spare.
+    """
     search = how.search
     if search.beam == 1 and not search.pool:
-        greedy = greedy_set if how.rows == "phrase" else greedy_sequence
-        return _single(greedy(network, memory, steps=how.steps))
+        if how.rows == "phrase":
+            return _single(greedy_set(network, memory, steps=how.steps, null_bias=null_bias))
+        return _single(greedy_sequence(network, memory, steps=how.steps))
     beams = (beam_set if how.rows == "phrase" else beam_sequence)(
         network,
         memory,

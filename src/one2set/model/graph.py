@@ -1,9 +1,9 @@
 """ONNX graphs, written node by node.
 
 A value is known by its name. Weights lie in one safetensors file beside the graphs, to which all of
-them point: it is mapped into memory, shared, and can be read back (`folder`). Linear maps multiply
-in float32, or in int8 with a scale for every row and every column, so that no row's numbers depend
-on another's: a batch changes nothing.
+them point: it is mapped into memory, shared, and `folder` can read a network back from it. Linear
+maps multiply in float32, or in int8 with a scale for every row and every column, so that no row's
+numbers depend on another's: a batch changes nothing.
 """
 
 from collections.abc import Mapping
@@ -15,11 +15,12 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
+from one2set.model.folder import SCALE, TRANSPOSED
+
 _OPSET, MICROSOFT, _IR = 20, "com.microsoft", 10
 # Rows become −127 … 127, stored as 1 … 255. Matrices have seven bits: where a processor adds pairs
 # of products in 16 bits (AVX2), more would overflow. Tables are only read.
 _ROW, _ZERO, _MATRIX, _TABLE = 127, 128, 63, 127
-SCALE = "scale"
 Array = NDArray[Any]
 
 
@@ -80,7 +81,9 @@ class Graph:
 
     def norm(self, x: str, name: str, state: Mapping[str, Array]) -> str:
         """A layer normalisation."""
-        scale, shift = (self.weight(f"{name}.{k}", state[f"{name}.{k}"]) for k in ("weight", "bias"))
+        scale, shift = (
+            self.weight(f"{name}.{k}", state[f"{name}.{k}"]) for k in ("weight", "bias")
+        )
         return self("LayerNormalization", x, scale, shift, axis=-1, epsilon=1e-5)
 
     def rows(self, x: str) -> Rows:
@@ -94,21 +97,22 @@ class Graph:
 
     def linear(self, x: Rows, name: str, state: Mapping[str, Array]) -> str:
         """A linear map, with its bias where it has one."""
-        y = self.product(x, f"{name}.weight", state[f"{name}.weight"].T)
+        y = self._product(x, f"{name}.weight", state[f"{name}.weight"].T)
         bias = state.get(f"{name}.bias")
         return y if bias is None else self("Add", y, self.weight(f"{name}.bias", bias))
 
-    def product(self, x: Rows, name: str, matrix: Array) -> str:
+    def _product(self, x: Rows, name: str, matrix: Array) -> str:
         """x times a matrix (in, out)."""
+        stored = name + TRANSPOSED
         if x.largest is None:
-            return self("MatMul", x.values, self.weight(name, matrix))
+            return self("MatMul", x.values, self.weight(stored, matrix))
         whole, scale = quantise(matrix, axis=0, largest=_MATRIX)
         y = self(
             "MatMulIntegerToFloat",
             x.values,
-            self.weight(name, whole),
+            self.weight(stored, whole),
             self.constant(1 / _ROW),
-            self.weight(f"{name} {SCALE}", scale.squeeze(0)),
+            self.weight(name + SCALE, scale.squeeze(0)),
             self.constant(_ZERO, np.uint8),
             domain=MICROSOFT,
         )
@@ -120,7 +124,7 @@ class Graph:
             return self("Gather", self.weight(name, table), ids)
         whole, scale = quantise(table, axis=1, largest=_TABLE)
         rows = self("Gather", self.weight(name, whole), ids)
-        scales = self("Gather", self.weight(f"{name} {SCALE}", scale), ids)
+        scales = self("Gather", self.weight(name + SCALE, scale), ids)
         return self("Mul", self("Cast", rows, to=TensorProto.FLOAT), scales)
 
     def save(self, folder: Path, file: str, places: Mapping[str, tuple[int, int]]) -> None:

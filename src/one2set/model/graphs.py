@@ -18,6 +18,7 @@ import numpy as np
 from onnx import TensorProto
 
 from one2set.data.specials import NULL, UNK
+from one2set.model.folder import PLACES
 from one2set.model.graph import MICROSOFT, Array, Graph, Rows
 from one2set.model.layers import sinusoids
 from one2set.model.settrans import SetTrans
@@ -48,7 +49,7 @@ def encoder_graph(network: SetTrans, weights: dict[str, Array], *, int8: bool) -
     lengths = g.input("lengths", _LENGTH, "B")
     words = _embedded(g, source, state)
     count = g("Shape", source, start=1, end=2)
-    places = g.weight("places", sinusoids(LONGEST + 1, sizes.width).numpy())
+    places = g.weight(PLACES, sinusoids(LONGEST + 1, sizes.width).numpy())
     one = g.constant([1], np.int64)
     places = g("Slice", places, one, g("Add", count, one), g.constant([0], np.int64))  # (S, D)
     x = g.linear(g.rows(g("Add", words, places)), "encoder.input", state)
@@ -94,7 +95,7 @@ def step_graph(network: SetTrans, weights: dict[str, Array], *, int8: bool) -> G
     step = g.input("step", _ID)
     own = g.input("own", _FLOAT, 2 * sizes.decoder_layers, "R", sizes.heads, sizes.head, "t")
     new: list[str] = []
-    places = g.weight("places", sinusoids(LONGEST + 1, sizes.width).numpy())
+    places = g.weight(PLACES, sinusoids(LONGEST + 1, sizes.width).numpy())
     x = g.linear(g.rows(_embedded(g, tokens, state)), "decoder.input", state)
     x = g("Add", x, g("Gather", places, step))
     if "codes.weight" in state:
