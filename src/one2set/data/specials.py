@@ -2,3 +2,7 @@
 
 PAD, UNK, BOS, EOS, SEP, PEOS, NULL = range(7)
 SPECIALS = ("<pad>", "<unk>", "<bos>", "<eos>", "<sep>", "<peos>", "<null>")
+
+# What a present and an absent phrase of ExHiRD begin with (`batch.nested`): its rows have no other
+# use for these two, and so its vocabulary is everyone's.
+PRESENT_START, ABSENT_START = PEOS, NULL
