@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from one2set.data.batch import (
-    MAX_OOV,
     SetLayout,
     collate,
     nested,
@@ -17,6 +16,7 @@ from one2set.data.batch import (
     shifted,
 )
 from one2set.data.example import Example
+from one2set.data.sources import MAX_OOV
 from one2set.data.specials import (
     ABSENT_START,
     BOS,

@@ -47,7 +47,7 @@ class Steady:
 
     def gradient(self) -> Tensor:
         """Of the matrix, as large as it is."""
-        ins, outs = zip(*self.factors, strict=True)
+        ins, outs = ([factors[side] for factors in self.factors] for side in (0, 1))
         self.factors.clear()
         if self.matrix.dim() == 2:
             return (torch.cat(ins).T @ torch.cat(outs)).to(self.matrix.dtype)
@@ -88,7 +88,7 @@ def gated(x: Tensor, y: Tensor, h: Tensor) -> Tensor:
     """The next state (R, D) of a gated recurrent unit, from its input and its state h, both mapped
     to the three gates: x and y (R, 3 D)."""
     width = h.shape[1]
-    x_gates, x_new = x.split([2 * width, width], dim=1)
-    y_gates, y_new = y.split([2 * width, width], dim=1)
+    x_gates, x_new = torch.split(x, [2 * width, width], dim=1)
+    y_gates, y_new = torch.split(y, [2 * width, width], dim=1)
     reset, update = torch.sigmoid(x_gates + y_gates).chunk(2, dim=1)
     return torch.lerp(torch.tanh(x_new + reset * y_new), h, update)
