@@ -23,8 +23,8 @@ class Slot:
     tokens: tuple[str, ...]  # all that was written, such as `<eos>`; `<unk>` is replaced already
     probabilities: tuple[float, ...]  # of each token
     ended: bool  # whether the last token is the mark that ended it, and no word
-    begun: bool = False  # whether the first token is the mark that began it, and no word
     null: float = 0.0  # the probability of ∅ as the first token; 0 in a sequence
+    begun: bool = False  # whether the first token is the mark that began it, and no word
 
     @property
     def says_null(self) -> bool:

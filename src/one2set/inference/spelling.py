@@ -76,9 +76,9 @@ class Speller:
             text="" if ended and last == NULL else self._text(ids[begun : len(ids) - ended]),
             tokens=tuple(self._text([id]) for id in ids),
             probabilities=tuple(row.probabilities),
-            begun=begun,
             ended=ended,
             null=null,
+            begun=begun,
         )
 
     def _dictionary_id(self, token: int, place: int) -> int:

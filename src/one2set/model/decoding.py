@@ -1,7 +1,7 @@
 """Decoding of sets and sequences, word by word.
 
-Shapes: B documents, R rows per document, T steps; r rows that are still being written, t steps that
-they have written, M words forbidden to each.
+Shapes: B documents, R rows per document, T steps; r rows that are still being written, t tokens
+that each of them has written.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,10 +14,8 @@ from one2set.data.specials import BOS, EOS, NULL
 from one2set.model.network import Memory, Network
 from one2set.model.pointer import Choice, Mixture
 
-# Which words must not follow what rows have written: (r, t) extended ids → (r, M), −1 for none.
-Rule = Callable[[Tensor], Tensor]
-# The next word of each row, none of those that are forbidden (r, M) to it.
-Choose = Callable[[Mixture, Tensor | None], Choice]
+# The next word of each of some rows: which of all rows they are (r,), and what they wrote (r, t).
+Choose = Callable[[Tensor, Mixture, Tensor], Choice]
 
 
 class Rows(NamedTuple):
@@ -38,21 +36,21 @@ class Step(NamedTuple):
     choice: Choice
 
 
-def greedy_set(network: Network, memory: Memory, *, steps: int, rules: Sequence[Rule] = ()) -> Rows:
+def most_probable(rows: Tensor, mixture: Mixture, written: Tensor) -> Choice:
+    """The greedy choice."""
+    return mixture.greedy()
+
+
+def greedy_set(network: Network, memory: Memory, *, steps: int) -> Rows:
     """Each row until `<eos>` or ∅, which ends it: a phrase with ∅ in it is none."""
-    return _greedy(network, memory, steps, ends=(EOS, NULL), rules=rules)
+    return _greedy(network, memory, steps, ends=(EOS, NULL))
 
 
 def greedy_sequence(
-    network: Network, memory: Memory, *, steps: int, rules: Sequence[Rule] = ()
+    network: Network, memory: Memory, *, steps: int, choose: Choose = most_probable
 ) -> Rows:
     """One row per document until `<eos>`."""
-    return _greedy(network, memory, steps, ends=(EOS,), rules=rules)
-
-
-def most_probable(mixture: Mixture, forbidden: Tensor | None) -> Choice:
-    """The greedy choice."""
-    return mixture.greedy(forbidden)
+    return _greedy(network, memory, steps, ends=(EOS,), choose=choose)
 
 
 def roll_out(
@@ -61,11 +59,10 @@ def roll_out(
     *,
     steps: int,
     ends: Sequence[int] = (),
-    rules: Sequence[Rule] = (),
     choose: Choose = most_probable,
 ) -> Iterator[Step]:
-    """Write step by step, greedily or as `choose` does, and as the `rules` allow. A row that has
-    written one of `ends` costs nothing more."""
+    """Write step by step, greedily or as `choose` does. A row that has written one of `ends` costs
+    nothing more."""
     state = network.start(memory, steps=steps)
     rows = torch.arange(len(state.documents), device=memory.states.device)
     tokens = torch.full_like(rows, BOS)
@@ -73,12 +70,10 @@ def roll_out(
     stops = torch.tensor(ends, dtype=rows.dtype, device=rows.device)
     for _ in range(steps):
         mixture = network.step(state, tokens)
-        forbidden = torch.cat([rule(written) for rule in rules], dim=1) if rules else None
-        choice = choose(mixture, forbidden)
+        choice = choose(rows, mixture, written)
         yield Step(rows, mixture, choice)
         tokens = choice.tokens
-        if rules:
-            written = torch.cat([written, tokens[:, None]], dim=1)
+        written = torch.cat([written, tokens[:, None]], dim=1)
         living = torch.isin(tokens, stops, invert=True).nonzero().squeeze(1)
         if len(living) == 0:
             return
@@ -89,7 +84,12 @@ def roll_out(
 
 @torch.no_grad()
 def _greedy(
-    network: Network, memory: Memory, steps: int, *, ends: Sequence[int], rules: Sequence[Rule]
+    network: Network,
+    memory: Memory,
+    steps: int,
+    *,
+    ends: Sequence[int],
+    choose: Choose = most_probable,
 ) -> Rows:
     grid = (len(memory.lengths), network.rows)
     length = torch.zeros(grid, dtype=torch.int64, device=memory.states.device).flatten()
@@ -97,7 +97,7 @@ def _greedy(
     place = torch.zeros_like(tokens)
     probability = torch.zeros_like(tokens, dtype=torch.float32)
     null = probability.new_zeros(len(length))
-    walk = roll_out(network, memory, steps=steps, ends=ends, rules=rules)
+    walk = roll_out(network, memory, steps=steps, ends=ends, choose=choose)
     for t, (rows, mixture, choice) in enumerate(walk):
         length[rows] += 1
         tokens[rows, t], probability[rows, t] = choice
