@@ -1,6 +1,6 @@
 """How fast keyphrases are generated, as ratios in one run.
 
-    python benchmarks/generation.py [--batches 2] [--singles 8] [--turns 3] [--threads 2]
+    python benchmarks/generation.py [--batches 8] [--singles 8] [--turns 3] [--threads 2]
 
 1. Batches of 20 documents: ours against the plain way, which pads every document to the longest,
    writes all six tokens of all twenty codes, and writes out each distribution over the extended
@@ -280,7 +280,7 @@ def compare_singles(
 @torch.no_grad()
 def main() -> None:
     parser = ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--batches", type=int, default=2, help="batches of 20 documents")
+    parser.add_argument("--batches", type=int, default=8, help="batches of 20 documents")
     parser.add_argument("--singles", type=int, default=8, help="documents one at a time")
     parser.add_argument("--turns", type=int, default=3, help="of which the median is taken")
     parser.add_argument("--threads", type=int, default=2)

@@ -13,6 +13,7 @@ def test_the_paper_scale_is_the_papers() -> None:
     paper = Config.scale("paper")
     assert paper.model.model_dump() == {
         "vocabulary_size": 50_002,
+        "output_size": 0,
         "width": 512,
         "heads": 8,
         "feed_forward": 2048,
@@ -24,7 +25,7 @@ def test_the_paper_scale_is_the_papers() -> None:
         "sequence_length": 60,
     }
     assert (paper.loss.assign_steps, paper.loss.null_weight_present) == (2, 0.2)
-    assert paper.loss.null_weight_absent == 0.1
+    assert (paper.loss.null_weight_absent, paper.loss.shared_encoding) == (0.1, False)
     assert (paper.train.learning_rate, paper.train.beta1, paper.train.beta2) == (1e-4, 0.9, 0.998)
     assert (paper.train.epsilon, paper.train.clip_norm) == (1e-9, 1.0)
     assert (paper.train.batch_documents, paper.train.batch_tokens) == (12, 0)

@@ -111,6 +111,7 @@ def build(name: str, config: Config, *, vocabulary_size: int) -> Built:
 
 def _network(system: System, config: Config, vocabulary_size: int) -> Transformer:
     size = config.model
+    output_size = min(size.output_size or vocabulary_size, vocabulary_size)
     if system.network == "transformer":
         return Transformer(
             vocabulary_size=vocabulary_size,
@@ -120,6 +121,7 @@ def _network(system: System, config: Config, vocabulary_size: int) -> Transforme
             encoder_layers=size.encoder_layers,
             decoder_layers=size.decoder_layers,
             dropout=size.dropout,
+            output_size=output_size,
         )
     return SetTrans(
         vocabulary_size=vocabulary_size,
@@ -131,6 +133,7 @@ def _network(system: System, config: Config, vocabulary_size: int) -> Transforme
         dropout=size.dropout,
         num_codes=size.num_codes,
         control_codes=system.options.control_codes,
+        output_size=output_size,
     )
 
 
@@ -157,6 +160,7 @@ def _objective(system: System, config: Config, network: Transformer, layout: Lay
                 assign_steps=config.loss.assign_steps,
                 null_weight_present=config.loss.null_weight_present,
                 null_weight_absent=config.loss.null_weight_absent,
+                shared_encoding=config.loss.shared_encoding,
                 phrase_length=layout.phrase_length,
                 separate=layout.separate,
                 assignment=system.options.assignment,

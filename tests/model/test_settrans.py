@@ -47,3 +47,21 @@ def test_without_control_codes_all_rows_are_the_same() -> None:
     torch.testing.assert_close(same, same[:, :1].expand_as(same), rtol=0, atol=1e-6)
     names = {name for name, _ in tiny.settrans().named_parameters()}
     assert names - {name for name, _ in network.named_parameters()} == {"codes.weight"}
+
+
+def test_words_beyond_the_output_are_read_and_copied_but_not_generated() -> None:
+    batch, size = tiny.batch(), 20
+    torch.manual_seed(0)
+    network = SetTrans(**tiny.settrans().arguments | {"output_size": size})  # type: ignore[arg-type]
+    inputs = shifted(batch.targets)
+    full = rows(network, inputs)  # (B, N, L, X)
+    assert full.sum(-1).allclose(torch.ones(()))
+    extended = batch.source_extended
+    copyable = torch.zeros(full.shape[0], full.shape[-1], dtype=torch.bool)
+    copyable.scatter_(1, extended, batch.source_mask)
+    said = (full > 0).flatten(1, 2)  # (B, N·L, X)
+    assert said[:, :, :size].all()
+    assert torch.equal(said.any(1)[:, size:], copyable[:, size:])
+    assert copyable[:, size : tiny.V].any()
+    mixture = network.decode(network.encode(batch), inputs, torch.ones_like(inputs) > 0)
+    assert torch.equal(mixture.greedy().tokens, full.flatten(0, 2).argmax(1))

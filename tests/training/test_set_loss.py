@@ -138,6 +138,14 @@ def test_roll_outs_know_neither_dropout_nor_gradient(
     assert loss.sum.requires_grad
 
 
+def test_a_shared_encoding_reads_documents_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    objective = SetLoss(tiny.settrans(dropout=0.3), shared_encoding=True)
+    spy = Spy(objective.network, monkeypatch)
+    objective(batch_for(objective))
+    assert spy.encoded == [True]
+    assert spy.stepped == [False, False]
+
+
 def test_an_interrupted_roll_out_restores_the_mode(monkeypatch: pytest.MonkeyPatch) -> None:
     objective = SetLoss(tiny.settrans()).train()
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from one2set.data.specials import UNK
 from one2set.model.layers import few
 
 EPSILON = 1e-8  # added to a probability before its logarithm, as in the authors' release
@@ -50,20 +51,23 @@ class Mixture:
     """P for R rows, of which `counts` belong to each document."""
 
     features: Tensor  # (R, D), z
-    weight: Tensor  # (V, D), W
+    weight: Tensor  # (V, D), W; ids from V on are only copied
     gate: Tensor  # (R,), g
     attention: Tensor  # (R, S)
     words: Words
     counts: Sequence[int]
 
     def log_likelihood(self, targets: Tensor) -> Tensor:
-        """(R,) log(P + ε) of one word per row, with a gradient."""
+        """(R,) log(P + ε) of one word per row, with a gradient. A word that can neither be
+        generated nor copied counts as `<unk>`."""
+        same = self._own_words == targets[:, None]  # (R, S)
         known = targets < self.weight.shape[0]
+        words = targets.where(known, 0).where(known | same.any(1), UNK)
         logsumexp, logit = _VocabularyLikelihood.apply(  # type: ignore[no-untyped-call]
-            self.features, self.weight, targets.where(known, 0)
+            self.features, self.weight, words
         )
-        generated = (logit - logsumexp).exp() * known
-        copied = (self.attention * (self._own_words == targets[:, None])).sum(1)
+        generated = (logit - logsumexp).exp() * (known | (words == UNK))
+        copied = (self.attention * same).sum(1)
         return torch.log(self.gate * generated + (1 - self.gate) * copied + EPSILON)
 
     def probability(self, words: Tensor) -> Tensor:
@@ -221,10 +225,10 @@ class _VocabularyLikelihood(torch.autograd.Function):
 class Pointer(nn.Module):
     """The Transformer's output layers: what turns a decoder state into a mixture."""
 
-    def __init__(self, *, width: int, vocabulary_size: int) -> None:
+    def __init__(self, *, width: int, output_size: int) -> None:
         super().__init__()
         self.features = nn.Linear(width, width)
-        self.vocabulary = nn.Linear(width, vocabulary_size, bias=False)
+        self.vocabulary = nn.Linear(width, output_size, bias=False)
         self.gate = nn.Linear(width, 1)
 
     def forward(self, x: Tensor, attention: Tensor, words: Words, counts: Sequence[int]) -> Mixture:

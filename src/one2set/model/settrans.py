@@ -20,6 +20,7 @@ class SetTrans(Transformer):
         dropout: float,
         num_codes: int,
         control_codes: bool = True,
+        output_size: int | None = None,
         encoder: nn.Module | None = None,
     ) -> None:
         super().__init__(
@@ -30,6 +31,7 @@ class SetTrans(Transformer):
             encoder_layers=encoder_layers,
             decoder_layers=decoder_layers,
             dropout=dropout,
+            output_size=output_size,
             encoder=encoder,
         )
         self.arguments |= {"num_codes": num_codes, "control_codes": control_codes}

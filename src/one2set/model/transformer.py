@@ -153,8 +153,9 @@ class Decoder(nn.Module):
 class Transformer(nn.Module):
     """The network of the one-to-sequence paradigm: a document has one row.
 
-    `arguments` are those that build it again. Another `encoder` maps a batch, and the embedding if
-    it likes, to packed states (ΣS, D).
+    It reads the words of the vocabulary, and generates the first `output_size` of them; all others
+    it can only copy. `arguments` are those that build it again. Another `encoder` maps a batch, and
+    the embedding if it likes, to packed states (ΣS, D).
     """
 
     rows = 1
@@ -169,6 +170,7 @@ class Transformer(nn.Module):
         encoder_layers: int,
         decoder_layers: int,
         dropout: float,
+        output_size: int | None = None,
         encoder: nn.Module | None = None,
     ) -> None:
         super().__init__()
@@ -182,6 +184,7 @@ class Transformer(nn.Module):
             "encoder_layers": encoder_layers,
             "decoder_layers": decoder_layers,
             "dropout": dropout,
+            "output_size": output_size or vocabulary_size,
         }
         stack = {"width": width, "heads": heads, "feed_forward": feed_forward}
         self.vocabulary_size = vocabulary_size
@@ -190,7 +193,7 @@ class Transformer(nn.Module):
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
         self.encoder = encoder or Encoder(**stack, layers=encoder_layers, dropout=dropout)
         self.decoder = Decoder(**stack, layers=decoder_layers, dropout=dropout)
-        self.pointer = Pointer(width=width, vocabulary_size=vocabulary_size)
+        self.pointer = Pointer(width=width, output_size=output_size or vocabulary_size)
 
     def encode(self, batch: Batch) -> Memory:
         """Read the sources of a batch."""

@@ -33,6 +33,7 @@ class SetLoss(nn.Module):
         assign_steps: int = 2,
         null_weight_present: float = 0.2,
         null_weight_absent: float = 0.1,
+        shared_encoding: bool = False,
         phrase_length: int = 6,
         separate: bool = True,
         assignment: Assignment = "hungarian",
@@ -41,6 +42,7 @@ class SetLoss(nn.Module):
         super().__init__()
         self.network = network
         self.assign_steps = assign_steps
+        self.shared_encoding = shared_encoding
         self.assignment = assignment
         self.teacher_forcing = teacher_forcing
         self.layout = SetLayout(network.rows, phrase_length, separate)
@@ -92,12 +94,13 @@ class SetLoss(nn.Module):
     @contextmanager
     def _undisturbed(self, batch: Batch, memory: Memory) -> Iterator[Memory]:
         """For roll-outs: neither gradient nor dropout. As in the authors' release, what dropout has
-        touched is encoded again; otherwise the memory is shared."""
+        touched is encoded again, unless the encoding is to be shared."""
         training = self.network.training
         self.network.eval()
         try:
             with torch.no_grad():
                 touched = training and self.network.dropout > 0
-                yield self.network.encode(batch) if touched else memory
+                again = touched and not self.shared_encoding
+                yield self.network.encode(batch) if again else memory
         finally:
             self.network.train(training)
