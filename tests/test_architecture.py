@@ -22,6 +22,7 @@ _ORDER = (
     "evaluation",
     "distributed",
     "model",
+    "settings",
     "config",
     "training",
     "systems",

@@ -1,8 +1,7 @@
-"""The configuration of a run: what it holds, the three scales, overrides, and its file.
+"""The configuration of a run: sections of settings, the three scales, overrides, and its file.
 
 A scale (`tiny`, `small`, `paper`) is a size and a way of training, not a system: every system can
-be trained at every scale. Field docstrings are the help; a saved configuration carries them as
-comments.
+be trained at every scale. A saved configuration carries the help of its settings as comments.
 """
 
 import hashlib
@@ -12,26 +11,14 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Self
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    NonNegativeFloat,
-    NonNegativeInt,
-    PositiveFloat,
-    PositiveInt,
-    ValidationError,
-    model_validator,
-)
+from pydantic import ValidationError
 
-from one2set.data.specials import SPECIALS
 from one2set.errors import ConfigError
+from one2set.settings import Limits, Loss, Machine, Model, Record, Section, Train, Validation
 
 SCALES = ("tiny", "small", "paper")
-
-Share = Annotated[float, Field(ge=0, lt=1)]
 
 # What gives the saved state of a run its meaning.
 _FIXED = (
@@ -44,161 +31,7 @@ _FIXED = (
 )
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-class Model(_Section):
-    """The network's size."""
-
-    vocabulary_size: Annotated[int, Field(gt=len(SPECIALS))] = 50_002
-    """Words that the network can read, specials included; at most those of the corpus."""
-    output_size: NonNegativeInt = 0
-    """Words, the most frequent ones, that it can also generate; it can only copy all others from
-    the document. 0 for all that it can read."""
-    width: PositiveInt = 512
-    """Width of embeddings and hidden states (D)."""
-    heads: PositiveInt = 8
-    """Attention heads; they divide the width."""
-    feed_forward: PositiveInt = 2048
-    """Inner width of the feed-forward layers."""
-    encoder_layers: PositiveInt = 6
-    """Layers of the encoder."""
-    decoder_layers: PositiveInt = 6
-    """Layers of the decoder."""
-    dropout: Share = 0.1
-    """Share of numbers that are dropped in training."""
-    num_codes: Annotated[PositiveInt, Field(multiple_of=2)] = 20
-    """Control codes of a set (N): half for present phrases, half for absent ones."""
-    phrase_length: Annotated[int, Field(ge=2)] = 6
-    """Words that a control code can say, `<eos>` included (L)."""
-    sequence_length: Annotated[int, Field(ge=2)] = 60
-    """Words that a one-to-sequence network can say, separators and `<eos>` included."""
-
-    @model_validator(mode="after")
-    def _heads_divide(self) -> Self:
-        if self.width % self.heads:
-            raise ValueError(f"width is {self.width}, not a multiple of heads = {self.heads}")
-        return self
-
-
-class Loss(_Section):
-    """The set loss."""
-
-    assign_steps: PositiveInt = 2
-    """Words by which targets are assigned to control codes (K)."""
-    null_weight_present: NonNegativeFloat = 0.2
-    """Weight of ∅ among the present codes (λ_pre)."""
-    null_weight_absent: NonNegativeFloat = 0.1
-    """Weight of ∅ among the absent codes (λ_abs)."""
-    shared_encoding: bool = False
-    """Assign targets by what the encoder says with dropout, which the loss needs anyway, instead of
-    reading every document a second time without: a fifth less work."""
-
-
-class Train(_Section):
-    """Batches, the optimiser and its learning rate."""
-
-    batch_documents: NonNegativeInt = 12
-    """Documents in a batch at most; 0 for no such limit."""
-    batch_tokens: NonNegativeInt = 0
-    """Source words in a batch at most, padding included; 0 for no such limit."""
-    pool_batches: PositiveInt = 1
-    """Documents of like length are batched together within pools of so many batches; 1 mixes all
-    lengths."""
-    shares: PositiveInt = 1
-    """Shares in which a batch is computed, one after another or by several processes. More shares
-    need less memory; the gradient is that of the whole batch."""
-    learning_rate: PositiveFloat = 1e-4
-    """The highest learning rate of Adam."""
-    beta1: Share = 0.9
-    """Adam's decay of the mean gradient."""
-    beta2: Share = 0.998
-    """Adam's decay of the mean squared gradient."""
-    epsilon: PositiveFloat = 1e-9
-    """Adam's ε."""
-    clip_norm: PositiveFloat = 1.0
-    """Longer gradients are scaled to this norm."""
-    schedule: Literal["plateau", "constant", "linear", "cosine"] = "plateau"
-    """plateau halves the learning rate when a validation is no better than the best one; linear and
-    cosine let it fall to 0 where the limits end the run."""
-    warmup_steps: NonNegativeInt = 0
-    """Steps in which the learning rate rises to its height."""
-    average_decay: Share = 0.0
-    """Decay of the moving average of the weights, which then is validated and saved as the model;
-    0 for none."""
-
-    @model_validator(mode="after")
-    def _some_limit(self) -> Self:
-        if not self.batch_documents and not self.batch_tokens:
-            raise ValueError("batch_documents and batch_tokens are both 0; set one of them")
-        return self
-
-
-class Validation(_Section):
-    """When and by what the best weights are chosen, and when to stop."""
-
-    every: NonNegativeInt = 8000
-    """Steps between validations; 0 validates at the end of each epoch."""
-    first_epoch: PositiveInt = 2
-    """The epoch in which validation begins, from 1."""
-    documents: NonNegativeInt = 0
-    """Documents of the validation split that are used, spread evenly; 0 for all."""
-    select_by: Literal["loss", "f1"] = "loss"
-    """The best weights have the lowest loss, or the highest F1@M over all phrases."""
-    patience: NonNegativeInt = 4
-    """Validations in a row without a better one that end the run; 0 never ends it so."""
-
-
-class Limits(_Section):
-    """Where a run ends; the first limit that is reached counts."""
-
-    epochs: NonNegativeInt = 20
-    """Passes over the training split; 0 for no such limit."""
-    steps: NonNegativeInt = 0
-    """Optimiser steps; 0 for no such limit."""
-    documents: NonNegativeInt = 0
-    """Documents seen, each as often as it is seen; 0 for no such limit."""
-    minutes: NonNegativeFloat = 0.0
-    """Minutes of training; 0 for no such limit. The clock decides, so no two runs are alike."""
-
-    @model_validator(mode="after")
-    def _some_limit(self) -> Self:
-        if not (self.epochs or self.steps or self.documents or self.minutes):
-            raise ValueError("epochs, steps, documents and minutes are all 0; set one of them")
-        return self
-
-
-class Record(_Section):
-    """What is written while training."""
-
-    checkpoint_steps: NonNegativeInt = 0
-    """Steps between checkpoints; 0 for none by steps."""
-    checkpoint_minutes: NonNegativeFloat = 10.0
-    """Minutes between checkpoints; 0 for none by the clock."""
-    log_steps: PositiveInt = 50
-    """Steps between lines of metrics.jsonl."""
-    tensorboard: bool = True
-    """Also write TensorBoard's files."""
-    curves: bool = True
-    """Draw the curves of loss and F1@M at every validation."""
-
-
-class Machine(_Section):
-    """What is computed on."""
-
-    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
-    """auto takes a GPU where there is one."""
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """bfloat16 computes in mixed precision; auto does so on GPUs that are made for it."""
-    compile: bool = False
-    """Compile the objective with torch.compile: minutes of start, then faster steps on a GPU."""
-    threads: NonNegativeInt = 0
-    """Threads of each process; 0 divides the cores among the processes, or follows OMP_NUM_THREADS.
-    """
-
-
-class Config(_Section):
+class Config(Section):
     """Everything but the system, the corpus and the seed, which are arguments of a run."""
 
     model: Model = Model()
@@ -267,7 +100,7 @@ class Config(_Section):
         """A file that `load` reads, with the help as comments."""
         blocks = []
         for section in type(self).model_fields:
-            values: _Section = getattr(self, section)
+            values: Section = getattr(self, section)
             lines = [f"[{section}]  # {(type(values).__doc__ or '').rstrip('.')}"]
             for name, field in type(values).model_fields.items():
                 help = " ".join((field.description or "").split())

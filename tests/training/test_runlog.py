@@ -5,7 +5,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from one2set.config import Record
+from one2set.settings import Record
 from one2set.training.runlog import RunLog
 from one2set.training.schedule import Progress
 

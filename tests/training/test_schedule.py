@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from one2set.config import Limits, Train, Validation
+from one2set.settings import Limits, Train, Validation
 from one2set.training.schedule import Progress
 
 

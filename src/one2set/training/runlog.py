@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import orjson
 
 from one2set.atomic import complete_file
-from one2set.config import Record
+from one2set.settings import Record
 from one2set.training.schedule import Progress
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from one2set.config import Limits, Train, Validation
+from one2set.settings import Limits, Train, Validation
 
 _SMALLEST_CUT = 1e-8  # the authors halve the learning rate only by more than this
 
