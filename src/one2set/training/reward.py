@@ -14,11 +14,10 @@ import torch
 from torch import Tensor
 
 from one2set.data.batch import Batch
-from one2set.data.specials import EOS, PEOS, SEP, SPECIALS
+from one2set.data.specials import MARKS, PEOS, SPECIALS
 from one2set.data.vocabulary import Vocabulary, WordVocabulary
 from one2set.text import stem_all, words_of
 
-MARKS = (SEP, PEOS, EOS)
 Tokens = Sequence[int]
 
 
