@@ -27,6 +27,7 @@ _ORDER = (
     "training",
     "systems",
     "inference",
+    "experiments",
     "cli",
 )
 _LONGEST = 300
@@ -98,6 +99,14 @@ def test_the_core_install_scores_and_counts(arguments: list[str]) -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=sample, capture_output=True, text=True, check=False
     )
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_a_runtime_needs_is_there_without_torch() -> None:
+    modules = ["prediction", "spelling", "presentation", "calibration", "output", "stream"]
+    imports = "; ".join(f"import one2set.inference.{name}" for name in modules)
+    code = f"import sys; sys.modules['torch'] = None; {imports}; import one2set.data.sources"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 

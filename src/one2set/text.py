@@ -208,6 +208,8 @@ def split_present_absent(phrases: Sequence[Sequence[str]], source: Sequence[str]
 
     Phrases whose stems repeat an earlier phrase, and empty ones, are left out.
     """
+    if not phrases:
+        return PhraseSplit([], [])
     stemmed = StemmedSource(source)
     first_seen: set[tuple[str, ...]] = set()
     present: list[tuple[int, int]] = []

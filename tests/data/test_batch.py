@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from one2set.data.batch import (
-    MAX_OOV,
     SetLayout,
     collate,
     sequence,
@@ -16,6 +15,7 @@ from one2set.data.batch import (
     shifted,
 )
 from one2set.data.example import Example
+from one2set.data.sources import MAX_OOV
 from one2set.data.specials import BOS, EOS, NULL, PAD, PEOS, SEP, UNK
 from one2set.errors import ConfigError
 

@@ -125,7 +125,7 @@ def test_any_cut_is_continued_to_the_same_bytes(
     is_json: bool,
 ) -> None:
     monkeypatch.setattr(output, "WINDOW", 8)
-    monkeypatch.setattr("one2set.inference.engine.WINDOW", 8)
+    monkeypatch.setattr("one2set.inference.stream.WINDOW", 8)
     some = documents[:21]
     lines = [
         json_line(document, prediction, engine, slots=True) if is_json else text_line(prediction)

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from one2set.cli import corpus, evaluate, models, predict, train
+from one2set.cli import compare, corpus, evaluate, models, predict, train
 from one2set.cli.console import err
 from one2set.errors import One2SetError
 
@@ -20,6 +20,7 @@ app = typer.Typer(
 app.command()(corpus.prepare)
 app.command()(corpus.stats)
 app.command()(train.train)
+app.command()(compare.compare)
 app.command()(models.import_checkpoint)
 app.command()(models.calibrate)
 app.command()(predict.predict)

@@ -1,8 +1,6 @@
 """Layouts of targets, and the batch that a network reads (§3.1, §3.3.2).
 
-An example holds dictionary ids; a network with vocabulary size V knows those below V. In a batch,
-an unknown word of a source has an *extended id* V, V+1, … by its first occurrence in that document,
-so that it can be copied. An unknown word that the source does not hold is `<unk>`.
+Ids are extended ones (see `sources`). An unknown word that the source does not hold is `<unk>`.
 
 Shapes: B documents, S source words, R rows of targets per document, L words per row.
 A sequence is a single row (R = 1); a set has one row per control code (R = N).
@@ -12,20 +10,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from one2set.data.example import Example, Ids
+from one2set.data.example import Example
+from one2set.data.sources import pad_sources, padded
 from one2set.data.specials import BOS, EOS, NULL, PAD, PEOS, SEP, UNK
 from one2set.errors import ConfigError
 
 Phrases = Sequence[Sequence[int]]
 # The rows of a document's targets, a pure function of its present and its absent phrases.
 Layout = Callable[[Phrases, Phrases], list[list[int]]]
-
-MAX_OOV = 1000  # copyable unknown words of one document; further ones are `<unk>`
 
 
 def sequence(present: Phrases, absent: Phrases) -> list[list[int]]:
@@ -118,18 +113,10 @@ class Batch:
 def collate(
     examples: Sequence[Example], *, vocabulary_size: int, layout: Layout | None = None
 ) -> Batch:
-    """Examples as a batch. Without a layout, as for prediction, there are no targets (R = 0).
-
-    A source without words is read as one `<unk>`: attention needs something to look at.
-    """
-    sources, firsts, oov = [], [], []
+    """Examples as a batch. Without a layout, as for prediction, there are no targets (R = 0)."""
+    sources = pad_sources(examples, vocabulary_size=vocabulary_size)
     rows: list[list[list[int]]] = []
-    for example in examples:
-        source, extended = _extend(example.source, vocabulary_size)
-        _, first, inverse = np.unique(source, return_index=True, return_inverse=True)
-        sources.append(source)
-        firsts.append(first[inverse])
-        oov.append(tuple(extended))
+    for example, extended in zip(examples, sources.oov, strict=True):
         present, absent = (
             [
                 [extended.get(w, w if w < vocabulary_size else UNK) for w in phrase.tolist()]
@@ -138,23 +125,20 @@ def collate(
             for half in (example.present, example.absent)
         )
         rows.append(layout(present, absent) if layout else [])
-
-    source_extended = _padded(sources)
     height = max(map(len, rows))
-    table = _padded([row for group in rows for row in group + [[]] * (height - len(group))])
-    targets = table.view(len(examples), height, table.shape[1])
-    lengths = tuple(map(len, sources))
+    table = padded([row for group in rows for row in group + [[]] * (height - len(group))])
+    targets = torch.from_numpy(table).view(len(examples), height, table.shape[1])
     target_mask = targets != PAD
     return Batch(
         ids=tuple(example.id for example in examples),
-        lengths=lengths,
+        lengths=sources.lengths,
         title_lengths=tuple(example.title_length for example in examples),
-        oov=tuple(oov),
+        oov=tuple(map(tuple, sources.oov)),
         tokens=int(target_mask.sum()),
-        source=source_extended.where(source_extended < vocabulary_size, UNK),
-        source_extended=source_extended,
-        source_first=_padded(firsts),
-        source_mask=torch.arange(max(lengths)) < torch.tensor(lengths)[:, None],
+        source=torch.from_numpy(sources.known(vocabulary_size)),
+        source_extended=torch.from_numpy(sources.extended),
+        source_first=torch.from_numpy(sources.first),
+        source_mask=torch.from_numpy(sources.mask),
         targets=targets,
         target_mask=target_mask,
     )
@@ -163,23 +147,3 @@ def collate(
 def shifted(tokens: Tensor) -> Tensor:
     """What a decoder reads before each of `tokens` (…, L): `<bos>`, then the one before it."""
     return torch.cat([torch.full_like(tokens[..., :1], BOS), tokens[..., :-1]], dim=-1)
-
-
-def _extend(source: Ids, vocabulary_size: int) -> tuple[NDArray[np.int64], dict[int, int]]:
-    """A source in extended ids, and which dictionary id became which of them."""
-    words = source.astype(np.int64) if len(source) else np.array([UNK])
-    extended: dict[int, int] = {}
-    for place in np.flatnonzero(words >= vocabulary_size):
-        word = int(words[place])
-        if word not in extended and len(extended) < MAX_OOV:
-            extended[word] = vocabulary_size + len(extended)
-        words[place] = extended.get(word, UNK)
-    return words, extended
-
-
-def _padded(rows: Sequence[Sequence[int] | NDArray[np.int64]]) -> Tensor:
-    """Rows of different lengths as one tensor, filled up with `<pad>` (0)."""
-    table = np.full((len(rows), max(map(len, rows), default=0)), PAD, dtype=np.int64)
-    for index, row in enumerate(rows):
-        table[index, : len(row)] = row
-    return torch.from_numpy(table)

@@ -169,6 +169,22 @@ class PieceVocabulary:
         return path
 
 
+def document_of(example: Example, vocabulary: Vocabulary) -> Document:
+    """An example in words again."""
+    cut = example.title_length
+    parts = (example.source[:cut], example.source[cut:], *example.present, *example.absent)
+    title, abstract, *phrases = (
+        vocabulary.text(ids.tolist(), unknown=example.unknown) for ids in parts
+    )
+    return Document(
+        example.id,
+        title,
+        abstract,
+        tuple(phrases),
+        tokenised=isinstance(vocabulary, WordVocabulary),
+    )
+
+
 def vocabulary_file(folder: Path) -> Path:
     """The file that `save` wrote into a folder."""
     pieces = folder / _PIECES_FILE

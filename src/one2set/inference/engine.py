@@ -1,12 +1,10 @@
-"""The engine: any number of documents in, their predictions out, in order and in bounded memory.
+"""The engine: documents in, predictions out, with any network in torch.
 
-Documents are taken in windows, sorted by length within a window and decoded in batches. A batch
-never changes what is generated, only how fast: nothing of one document reaches another.
+A batch never changes what is generated, only how fast: nothing of one document reaches another.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -19,8 +17,9 @@ from one2set.data.vocabulary import Vocabulary
 from one2set.distributed import choose_device
 from one2set.errors import ConfigError
 from one2set.inference.calibration import Calibration
-from one2set.inference.prediction import Prediction, Slot
+from one2set.inference.prediction import Order, Prediction, Slot
 from one2set.inference.spelling import Row, Speller
+from one2set.inference.stream import Stream
 from one2set.model.beam import beam_sequence, beam_set
 from one2set.model.decoding import greedy_sequence, greedy_set
 from one2set.model.folder import load_model
@@ -29,7 +28,6 @@ from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 from one2set.training.run import MODEL
 
-WINDOW = 256  # documents
 PHRASE_LENGTH, SEQUENCE_LENGTH = 6, 60  # tokens that a code or a sequence may write, as the paper
 
 
@@ -70,21 +68,13 @@ class Engine:
         max_source_length: int = 4096,
         device: torch.device | str = "cpu",
     ) -> None:
-        """A batch has at most `batch_tokens` source tokens, padding included, but at least one
-        document. Of a source that is longer than `max_source_length` only the start is read, which
-        its prediction states: attention takes time that grows with the square of the length.
-        """
-        if batch_tokens < 1 or max_source_length < 1:
-            raise ConfigError(
-                f"batch tokens is {batch_tokens} and max source length is {max_source_length}; "
-                "expected 1 or more"
-            )
+        """`batch_tokens` and `max_source_length` are those of the `Stream`."""
         self.network = network.to(device).eval()
         self.vocabulary = vocabulary
         self.is_set = isinstance(network, SetTrans)
         self.steps = steps or (PHRASE_LENGTH if self.is_set else SEQUENCE_LENGTH)
         self.search = search
-        self.batch_tokens, self.max_source_length = batch_tokens, max_source_length
+        self._stream = Stream(vocabulary, batch_tokens, max_source_length)
         self.device = torch.device(device)
         self.calibration = calibration
 
@@ -114,45 +104,9 @@ class Engine:
         )
 
     def predict(self, documents: Iterable[Document]) -> Iterator[Prediction]:
-        """The prediction of each document, in their order. It holds `WINDOW` documents at a time,
-        and the windows of the same documents are always the same."""
-        remaining = iter(documents)
-        while window := list(islice(remaining, WINDOW)):
-            yield from self._predict(window)
-
-    def _predict(self, documents: Sequence[Document]) -> list[Prediction]:
-        # Known keyphrases are nothing that a network may see.
-        examples = [self.vocabulary.encode(replace(d, keyphrases=None)) for d in documents]
-        slots: list[tuple[Slot, ...]] = [()] * len(examples)
-        read = [replace(e, source=e.source[: self.max_source_length]) for e in examples]
-        for batch in self._batches([len(example.source) for example in read]):
-            found = self._generate([read[index] for index in batch])
-            for index, generated in zip(batch, found, strict=True):
-                slots[index] = generated
-        return [
-            Prediction(
-                example.id,
-                slots[index],
-                "score" if self.is_set else "written",
-                source_length=len(example.source),
-                read_length=len(read[index].source),
-            )
-            for index, example in enumerate(examples)
-        ]
-
-    def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        """Documents of like length together, the longest first. A document without words is in no
-        batch: there is nothing to say of it."""
-        batch: list[int] = []
-        for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
-            if lengths[index] == 0:
-                break
-            if batch and lengths[batch[0]] * (len(batch) + 1) > self.batch_tokens:
-                yield batch
-                batch = []
-            batch.append(index)
-        if batch:
-            yield batch
+        """The prediction of each document, in their order."""
+        order: Order = "score" if self.is_set else "written"
+        return self._stream.predict(documents, self._generate, order=order)
 
     @torch.no_grad()
     def _generate(self, examples: Sequence[Example]) -> Iterator[tuple[Slot, ...]]:

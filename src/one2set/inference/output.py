@@ -19,9 +19,9 @@ import orjson
 from one2set.config import fingerprint
 from one2set.data.document import Document
 from one2set.errors import ConfigError, DataError
-from one2set.inference.engine import WINDOW, Engine
 from one2set.inference.prediction import Prediction, Slot
 from one2set.inference.presentation import keyphrases
+from one2set.inference.stream import WINDOW, Predictor
 
 _SECONDS_BETWEEN_SYNCS = 5.0
 
@@ -101,7 +101,7 @@ def partial_file(
 
 
 def predict_all(
-    engine: Engine, documents: Iterable[Document]
+    engine: Predictor, documents: Iterable[Document]
 ) -> Iterator[tuple[Document, Prediction]]:
     """Each document with its prediction."""
     ours, the_engines = tee(documents)
@@ -109,7 +109,7 @@ def predict_all(
 
 
 def predict_rest(
-    engine: Engine, documents: Iterable[Document], partial: Partial
+    engine: Predictor, documents: Iterable[Document], partial: Partial
 ) -> Iterator[tuple[Document, Prediction]]:
     """Predictions for the documents that have no line yet.
 
@@ -141,7 +141,9 @@ def _expect(document: Document | None, line: bytes, number: int) -> None:
         )
 
 
-def json_line(document: Document, prediction: Prediction, engine: Engine, *, slots: bool) -> bytes:
+def json_line(
+    document: Document, prediction: Prediction, engine: Predictor, *, slots: bool
+) -> bytes:
     """A line that `one2set evaluate` reads; with `slots`, also all that was generated."""
     found = keyphrases(prediction, document, calibration=engine.calibration)
     record: dict[str, Any] = {

@@ -104,6 +104,10 @@ class Checkpoints:
         stepper.optimizer.load_state_dict(
             torch.load(path / _OPTIMIZER, map_location="cpu", weights_only=True)
         )
+        return self.progress(path)
+
+    def progress(self, path: Path) -> Progress:
+        """Where the run was."""
         return Progress.model_validate_json((path / _PROGRESS).read_bytes())
 
     def _newest_first(self) -> Iterator[Path]:

@@ -12,7 +12,7 @@ from torch import nn
 from one2set.data.batch import Batch
 from one2set.data.document import Document
 from one2set.data.example import Example
-from one2set.data.vocabulary import Vocabulary, WordVocabulary
+from one2set.data.vocabulary import Vocabulary, document_of
 from one2set.distributed import Processes
 from one2set.evaluation.metrics import counts, figures
 from one2set.evaluation.protocols import YE2021
@@ -97,21 +97,7 @@ class Validator:
     @cached_property
     def _documents(self) -> list[Document]:
         """The examples in words again."""
-        return [self._document(example) for example in self.examples]
-
-    def _document(self, example: Example) -> Document:
-        cut = example.title_length
-        parts = (example.source[:cut], example.source[cut:], *example.present, *example.absent)
-        title, abstract, *phrases = (
-            self.vocabulary.text(ids.tolist(), unknown=example.unknown) for ids in parts
-        )
-        return Document(
-            example.id,
-            title,
-            abstract,
-            tuple(phrases),
-            tokenised=isinstance(self.vocabulary, WordVocabulary),
-        )
+        return [document_of(example, self.vocabulary) for example in self.examples]
 
 
 def spread(total: int, count: int) -> list[int]:

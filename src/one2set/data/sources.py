@@ -1,0 +1,71 @@
+"""Sources side by side, as networks read them: padded, with extended ids. No torch.
+
+An example holds dictionary ids; a network with vocabulary size V knows those below V. An unknown
+word of a source has an *extended id* V, V+1, … by its first occurrence in that document, so that it
+can be copied. Beyond `MAX_OOV` such words it is `<unk>`.
+
+Shapes: B documents, S source words.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from one2set.data.example import Example, Ids
+from one2set.data.specials import PAD, UNK
+
+MAX_OOV = 1000  # copyable unknown words of one document; further ones are `<unk>`
+Table = NDArray[np.int64]
+
+
+class Sources(NamedTuple):
+    """The sources of some documents."""
+
+    lengths: tuple[int, ...]
+    oov: tuple[dict[int, int], ...]  # of each document, dictionary id → extended id
+    extended: Table  # (B, S), unknown words have their extended ids
+    first: Table  # (B, S), the place where the same word stands first
+
+    @property
+    def mask(self) -> NDArray[np.bool_]:
+        """(B, S), True = a word."""
+        return np.arange(self.extended.shape[1]) < np.array(self.lengths)[:, None]
+
+    def known(self, vocabulary_size: int) -> Table:
+        """(B, S), unknown words are `<unk>`."""
+        return np.where(self.extended < vocabulary_size, self.extended, UNK)
+
+
+def pad_sources(examples: Sequence[Example], *, vocabulary_size: int) -> Sources:
+    """The sources of examples. One without words is read as one `<unk>`: attention needs something
+    to look at."""
+    sources, firsts, oov = [], [], []
+    for example in examples:
+        source, extended = _extend(example.source, vocabulary_size)
+        _, first, inverse = np.unique(source, return_index=True, return_inverse=True)
+        sources.append(source)
+        firsts.append(first[inverse])
+        oov.append(extended)
+    return Sources(tuple(map(len, sources)), tuple(oov), padded(sources), padded(firsts))
+
+
+def padded(rows: Sequence[Sequence[int] | Table]) -> Table:
+    """Rows of different lengths as one table, filled up with `<pad>` (0)."""
+    table = np.full((len(rows), max(map(len, rows), default=0)), PAD, dtype=np.int64)
+    for index, row in enumerate(rows):
+        table[index, : len(row)] = row
+    return table
+
+
+def _extend(source: Ids, vocabulary_size: int) -> tuple[Table, dict[int, int]]:
+    """A source in extended ids, and which dictionary id became which of them."""
+    words = source.astype(np.int64) if len(source) else np.array([UNK])
+    extended: dict[int, int] = {}
+    for place in np.flatnonzero(words >= vocabulary_size):
+        word = int(words[place])
+        if word not in extended and len(extended) < MAX_OOV:
+            extended[word] = vocabulary_size + len(extended)
+        words[place] = extended.get(word, UNK)
+    return words, extended

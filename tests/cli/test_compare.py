@@ -1,0 +1,42 @@
+"""`one2set compare` from the outside."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from one2set.cli import app
+from one2set.errors import ConfigError
+
+
+def compare(corpus: Path, folder: Path, *options: str) -> str:
+    """What the command prints on stdout; it must succeed, or raise the user's error."""
+    quick = ["--scale", "tiny", "--documents", "8", "--set", "record.curves=false"]
+    arguments = ["compare", str(corpus), "--output", str(folder), *quick, *options]
+    result = CliRunner().invoke(app, arguments)
+    if result.exception is not None:
+        raise result.exception
+    return result.stdout
+
+
+def test_systems_stand_side_by_side_and_nothing_is_repeated(
+    corpus_folder: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "compared"
+    table = compare(corpus_folder, folder, "--systems", "settrans,transformer")
+    lines = [line.split() for line in table.splitlines() if line.strip()]
+    assert lines[0][:3] == ["system", "present_F1@5", "F1@M"]
+    assert [line[0] for line in lines[1:]] == ["settrans", "transformer"]
+    rows = [json.loads(line) for line in (folder / "comparison.jsonl").read_text().splitlines()]
+    assert [row["system"] for row in rows] == ["settrans", "transformer"]
+    assert all(row["documents"] >= 8 and row["parameters"] > 0 for row in rows)
+    assert (folder / "comparison.md").read_text().count("\n| ") == 3
+    before = {path: path.stat().st_mtime_ns for path in folder.glob("*/model/*")}
+    assert compare(corpus_folder, folder, "--systems", "settrans,transformer") == table
+    assert before == {path: path.stat().st_mtime_ns for path in folder.glob("*/model/*")}
+
+
+def test_a_system_that_cannot_be_trained_is_named(corpus_folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="settrans could not be trained"):
+        compare(corpus_folder, tmp_path / "c", "--systems", "settrans", "--set", "model.widht=3")

@@ -1,0 +1,74 @@
+"""The stream: order, windows, batches by length, and what is cut; with a generator that only notes
+what it is given."""
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from one2set.data.document import Document
+from one2set.data.example import Example
+from one2set.data.specials import SPECIALS
+from one2set.data.vocabulary import WordVocabulary
+from one2set.errors import ConfigError
+from one2set.inference.prediction import Slot
+from one2set.inference.stream import WINDOW, Stream
+
+VOCABULARY = WordVocabulary([*SPECIALS, "a", "b"], size=9)
+
+
+class Note:
+    """Generates the length of what it reads, and keeps the batches."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[Example]] = []
+
+    def __call__(self, examples: Sequence[Example]) -> Iterator[tuple[Slot, ...]]:
+        self.batches.append(list(examples))
+        for example in examples:
+            yield (Slot(0, f"{example.id}:{len(example.source)}", ("a",), (1.0,), ended=False),)
+
+
+def documents(lengths: Sequence[int]) -> list[Document]:
+    return [Document(str(n), "", "a " * length, ("b",)) for n, length in enumerate(lengths)]
+
+
+@given(st.lists(st.integers(0, 30), max_size=40), st.integers(1, 100), st.integers(1, 40))
+def test_every_document_once_in_order_and_batches_within_their_bounds(
+    lengths: list[int], batch_tokens: int, longest: int
+) -> None:
+    note = Note()
+    stream = Stream(VOCABULARY, batch_tokens, longest)
+    found = list(stream.predict(documents(lengths), note, order="written"))
+    assert [one.id for one in found] == [str(n) for n in range(len(lengths))]
+    for n, (one, length) in enumerate(zip(found, lengths, strict=True)):
+        read = min(length, longest)
+        assert (one.source_length, one.read_length, one.order) == (length, read, "written")
+        assert [slot.text for slot in one.slots] == ([f"{n}:{read}"] if length else [])
+    sizes = [[len(example.source) for example in batch] for batch in note.batches]
+    assert all(len(batch) == 1 or max(batch) * len(batch) <= batch_tokens for batch in sizes)
+    flat = [size for batch in sizes for size in batch]
+    assert flat == sorted(flat, reverse=True)
+    assert all(example.present == example.absent == () for b in note.batches for example in b)
+
+
+def test_a_window_at_a_time() -> None:
+    pulled = 0
+
+    def source() -> Iterator[Document]:
+        nonlocal pulled
+        for document in documents([3] * (WINDOW + 5)):
+            pulled += 1
+            yield document
+
+    predictions = Stream(VOCABULARY).predict(source(), Note(), order="score")
+    next(predictions)
+    assert pulled == WINDOW
+    assert len(list(predictions)) == WINDOW + 4
+
+
+@pytest.mark.parametrize("sizes", [(0, 1), (1, 0), (-5, 5)])
+def test_sizes_that_cannot_be(sizes: tuple[int, int]) -> None:
+    with pytest.raises(ConfigError, match="expected 1 or more"):
+        Stream(VOCABULARY, *sizes)
