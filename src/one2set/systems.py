@@ -1,7 +1,7 @@
 """The systems: §4.2 and Table 5 as data. The only file that compares their names.
 
 A system is four choices: a network, the layout of its targets, what it minimises and how it
-generates. Some start from the weights of another.
+generates. Some start from the weights of another, some are trained with settings of their own.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,6 +28,8 @@ from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import Vocabulary, load_vocabulary
 from one2set.errors import ConfigError, DataError
 from one2set.model.folder import load_model, save_model
+from one2set.model.generation import Generation
+from one2set.model.network import Network
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 from one2set.training.assignment import Assignment
@@ -59,6 +61,7 @@ class System:
     decoder: Literal["greedy", "greedy_set"]
     options: SetOptions = SetOptions()
     starts_from: str | None = None
+    settings: tuple[str, ...] = ()  # such as train.learning_rate=1e-3, instead of the scale's
 
 
 def _ablation(options: SetOptions) -> System:
@@ -88,13 +91,19 @@ def system_named(name: str) -> System:
     return SYSTEMS[name]
 
 
+def configuration(name: str, *, scale: str, changes: Sequence[str] = ()) -> Config:
+    """How a system is trained: as the scale says, as the system does, as the user does."""
+    return Config.scale(scale).override(system_named(name).settings).override(changes)
+
+
 @dataclass(frozen=True, slots=True)
 class Built:
     """A system at a size: what training and generation need of it."""
 
-    network: Transformer
+    network: Network
     objective: nn.Module  # forward(batch) → Loss
     collate: Callable[[Sequence[Example]], Batch]
+    generation: Generation
 
 
 def build(name: str, config: Config, *, vocabulary_size: int) -> Built:
@@ -106,10 +115,11 @@ def build(name: str, config: Config, *, vocabulary_size: int) -> Built:
         network=network,
         objective=_objective(system, config, network, layout),
         collate=partial(collate, vocabulary_size=vocabulary_size, layout=layout),
+        generation=_generation(system, config),
     )
 
 
-def _network(system: System, config: Config, vocabulary_size: int) -> Transformer:
+def _network(system: System, config: Config, vocabulary_size: int) -> Network:
     size = config.model
     output_size = min(size.output_size or vocabulary_size, vocabulary_size)
     if system.network == "transformer":
@@ -148,7 +158,7 @@ def _layout(system: System, config: Config) -> Layout:
             return SetLayout(size.num_codes, size.phrase_length, system.options.separate)
 
 
-def _objective(system: System, config: Config, network: Transformer, layout: Layout) -> nn.Module:
+def _objective(system: System, config: Config, network: Network, layout: Layout) -> nn.Module:
     match system.objective:
         case "likelihood":
             return Likelihood(network, layout=layout)
@@ -168,22 +178,20 @@ def _objective(system: System, config: Config, network: Transformer, layout: Lay
             )
 
 
-def _written_length(system: System, config: Config) -> int:
-    """How many tokens a row may have when the system generates."""
+def _generation(system: System, config: Config) -> Generation:
     match system.decoder:
         case "greedy":
-            return config.model.sequence_length
+            return Generation("sequence", config.model.sequence_length)
         case "greedy_set":
-            return config.model.phrase_length
+            return Generation("phrase", config.model.phrase_length)
 
 
-# Makes the generation of a network's phrases, of a vocabulary, so many tokens a row at most.
-Generator = Callable[[Transformer, Vocabulary, int], Generate]
+# Makes what generates the phrases of documents, of a network and a vocabulary.
+Generator = Callable[[Network, Vocabulary, Generation], Generate]
 
 
 def task_of(run: Run, corpus: Corpus, generator: Generator) -> Task:
     """What a run has to learn: its system's objective on a corpus."""
-    system = system_named(run.facts.system)
     train = corpus.split(TRAIN)
     if not len(train):
         raise DataError("has no training documents", fix="prepare it again", path=corpus.folder)
@@ -194,11 +202,16 @@ def task_of(run: Run, corpus: Corpus, generator: Generator) -> Task:
     begun = Checkpoints(run.checkpoints, owner=run.owner).last() is not None
     if run.facts.init is not None and not begun:
         _take_weights(built.network, vocabulary, Path(run.facts.init))
-    description = {"system": run.facts.system, "seed": run.facts.seed, **run.config.model_dump()}
+    description = {
+        "system": run.facts.system,
+        "seed": run.facts.seed,
+        "generation": built.generation.saved(),
+        **run.config.model_dump(),
+    }
     return Task(
         objective=built.objective,
         collate=built.collate,
-        generate=generator(built.network, vocabulary, _written_length(system, run.config)),
+        generate=generator(built.network, vocabulary, built.generation),
         save=lambda: save_model(run.model, built.network, vocabulary, description, overwrite=True),
         vocabulary=vocabulary,
         train=train,
@@ -206,7 +219,7 @@ def task_of(run: Run, corpus: Corpus, generator: Generator) -> Task:
     )
 
 
-def _take_weights(network: Transformer, vocabulary: Vocabulary, path: Path) -> None:
+def _take_weights(network: Network, vocabulary: Vocabulary, path: Path) -> None:
     """Start from the weights of another run, or of a model folder."""
     other = load_model(path / MODEL if (path / MODEL).is_dir() else path)
     ours, theirs = network.state_dict(), other.network.state_dict()

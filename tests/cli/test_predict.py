@@ -14,9 +14,10 @@ from typer.testing import CliRunner
 from one2set.cli import app
 from one2set.data.readers import read
 from one2set.errors import ConfigError, DataError
-from one2set.inference.engine import Engine, Search
+from one2set.inference.engine import Engine
 from one2set.inference.presentation import keyphrases
 from one2set.model.folder import save_model
+from one2set.model.generation import Search
 from tests.networks import lively_transformer, small_vocabulary
 from tests.training.children import finish, start
 

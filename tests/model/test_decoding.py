@@ -5,8 +5,9 @@ import torch
 from torch import Tensor
 
 from one2set.data.batch import Batch, collate
-from one2set.data.specials import EOS, NULL, PAD
+from one2set.data.specials import BOS, EOS, NULL, PAD
 from one2set.model.decoding import Rows, greedy_sequence, greedy_set, roll_out
+from one2set.model.pointer import Choice, Mixture
 from one2set.model.transformer import Transformer
 from tests.model import padded, tiny
 
@@ -69,6 +70,48 @@ def test_a_batch_is_decoded_as_its_documents(network: Transformer, ends: tuple[i
         assert torch.equal(alone.length[0], together.length[index])
         torch.testing.assert_close(alone.probability[0], together.probability[index])
         torch.testing.assert_close(alone.null[0], together.null[index])
+
+
+@NETWORKS
+def test_rules_see_what_a_row_has_written_and_forbid_the_rest(
+    network: Transformer, ends: tuple[int, ...]
+) -> None:
+    """No word twice in a row: what is written is what was seen, and nothing else changes."""
+    decode = greedy_sequence if network.rows == 1 else greedy_set
+    memory = network.encode(tiny.batch(8))
+    seen: list[Tensor] = []
+
+    def never_twice(written: Tensor) -> Tensor:
+        seen.append(written)
+        return written if written.shape[1] else torch.full((len(written), 1), -1)
+
+    found = decode(network, memory, steps=STEPS, rules=[never_twice])
+    rows = [
+        row[:length].tolist()
+        for row, length in zip(found.tokens.flatten(0, 1), found.length.flatten(), strict=True)
+    ]
+    assert all(len(set(row)) == len(row) for row in rows)
+    for step, written in enumerate(seen):
+        assert written.tolist() == [row[:step] for row in rows if len(row) > step]
+    free = decode(network, memory, steps=STEPS)
+    assert not torch.equal(free.tokens, found.tokens)  # the rule had something to do
+    assert torch.equal(free.tokens[..., 0], found.tokens[..., 0])
+
+
+def test_any_choice_can_be_made() -> None:
+    network = tiny.settrans()
+    memory = network.encode(tiny.batch())
+
+    def second_best(mixture: Mixture, forbidden: Tensor | None) -> Choice:
+        assert forbidden is None
+        return Choice(*(x[:, 1] for x in mixture.top(2)))
+
+    steps = list(roll_out(network, memory, steps=2, choose=second_best))
+    assert torch.equal(steps[0].choice.tokens, steps[0].mixture.top(2).tokens[:, 1])
+    state = network.start(memory, steps=2)
+    network.step(state, torch.full_like(steps[0].choice.tokens, BOS))
+    second = network.step(state, steps[0].choice.tokens)  # it is what the rows read next
+    torch.testing.assert_close(second.features, steps[1].mixture.features)
 
 
 @NETWORKS

@@ -103,6 +103,19 @@ def test_shortcuts_agree_with_the_mixture_in_full(mixture: Mixture, chunk: int) 
             torch.testing.assert_close(found, (expected + EPSILON).log())
 
 
+@given(mixtures(), st.integers(0, 5), st.integers(0, 99))
+def test_a_forbidden_word_is_never_chosen(mixture: Mixture, count: int, seed: int) -> None:
+    full = mixture.distribution(V + 3)
+    torch.manual_seed(seed)
+    favoured = full.topk(8).indices
+    forbidden = favoured.gather(1, torch.randint(0, 8, (len(full), count)))
+    forbidden = torch.cat([forbidden, torch.full_like(forbidden[:, :1], -1)], dim=1)
+    tokens, probability = mixture.greedy(forbidden)
+    allowed = full.scatter(1, forbidden[:, :count], -1.0)
+    torch.testing.assert_close(probability, allowed.max(1).values)
+    torch.testing.assert_close(allowed.gather(1, tokens[:, None]).squeeze(1), probability)
+
+
 @pytest.mark.parametrize("chunk", [5, 100])
 def test_gradients_agree_with_the_mixture_in_full(
     chunk: int, monkeypatch: pytest.MonkeyPatch

@@ -27,7 +27,7 @@ def make(corpus: Corpus, system: str = "settrans", **changes: object) -> Validat
         "examples": split[:],
         "batches": Batches(split.source_lengths(), documents=5, tokens=0, pool=1, seed=0),
         "collate": built.collate,
-        "generate": generator(built.network, vocabulary, 6),
+        "generate": generator(built.network, vocabulary, built.generation),
         "vocabulary": vocabulary,
         "processes": ALONE,
     }

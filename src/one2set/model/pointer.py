@@ -82,10 +82,19 @@ class Mixture:
             gate = self.gate[:, None]
             return gate * generated + (1 - gate) * copied
 
-    def greedy(self) -> Choice:
-        """The most probable word of each row. Exact: a word that the document lacks has only its
-        vocabulary part, so none but the vocabulary's best can win. Of equals the lowest id wins."""
+    def greedy(self, forbidden: Tensor | None = None) -> Choice:
+        """The most probable word of each row, or of those that are not `forbidden` (R, M) to it.
+
+        Exact: a word that the document lacks has only its vocabulary part, so none but the
+        vocabulary's best can win. Of equals the lowest id wins, unless something is forbidden.
+        """
         with torch.no_grad():
+            if forbidden is not None:
+                # Of one word more than are forbidden, at least one is not.
+                tokens, values = self.top(forbidden.shape[1] + 1)
+                allowed = (tokens[:, :, None] != forbidden[:, None]).all(2)
+                best = values.where(allowed, -1.0).argmax(1, keepdim=True)
+                return Choice(tokens.gather(1, best).squeeze(1), values.gather(1, best).squeeze(1))
             logsumexp, best, best_word = self._summary
             generated = self.gate * (best - logsumexp).exp()
             own = self._own_probability(logsumexp)
