@@ -24,7 +24,7 @@ def transformer(*, seed: int = 0, dropout: float = 0.0) -> Transformer:
         decoder_layers=3,
         dropout=dropout,
     )
-    _roughen(network)
+    roughen(network)
     return network
 
 
@@ -47,11 +47,11 @@ def settrans(
         num_codes=num_codes,
         control_codes=control_codes,
     )
-    _roughen(network)
+    roughen(network)
     return network
 
 
-def _roughen(network: nn.Module) -> None:
+def roughen(network: nn.Module) -> None:
     """So that every weight matters: a fresh network is nearly uniform, its norms are ones."""
     with torch.no_grad():
         for weight in network.parameters():

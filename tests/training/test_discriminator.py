@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from one2set.data.batch import Batch, sequence
+from one2set.data.batch import Batch, collate, sequence
 from one2set.data.specials import UNK
 from one2set.training.discriminator import REAL, Discriminator, Phrases, recognition_loss
 from tests.model import tiny
@@ -23,7 +23,7 @@ LISTS: list[list[Phrases]] = [
 def discriminator(*, dropout: float = 0.0) -> Discriminator:
     torch.manual_seed(3)
     made = Discriminator(vocabulary_size=tiny.V, embedding=8, hidden=6, dropout=dropout)
-    tiny._roughen(made)
+    tiny.roughen(made)
     return made
 
 
@@ -51,7 +51,7 @@ def test_documents_and_lists_are_judged_as_if_alone(batch: Batch) -> None:
     judge = discriminator()
     together = judge(batch, LISTS)
     for document, example in enumerate(tiny.examples()):
-        alone = tiny.collate([example], vocabulary_size=tiny.V, layout=sequence)
+        alone = collate([example], vocabulary_size=tiny.V, layout=sequence)
         for k, phrases in enumerate(LISTS[document]):
             verdict = judge(alone, [[phrases]])
             torch.testing.assert_close(
@@ -84,8 +84,8 @@ def test_figures_of_a_list(batch: Batch) -> None:
 
 def test_unknown_words_are_all_unk(batch: Batch) -> None:
     judge = discriminator()
-    copied: list[list[Phrases]] = [[[[tiny.V, 9]]], [[[tiny.V + 5, 9]]], [[[UNK, 9]]], [[[9]]]]
-    unknown: list[list[Phrases]] = [[[[UNK, 9]]]] * 3 + [[[[9]]]]
+    copied: list[list[Phrases]] = [[[[tiny.V + b, 9]]] for b in range(4)]
+    unknown: list[list[Phrases]] = [[[[UNK, 9]]]] * 4
     torch.testing.assert_close(judge(batch, copied).logits, judge(batch, unknown).logits)
 
 
@@ -115,7 +115,7 @@ def test_it_tells_the_real_from_the_false_of_eight_documents() -> None:
         logits = judge(batch, lists).final
         losses = [recognition_loss(x, real=r) for x, r in zip(logits.T, (True, False), strict=True)]
         adam.zero_grad()
-        torch.cat(losses).mean().backward()
+        torch.autograd.backward(torch.cat(losses).mean())
         nn.utils.clip_grad_norm_(judge.parameters(), 1.0)
         adam.step()
     judge.eval()

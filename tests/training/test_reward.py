@@ -15,6 +15,7 @@ from one2set.data.specials import EOS, PEOS, SEP, SPECIALS, UNK
 from one2set.data.vocabulary import WordVocabulary
 from one2set.text import stem_all
 from one2set.training.reward import AdaptiveReward, adaptive_f1, parts_of, returns
+from one2set.training.writing import Written
 
 GOLD = ("neural network", "graph theory", "clustering")
 
@@ -96,7 +97,14 @@ def batch_of(vocabulary: WordVocabulary, keyphrases: tuple[str, ...], body: str)
     return collate([example], vocabulary_size=vocabulary.size, layout=sequence_peos)
 
 
-def row_of(vocabulary: WordVocabulary, text: str) -> list[int]:
+def written(tokens: list[int]) -> Written:
+    """One row, with room behind its end."""
+    length = tokens.index(EOS) + 1 if EOS in tokens else len(tokens)
+    row = torch.tensor([[*tokens, 0]])
+    return Written(row, torch.arange(row.shape[1])[None] < length)
+
+
+def row_of(text: str) -> list[int]:
     marks = {";": SEP, "|": PEOS, ".": EOS, "?": UNK}
     names = [*SPECIALS, *WORDS, UNSEEN]
     return [marks[word] if word in marks else names.index(word) for word in text.split()]
@@ -117,7 +125,7 @@ def test_what_was_written_is_compared_by_stems(
 ) -> None:
     gold = ("neural network", "zeugma", "clustering", "deep learning", "robotics")
     batch = batch_of(vocabulary, gold, "neural network theory zeugma clustering")
-    found = AdaptiveReward(vocabulary)([row_of(vocabulary, row)], batch)
+    found = AdaptiveReward(vocabulary)(written(row_of(row)), batch)
     torch.testing.assert_close(found, torch.tensor([expected]), atol=1e-4, rtol=0)
 
 
@@ -125,7 +133,7 @@ def test_unknown_words_are_never_right(vocabulary: WordVocabulary) -> None:
     """Though the target says `<unk>` too, where neither vocabulary nor source have the word."""
     batch = batch_of(vocabulary, ("zeugma", "clustering"), "neural networks")
     assert batch.targets.tolist() == [[[PEOS, UNK, SEP, len(SPECIALS) + 3, EOS]]]
-    found = AdaptiveReward(vocabulary)([row_of(vocabulary, "| ? ; clustering .")], batch)
+    found = AdaptiveReward(vocabulary)(written(row_of("| ? ; clustering .")), batch)
     assert found.tolist() == [[0.0, 0.5]]
 
 
@@ -140,15 +148,14 @@ def placed(tokens: list[int], present: float, absent: float, length: int) -> lis
     return [value if step < length else 0.0 for step, value in enumerate(sums)]
 
 
-def returns_of(tokens: list[int], present: float, absent: float, length: int) -> Tensor:
-    mask = torch.arange(len(tokens)) < length
-    return returns(torch.tensor([[present, absent]]), torch.tensor([tokens]), mask[None])[0]
+def returns_of(tokens: list[int], present: float, absent: float) -> Tensor:
+    return returns(torch.tensor([[present, absent]]), written(tokens))[0, : len(tokens)]
 
 
 def test_advantages_reach_the_steps_before_them() -> None:
     tokens = [A, SEP, B, C, PEOS, A, EOS]
     expected = torch.tensor([0.1333] * 5 + [-0.2] * 2)
-    found = returns_of(tokens, 0.3333, -0.2, 7)
+    found = returns_of(tokens, 0.3333, -0.2)
     torch.testing.assert_close(found, expected)
 
 
@@ -164,4 +171,4 @@ def test_advantages_reach_the_steps_before_them() -> None:
 def test_returns_are_sums_of_placed_advantages(tokens: list[int]) -> None:
     length = tokens.index(EOS) + 1 if EOS in tokens else len(tokens)
     expected = torch.tensor(placed(tokens, 0.5, -0.25, length))
-    assert returns_of(tokens, 0.5, -0.25, length).tolist() == expected.tolist()
+    assert returns_of(tokens, 0.5, -0.25).tolist() == expected.tolist()

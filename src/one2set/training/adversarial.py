@@ -21,7 +21,8 @@ from one2set.data.specials import MARKS
 from one2set.model.network import Network
 from one2set.training.discriminator import Discriminator, Phrases, Verdict, recognition_loss
 from one2set.training.likelihood import Loss
-from one2set.training.policy import Written, policy_loss, rest_dropout, write
+from one2set.training.policy import policy_loss, rest_dropout
+from one2set.training.writing import Written, write
 
 
 class Adversarial(nn.Module):
@@ -47,6 +48,7 @@ class Adversarial(nn.Module):
         self.generator_steps, self.discriminator_steps = generator_steps, discriminator_steps
         self.discriminator_rate = discriminator_rate
         self.generating = False
+        self.train()
 
     def begin(self, step: int) -> float:
         """Whose turn it is follows from the number of the step alone."""
@@ -68,7 +70,7 @@ class Adversarial(nn.Module):
     def _teach_generator(self, batch: Batch) -> Loss:
         memory = self.network.encode(batch)
         sampled, greedy = write(self.network, memory, steps=self.steps, ways=("sampled", "greedy"))
-        verdict = self._judge(batch, sampled.rows(), greedy.rows())
+        verdict = self._judge(batch, sampled, greedy)
         of_sample, of_greedy = verdict.means.unbind(1)  # (B,)
         values = token_scores(verdict.scores[:, 0], sampled) - of_greedy[:, None]
         total = policy_loss(self.network, memory, sampled, values)
@@ -80,7 +82,7 @@ class Adversarial(nn.Module):
             memory = self.network.encode(batch)
         (sampled,) = write(self.network, memory, steps=self.steps, ways=("sampled",))
         self.discriminator.train()
-        verdict = self.discriminator(batch, _side_by_side(_real(batch), sampled.rows()))
+        verdict = self.discriminator(batch, _side_by_side(Written.by_authors(batch), sampled))
         both = verdict.judged.all(1)
         real, generated = verdict.final[both].unbind(1)
         total = (
@@ -93,16 +95,16 @@ class Adversarial(nn.Module):
     def _measure(self, batch: Batch) -> Loss:
         memory = self.network.encode(batch)
         (greedy,) = write(self.network, memory, steps=self.steps, ways=("greedy",))
-        verdict = self._judge(batch, _real(batch), greedy.rows())
+        verdict = self._judge(batch, Written.by_authors(batch), greedy)
         reward = verdict.means[:, 1].sum()
         parts = {"reward": reward, "accuracy": _accuracy(verdict) * len(batch.ids)}
         return Loss(-reward, len(batch.ids), parts)
 
     @torch.no_grad()
-    def _judge(self, batch: Batch, *rows: Sequence[Sequence[int]]) -> Verdict:
+    def _judge(self, batch: Batch, *written: Written) -> Verdict:
         """The verdict of a discriminator that does not learn."""
         self.discriminator.eval()
-        verdict: Verdict = self.discriminator(batch, _side_by_side(*rows))
+        verdict: Verdict = self.discriminator(batch, _side_by_side(*written))
         return verdict
 
 
@@ -121,13 +123,10 @@ def token_scores(scores: Tensor, written: Written) -> Tensor:
     return scores.gather(1, phrase.clamp(min=0)) * (word | (after_word & written.mask))
 
 
-def _real(batch: Batch) -> list[list[int]]:
-    return Written(batch.targets[:, 0], batch.target_mask[:, 0]).rows()
-
-
-def _side_by_side(*rows: Sequence[Sequence[int]]) -> list[list[Phrases]]:
-    """For each document, the phrases of its row in each of several lists of rows."""
-    return [[phrases_of(row) for row in of_document] for of_document in zip(*rows, strict=True)]
+def _side_by_side(*written: Written) -> list[list[Phrases]]:
+    """For each document, the phrases of its row in each of several writings."""
+    by_document = zip(*(one.rows() for one in written), strict=True)
+    return [[phrases_of(row) for row in rows] for rows in by_document]
 
 
 def _accuracy(verdict: Verdict) -> Tensor:

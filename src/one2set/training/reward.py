@@ -17,6 +17,7 @@ from one2set.data.batch import Batch
 from one2set.data.specials import MARKS, PEOS, SPECIALS
 from one2set.data.vocabulary import Vocabulary, WordVocabulary
 from one2set.text import stem_all, words_of
+from one2set.training.writing import Written
 
 Tokens = Sequence[int]
 
@@ -56,20 +57,17 @@ class AdaptiveReward:
         self._vocabulary = vocabulary
         self._tokenised = isinstance(vocabulary, WordVocabulary)
 
-    def __call__(self, rows: Sequence[Tokens], batch: Batch) -> Tensor:
-        """(B, 2) the rewards of what was written for each document: present, absent."""
-        gold = [
-            row[mask].tolist()
-            for row, mask in zip(batch.targets[:, 0], batch.target_mask[:, 0], strict=True)
-        ]
+    def __call__(self, written: Written, batch: Batch) -> Tensor:
+        """(B, 2) the rewards of the present and the absent phrases of each document."""
+        gold = Written.by_authors(batch).rows()
         rewards = [
             [
-                adaptive_f1(self._stems(said, oov), self._stems(known, oov))
-                for said, known in zip(parts_of(row), parts_of(right), strict=True)
+                adaptive_f1(self._stems(said, oov), self._stems(right, oov))
+                for said, right in zip(parts_of(row), parts_of(gold_row), strict=True)
             ]
-            for row, right, oov in zip(rows, gold, batch.oov, strict=True)
+            for row, gold_row, oov in zip(written.rows(), gold, batch.oov, strict=True)
         ]
-        return torch.tensor(rewards, device=batch.targets.device)
+        return torch.tensor(rewards, device=written.tokens.device)
 
     def _stems(self, phrases: Sequence[Tokens], oov: Tokens) -> list[tuple[str, ...] | None]:
         """Of each phrase; None where it has a special token, which no reader would accept."""
@@ -84,13 +82,14 @@ class AdaptiveReward:
         return stem_all(words_of(text, tokenised=self._tokenised))
 
 
-def returns(advantages: Tensor, tokens: Tensor, mask: Tensor) -> Tensor:
+def returns(advantages: Tensor, written: Written) -> Tensor:
     """(B, T) the sum of what comes at each step or after it, of advantages (B, 2): that of the
     present phrases comes at the first `<peos>`, that of the absent ones at the last step, which is
     `<eos>` unless there was no room for it. Without `<peos>` both come at the last step.
     """
-    step = torch.arange(tokens.shape[1], device=tokens.device)
-    is_peos = (tokens == PEOS) & mask
+    mask = written.mask
+    step = torch.arange(mask.shape[1], device=mask.device)
+    is_peos = (written.tokens == PEOS) & mask
     last = mask.sum(1) - 1  # (B,)
     peos = torch.where(is_peos.any(1), is_peos.int().argmax(1), last)
     present, absent = advantages[:, :, None].unbind(1)  # (B, 1)
