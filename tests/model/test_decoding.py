@@ -102,7 +102,7 @@ def test_any_choice_can_be_made() -> None:
     network = tiny.settrans()
     memory = network.encode(tiny.batch())
 
-    def second_best(mixture: Mixture, forbidden: Tensor | None) -> Choice:
+    def second_best(rows: Tensor, mixture: Mixture, forbidden: Tensor | None) -> Choice:
         assert forbidden is None
         return Choice(*(x[:, 1] for x in mixture.top(2)))
 

@@ -16,8 +16,8 @@ from one2set.model.pointer import Choice, Mixture
 
 # Which words must not follow what rows have written: (r, t) extended ids → (r, M), −1 for none.
 Rule = Callable[[Tensor], Tensor]
-# The next word of each row, none of those that are forbidden (r, M) to it.
-Choose = Callable[[Mixture, Tensor | None], Choice]
+# The next word of each of some rows (r,), none of those that are forbidden (r, M) to it.
+Choose = Callable[[Tensor, Mixture, Tensor | None], Choice]
 
 
 class Rows(NamedTuple):
@@ -50,7 +50,7 @@ def greedy_sequence(
     return _greedy(network, memory, steps, ends=(EOS,), rules=rules)
 
 
-def most_probable(mixture: Mixture, forbidden: Tensor | None) -> Choice:
+def most_probable(rows: Tensor, mixture: Mixture, forbidden: Tensor | None) -> Choice:
     """The greedy choice."""
     return mixture.greedy(forbidden)
 
@@ -63,10 +63,15 @@ def roll_out(
     ends: Sequence[int] = (),
     rules: Sequence[Rule] = (),
     choose: Choose = most_probable,
+    copies: int = 1,
 ) -> Iterator[Step]:
     """Write step by step, greedily or as `choose` does, and as the `rules` allow. A row that has
-    written one of `ends` costs nothing more."""
+    written one of `ends` costs nothing more. Each row can be written several times, as `copies`
+    that follow one another."""
     state = network.start(memory, steps=steps)
+    if copies > 1:
+        every = torch.arange(len(state.documents), device=memory.states.device)
+        state = state.select(every.repeat_interleave(copies))
     rows = torch.arange(len(state.documents), device=memory.states.device)
     tokens = torch.full_like(rows, BOS)
     written = tokens.new_empty(len(rows), 0)
@@ -74,7 +79,7 @@ def roll_out(
     for _ in range(steps):
         mixture = network.step(state, tokens)
         forbidden = torch.cat([rule(written) for rule in rules], dim=1) if rules else None
-        choice = choose(mixture, forbidden)
+        choice = choose(rows, mixture, forbidden)
         yield Step(rows, mixture, choice)
         tokens = choice.tokens
         if rules:
