@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from one2set.data.batch import Batch, collate
-from one2set.data.specials import EOS, NULL, PAD
+from one2set.data.specials import BOS, EOS, NULL, PAD
 from one2set.model.decoding import Rows, greedy_sequence, greedy_set, roll_out
 from one2set.model.pointer import Choice, Mixture
 from one2set.model.transformer import Transformer
@@ -96,6 +96,21 @@ def test_any_choice_can_be_made_and_sees_what_its_rows_have_written(
     assert torch.equal(free[0].choice.tokens, steps[0].choice.tokens)
     changed = [step.choice.tokens.tolist() for step in free]
     assert changed != [step.choice.tokens.tolist() for step in steps]  # it had something to do
+
+
+def test_what_is_chosen_is_read_next() -> None:
+    network = tiny.settrans()
+    memory = network.encode(tiny.batch())
+
+    def second_best(rows: Tensor, mixture: Mixture, written: Tensor) -> Choice:
+        return Choice(*(x[:, 1] for x in mixture.top(2)))
+
+    steps = list(roll_out(network, memory, steps=2, choose=second_best))
+    assert torch.equal(steps[0].choice.tokens, steps[0].mixture.top(2).tokens[:, 1])
+    state = network.start(memory, steps=2)
+    network.step(state, torch.full_like(steps[0].choice.tokens, BOS))
+    second = network.step(state, steps[0].choice.tokens)
+    torch.testing.assert_close(second.features, steps[1].mixture.features)
 
 
 @NETWORKS

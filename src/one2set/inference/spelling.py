@@ -8,8 +8,8 @@ from one2set.data.example import Example
 from one2set.data.specials import (
     ABSENT_START,
     EOS,
+    MARKS,
     NULL,
-    PEOS,
     PRESENT_START,
     SEP,
     SPECIALS,
@@ -45,7 +45,7 @@ class Speller:
 
     def slots(self, row: Row) -> Iterator[Slot]:
         """The phrases of a sequence: what stands between its separators."""
-        return self._split(row, ends=(EOS, SEP, PEOS))
+        return self._split(row, ends=MARKS)
 
     def nested_slots(self, row: Row) -> Iterator[Slot]:
         """The phrases of a nested row, each of which begins with its kind."""

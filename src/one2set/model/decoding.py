@@ -60,10 +60,14 @@ def roll_out(
     steps: int,
     ends: Sequence[int] = (),
     choose: Choose = most_probable,
+    copies: int = 1,
 ) -> Iterator[Step]:
     """Write step by step, greedily or as `choose` does. A row that has written one of `ends` costs
-    nothing more."""
+    nothing more. Each row can be written several times, as `copies` that follow one another."""
     state = network.start(memory, steps=steps)
+    if copies > 1:
+        every = torch.arange(len(state.documents), device=memory.states.device)
+        state = state.select(every.repeat_interleave(copies))
     rows = torch.arange(len(state.documents), device=memory.states.device)
     tokens = torch.full_like(rows, BOS)
     written = tokens.new_empty(len(rows), 0)

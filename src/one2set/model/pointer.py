@@ -128,6 +128,27 @@ class Mixture:
             value, index = values.topk(min(count, values.shape[1]))
             return Choice(tokens.gather(1, index), value.clamp_min(0.0))
 
+    def sample(self) -> Choice:
+        """A word of each row at random, with its probability: first the gate is drawn, then a word
+        of the vocabulary or a place in the document."""
+        with torch.no_grad():
+            size = self.weight.shape[0]
+            vocabulary = torch.softmax(_logits(self.features, self.weight), dim=1)  # (R, V)
+            place = _draw(self.attention)[:, None]
+            copies = torch.rand_like(self.gate) >= self.gate
+            tokens = _draw(vocabulary).where(~copies, self._own_words.gather(1, place).squeeze(1))
+            known = tokens < size
+            generated = vocabulary.gather(1, tokens.where(known, 0)[:, None]).squeeze(1) * known
+            copied = (self.attention * (self._own_words == tokens[:, None])).sum(1)
+            return Choice(tokens, self.gate * generated + (1 - self.gate) * copied)
+
+    def select(self, rows: Tensor) -> "Mixture":
+        """That of some rows, in their order."""
+        document = torch.arange(len(self.counts)).repeat_interleave(torch.tensor(self.counts))
+        counts = document[rows.cpu()].bincount(minlength=len(self.counts)).tolist()
+        features, gate, attention = self.features[rows], self.gate[rows], self.attention[rows]
+        return Mixture(features, self.weight, gate, attention, self.words, counts)
+
     def distribution(self, size: int) -> Tensor:
         """(R, X) the whole mixture over `size` = V + unknown words."""
         generated = self.gate[:, None] * torch.softmax(self.features @ self.weight.T, dim=1)
@@ -207,6 +228,15 @@ def _chunks(weight: Tensor) -> Iterator[tuple[int, Tensor]]:
 def _logits(features: Tensor, rows: Tensor) -> Tensor:
     """(R, rows), in float32 whatever the features are."""
     return (features @ rows.to(features.dtype).T).float()
+
+
+def _draw(weights: Tensor) -> Tensor:
+    """(R,) a random column of each row, in proportion to the weights (R, columns)."""
+    sums = weights.float().cumsum(1)
+    limits = torch.rand_like(sums[:, :1]) * sums[:, -1:]
+    # The first column whose sum is beyond the limit, hence never one that weighs nothing. (A limit
+    # that was rounded up to the whole sum has none.)
+    return torch.searchsorted(sums, limits, right=True).squeeze(1).clamp(max=sums.shape[1] - 1)
 
 
 class _VocabularyLikelihood(torch.autograd.Function):
