@@ -23,6 +23,7 @@ from one2set.systems import (
 from one2set.training.likelihood import Likelihood
 from one2set.training.run import Facts, Run
 from one2set.training.set_loss import SetLoss
+from tests.model import tiny
 from tests.training.conftest import SETTINGS, Miniature
 
 ABLATIONS = {
@@ -45,7 +46,7 @@ def test_an_ablation_is_settrans_with_one_option_changed(
 
 def test_every_row_reaches_what_is_built() -> None:
     config = Config.scale("tiny").override(SETTINGS)
-    built = {name: build(name, config, vocabulary_size=60) for name in SYSTEMS}
+    built = {name: build(name, config, tiny.vocabulary(60)) for name in SYSTEMS}
     for name, system in SYSTEMS.items():
         objective, network = built[name].objective, built[name].network
         assert isinstance(network, SetTrans) == (system.network == "settrans")
@@ -69,7 +70,7 @@ def test_weights_are_the_seeds() -> None:
 
     def first(seed: int) -> torch.Tensor:
         torch.manual_seed(seed)
-        return next(build("settrans", config, vocabulary_size=60).network.parameters())
+        return next(build("settrans", config, tiny.vocabulary(60)).network.parameters())
 
     assert torch.equal(first(1), first(1))
     assert not torch.equal(first(1), first(2))

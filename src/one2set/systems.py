@@ -21,6 +21,7 @@ from one2set.data.batch import (
     collate,
     sequence,
     sequence_missing_eos,
+    sequence_peos,
 )
 from one2set.data.corpus import TRAIN, VALID, Corpus, Split
 from one2set.data.example import Example
@@ -32,10 +33,14 @@ from one2set.model.generation import Generation
 from one2set.model.network import Network
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
+from one2set.training.adversarial import Adversarial
 from one2set.training.assignment import Assignment
 from one2set.training.checkpoint import Checkpoints
+from one2set.training.discriminator import Discriminator
 from one2set.training.likelihood import Likelihood
 from one2set.training.loop import Task
+from one2set.training.policy import SelfCritical
+from one2set.training.reward import AdaptiveReward
 from one2set.training.run import MODEL, Run
 from one2set.training.set_loss import SetLoss
 from one2set.training.validation import Generate
@@ -56,8 +61,8 @@ class System:
     """One row of the table."""
 
     network: Literal["transformer", "settrans"]
-    targets: Literal["sequence", "sequence_missing_eos", "set"]
-    objective: Literal["likelihood", "set_loss"]
+    targets: Literal["sequence", "sequence_peos", "sequence_missing_eos", "set"]
+    objective: Literal["likelihood", "set_loss", "reward", "adversarial"]
     decoder: Literal["greedy", "greedy_set"]
     options: SetOptions = SetOptions()
     starts_from: str | None = None
@@ -106,15 +111,15 @@ class Built:
     generation: Generation
 
 
-def build(name: str, config: Config, *, vocabulary_size: int) -> Built:
+def build(name: str, config: Config, vocabulary: Vocabulary) -> Built:
     """A system with new weights, drawn from torch's random numbers."""
     system = system_named(name)
-    network = _network(system, config, vocabulary_size)
+    network = _network(system, config, vocabulary.size)
     layout = _layout(system, config)
     return Built(
         network=network,
-        objective=_objective(system, config, network, layout),
-        collate=partial(collate, vocabulary_size=vocabulary_size, layout=layout),
+        objective=_objective(system, config, network, layout, vocabulary),
+        collate=partial(collate, vocabulary_size=vocabulary.size, layout=layout),
         generation=_generation(system, config),
     )
 
@@ -151,6 +156,8 @@ def _layout(system: System, config: Config) -> Layout:
     match system.targets:
         case "sequence":
             return sequence
+        case "sequence_peos":
+            return sequence_peos
         case "sequence_missing_eos":
             return sequence_missing_eos
         case "set":
@@ -158,7 +165,9 @@ def _layout(system: System, config: Config) -> Layout:
             return SetLayout(size.num_codes, size.phrase_length, system.options.separate)
 
 
-def _objective(system: System, config: Config, network: Network, layout: Layout) -> nn.Module:
+def _objective(
+    system: System, config: Config, network: Network, layout: Layout, vocabulary: Vocabulary
+) -> nn.Module:
     match system.objective:
         case "likelihood":
             return Likelihood(network, layout=layout)
@@ -175,6 +184,26 @@ def _objective(system: System, config: Config, network: Network, layout: Layout)
                 separate=layout.separate,
                 assignment=system.options.assignment,
                 teacher_forcing=system.options.teacher_forcing,
+            )
+        case "reward":
+            reward = AdaptiveReward(vocabulary)
+            return SelfCritical(network, reward=reward, steps=config.model.sequence_length)
+        case "adversarial":
+            rounds = config.adversarial
+            discriminator = Discriminator(
+                vocabulary_size=vocabulary.size,
+                embedding=rounds.embedding,
+                hidden=rounds.hidden,
+                dropout=rounds.dropout,
+            )
+            return Adversarial(
+                network,
+                discriminator,
+                steps=config.model.sequence_length,
+                head_start=rounds.head_start,
+                generator_steps=rounds.generator_steps,
+                discriminator_steps=rounds.discriminator_steps,
+                discriminator_rate=rounds.learning_rate / config.train.learning_rate,
             )
 
 
@@ -198,7 +227,7 @@ def task_of(run: Run, corpus: Corpus, generator: Generator) -> Task:
     size = min(run.config.model.vocabulary_size, corpus.manifest.vocabulary_size)
     vocabulary = load_vocabulary(corpus.folder, size=size)
     torch.manual_seed(run.facts.seed)
-    built = build(run.facts.system, run.config, vocabulary_size=vocabulary.size)
+    built = build(run.facts.system, run.config, vocabulary)
     begun = Checkpoints(run.checkpoints, owner=run.owner).last() is not None
     if run.facts.init is not None and not begun:
         _take_weights(built.network, vocabulary, Path(run.facts.init))

@@ -110,8 +110,11 @@ class Engine:
                     if end == 0:
                         continue  # there is no such hypothesis
                     row = Row(tokens[b][r][w], probability[b][r][w], place[b][r][w])[:end]
-                    if self.generation.rows == "phrase":
-                        slots.append(speller.slot(r, row, null=null[b][r]))
-                    else:
-                        slots += speller.slots(row)
+                    match self.generation.rows:
+                        case "phrase":
+                            slots.append(speller.slot(r, row, null=null[b][r]))
+                        case "sequence":
+                            slots += speller.slots(row)
+                        case "nested":
+                            slots += speller.nested_slots(row)
             yield tuple(slots)
