@@ -40,7 +40,7 @@ from one2set.data.example import Example
 from one2set.data.specials import BOS, EOS, NULL, SPECIALS, UNK
 from one2set.model.decoding import greedy_sequence, greedy_set
 from one2set.model.layers import Attention, sinusoids
-from one2set.model.memory import State
+from one2set.model.memory import TransformerState
 from one2set.model.pointer import Choice, Mixture
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import DecoderLayer, Transformer
@@ -68,8 +68,8 @@ class Overruled(Mixture):
 
     said: Tensor  # (R,), −1 where the choice stands
 
-    def greedy(self) -> Choice:
-        tokens, probability = super().greedy()
+    def greedy(self, forbidden: Tensor | None = None) -> Choice:
+        tokens, probability = super().greedy(forbidden)
         return Choice(tokens.where(self.said < 0, self.said), probability)
 
 
@@ -84,7 +84,7 @@ class StoppingSetTrans(SetTrans):
 
     lengths: Tensor
 
-    def step(self, state: State, tokens: Tensor) -> Mixture:
+    def step(self, state: TransformerState, tokens: Tensor) -> Mixture:
         mixture = super().step(state, tokens)
         return overruled(mixture, said_by(self.lengths[state.documents, state.row], state.step - 1))
 
@@ -94,7 +94,7 @@ class StoppingTransformer(Transformer):
 
     lengths: Tensor
 
-    def step(self, state: State, tokens: Tensor) -> Mixture:
+    def step(self, state: TransformerState, tokens: Tensor) -> Mixture:
         mixture = super().step(state, tokens)
         lengths = self.lengths[state.documents, 0]
         return overruled(mixture, torch.where(lengths == state.step - 1, EOS, -1))

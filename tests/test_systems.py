@@ -12,10 +12,18 @@ from one2set.data.corpus import Corpus
 from one2set.errors import ConfigError
 from one2set.model.folder import load_model
 from one2set.model.settrans import SetTrans
-from one2set.systems import SYSTEMS, System, build, expect_start, system_named
+from one2set.systems import (
+    SYSTEMS,
+    System,
+    build,
+    configuration,
+    expect_start,
+    system_named,
+)
 from one2set.training.likelihood import Likelihood
 from one2set.training.run import Facts, Run
 from one2set.training.set_loss import SetLoss
+from tests.model import tiny
 from tests.training.conftest import SETTINGS, Miniature
 
 ABLATIONS = {
@@ -38,7 +46,7 @@ def test_an_ablation_is_settrans_with_one_option_changed(
 
 def test_every_row_reaches_what_is_built() -> None:
     config = Config.scale("tiny").override(SETTINGS)
-    built = {name: build(name, config, vocabulary_size=60) for name in SYSTEMS}
+    built = {name: build(name, config, tiny.vocabulary(60)) for name in SYSTEMS}
     for name, system in SYSTEMS.items():
         objective, network = built[name].objective, built[name].network
         assert isinstance(network, SetTrans) == (system.network == "settrans")
@@ -62,10 +70,28 @@ def test_weights_are_the_seeds() -> None:
 
     def first(seed: int) -> torch.Tensor:
         torch.manual_seed(seed)
-        return next(build("settrans", config, vocabulary_size=60).network.parameters())
+        return next(build("settrans", config, tiny.vocabulary(60)).network.parameters())
 
     assert torch.equal(first(1), first(1))
     assert not torch.equal(first(1), first(2))
+
+
+def test_a_system_has_settings_of_its_own_which_the_user_overrules(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own = System(
+        "transformer", "sequence", "likelihood", "greedy", settings=("train.learning_rate=0.25",)
+    )
+    monkeypatch.setitem(SYSTEMS, "own", own)
+    rates = [
+        configuration(name, scale="tiny", changes=changes).train.learning_rate
+        for name, changes in (
+            ("transformer", ()),
+            ("own", ()),
+            ("own", ["train.learning_rate=0.5"]),
+        )
+    ]
+    assert rates == [Config.scale("tiny").train.learning_rate, 0.25, 0.5]
 
 
 def test_an_unknown_system_is_told() -> None:

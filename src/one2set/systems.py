@@ -1,7 +1,7 @@
 """The systems: §4.2 and Table 5 as data. The only file that compares their names.
 
 A system is four choices: a network, the layout of its targets, what it minimises and how it
-generates. Some start from the weights of another.
+generates. Some start from the weights of another, some are trained with settings of their own.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,6 +21,7 @@ from one2set.data.batch import (
     collate,
     sequence,
     sequence_missing_eos,
+    sequence_peos,
 )
 from one2set.data.corpus import TRAIN, VALID, Corpus, Split
 from one2set.data.example import Example
@@ -28,12 +29,18 @@ from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import Vocabulary, load_vocabulary
 from one2set.errors import ConfigError, DataError
 from one2set.model.folder import load_model, save_model
+from one2set.model.generation import Generation
+from one2set.model.network import Network
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
+from one2set.training.adversarial import Adversarial
 from one2set.training.assignment import Assignment
 from one2set.training.checkpoint import Checkpoints
+from one2set.training.discriminator import Discriminator
 from one2set.training.likelihood import Likelihood
 from one2set.training.loop import Task
+from one2set.training.policy import SelfCritical
+from one2set.training.reward import AdaptiveReward
 from one2set.training.run import MODEL, Run
 from one2set.training.set_loss import SetLoss
 from one2set.training.validation import Generate
@@ -54,11 +61,12 @@ class System:
     """One row of the table."""
 
     network: Literal["transformer", "settrans"]
-    targets: Literal["sequence", "sequence_missing_eos", "set"]
-    objective: Literal["likelihood", "set_loss"]
+    targets: Literal["sequence", "sequence_peos", "sequence_missing_eos", "set"]
+    objective: Literal["likelihood", "set_loss", "reward", "adversarial"]
     decoder: Literal["greedy", "greedy_set"]
     options: SetOptions = SetOptions()
     starts_from: str | None = None
+    settings: tuple[str, ...] = ()  # such as train.learning_rate=1e-3, instead of the scale's
 
 
 def _ablation(options: SetOptions) -> System:
@@ -88,28 +96,35 @@ def system_named(name: str) -> System:
     return SYSTEMS[name]
 
 
+def configuration(name: str, *, scale: str, changes: Sequence[str] = ()) -> Config:
+    """How a system is trained: as the scale says, as the system does, as the user does."""
+    return Config.scale(scale).override(system_named(name).settings).override(changes)
+
+
 @dataclass(frozen=True, slots=True)
 class Built:
     """A system at a size: what training and generation need of it."""
 
-    network: Transformer
+    network: Network
     objective: nn.Module  # forward(batch) → Loss
     collate: Callable[[Sequence[Example]], Batch]
+    generation: Generation
 
 
-def build(name: str, config: Config, *, vocabulary_size: int) -> Built:
+def build(name: str, config: Config, vocabulary: Vocabulary) -> Built:
     """A system with new weights, drawn from torch's random numbers."""
     system = system_named(name)
-    network = _network(system, config, vocabulary_size)
+    network = _network(system, config, vocabulary.size)
     layout = _layout(system, config)
     return Built(
         network=network,
-        objective=_objective(system, config, network, layout),
-        collate=partial(collate, vocabulary_size=vocabulary_size, layout=layout),
+        objective=_objective(system, config, network, layout, vocabulary),
+        collate=partial(collate, vocabulary_size=vocabulary.size, layout=layout),
+        generation=_generation(system, config),
     )
 
 
-def _network(system: System, config: Config, vocabulary_size: int) -> Transformer:
+def _network(system: System, config: Config, vocabulary_size: int) -> Network:
     size = config.model
     output_size = min(size.output_size or vocabulary_size, vocabulary_size)
     if system.network == "transformer":
@@ -141,6 +156,8 @@ def _layout(system: System, config: Config) -> Layout:
     match system.targets:
         case "sequence":
             return sequence
+        case "sequence_peos":
+            return sequence_peos
         case "sequence_missing_eos":
             return sequence_missing_eos
         case "set":
@@ -148,7 +165,9 @@ def _layout(system: System, config: Config) -> Layout:
             return SetLayout(size.num_codes, size.phrase_length, system.options.separate)
 
 
-def _objective(system: System, config: Config, network: Transformer, layout: Layout) -> nn.Module:
+def _objective(
+    system: System, config: Config, network: Network, layout: Layout, vocabulary: Vocabulary
+) -> nn.Module:
     match system.objective:
         case "likelihood":
             return Likelihood(network, layout=layout)
@@ -166,39 +185,62 @@ def _objective(system: System, config: Config, network: Transformer, layout: Lay
                 assignment=system.options.assignment,
                 teacher_forcing=system.options.teacher_forcing,
             )
+        case "reward":
+            reward = AdaptiveReward(vocabulary)
+            return SelfCritical(network, reward=reward, steps=config.model.sequence_length)
+        case "adversarial":
+            rounds = config.adversarial
+            discriminator = Discriminator(
+                vocabulary_size=vocabulary.size,
+                embedding=rounds.embedding,
+                hidden=rounds.hidden,
+                dropout=rounds.dropout,
+            )
+            return Adversarial(
+                network,
+                discriminator,
+                steps=config.model.sequence_length,
+                head_start=rounds.head_start,
+                generator_steps=rounds.generator_steps,
+                discriminator_steps=rounds.discriminator_steps,
+                discriminator_rate=rounds.learning_rate / config.train.learning_rate,
+            )
 
 
-def _written_length(system: System, config: Config) -> int:
-    """How many tokens a row may have when the system generates."""
+def _generation(system: System, config: Config) -> Generation:
     match system.decoder:
         case "greedy":
-            return config.model.sequence_length
+            return Generation("sequence", config.model.sequence_length)
         case "greedy_set":
-            return config.model.phrase_length
+            return Generation("phrase", config.model.phrase_length)
 
 
-# Makes the generation of a network's phrases, of a vocabulary, so many tokens a row at most.
-Generator = Callable[[Transformer, Vocabulary, int], Generate]
+# Makes what generates the phrases of documents, of a network and a vocabulary.
+Generator = Callable[[Network, Vocabulary, Generation], Generate]
 
 
 def task_of(run: Run, corpus: Corpus, generator: Generator) -> Task:
     """What a run has to learn: its system's objective on a corpus."""
-    system = system_named(run.facts.system)
     train = corpus.split(TRAIN)
     if not len(train):
         raise DataError("has no training documents", fix="prepare it again", path=corpus.folder)
     size = min(run.config.model.vocabulary_size, corpus.manifest.vocabulary_size)
     vocabulary = load_vocabulary(corpus.folder, size=size)
     torch.manual_seed(run.facts.seed)
-    built = build(run.facts.system, run.config, vocabulary_size=vocabulary.size)
+    built = build(run.facts.system, run.config, vocabulary)
     begun = Checkpoints(run.checkpoints, owner=run.owner).last() is not None
     if run.facts.init is not None and not begun:
         _take_weights(built.network, vocabulary, Path(run.facts.init))
-    description = {"system": run.facts.system, "seed": run.facts.seed, **run.config.model_dump()}
+    description = {
+        "system": run.facts.system,
+        "seed": run.facts.seed,
+        "generation": built.generation.saved(),
+        **run.config.model_dump(),
+    }
     return Task(
         objective=built.objective,
         collate=built.collate,
-        generate=generator(built.network, vocabulary, _written_length(system, run.config)),
+        generate=generator(built.network, vocabulary, built.generation),
         save=lambda: save_model(run.model, built.network, vocabulary, description, overwrite=True),
         vocabulary=vocabulary,
         train=train,
@@ -206,7 +248,7 @@ def task_of(run: Run, corpus: Corpus, generator: Generator) -> Task:
     )
 
 
-def _take_weights(network: Transformer, vocabulary: Vocabulary, path: Path) -> None:
+def _take_weights(network: Network, vocabulary: Vocabulary, path: Path) -> None:
     """Start from the weights of another run, or of a model folder."""
     other = load_model(path / MODEL if (path / MODEL).is_dir() else path)
     ours, theirs = network.state_dict(), other.network.state_dict()

@@ -13,10 +13,11 @@ from one2set.data.document import Document
 from one2set.data.specials import EOS, NULL, UNK
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError
-from one2set.inference.engine import Engine, Search
+from one2set.inference.engine import Engine
 from one2set.inference.prediction import Prediction
 from one2set.inference.stream import WINDOW
 from one2set.model.authors import import_checkpoint
+from one2set.model.generation import Search
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 

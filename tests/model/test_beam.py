@@ -12,7 +12,7 @@ from one2set.data.example import Example
 from one2set.data.specials import EOS, NULL
 from one2set.model.beam import Beams, beam_sequence, beam_set
 from one2set.model.decoding import Rows, greedy_sequence, greedy_set
-from one2set.model.memory import Memory, State
+from one2set.model.memory import TransformerMemory, TransformerState
 from one2set.model.pointer import Mixture
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
@@ -60,7 +60,7 @@ def batch() -> Batch:
     return collate(examples, vocabulary_size=V)
 
 
-def everything(network: Transformer, memory: Memory, ends: tuple[int, ...]) -> Tensor:
+def everything(network: Transformer, memory: TransformerMemory, ends: tuple[int, ...]) -> Tensor:
     """(B, R, X, X, X) the probability of every string of three words over the extended vocabulary,
     by teacher forcing. What has ended goes on with id 0."""
     documents, size = len(memory.lengths), V + 3
@@ -155,7 +155,12 @@ def test_a_beam_of_one_is_greedy(
 
 
 def oracle(
-    network: Transformer, memory: Memory, code: int, beam: int, penalty: float, steps: int
+    network: Transformer,
+    memory: TransformerMemory,
+    code: int,
+    beam: int,
+    penalty: float,
+    steps: int,
 ) -> list[tuple[float, list[int]]]:
     """The search itself, one code of one document and one hypothesis at a time, without caches."""
     size = V + 3
@@ -211,7 +216,7 @@ def test_rows_that_have_ended_cost_nothing(
     seen: list[int] = []
     step = settrans.step
 
-    def counted(state: State, tokens: Tensor) -> Mixture:
+    def counted(state: TransformerState, tokens: Tensor) -> Mixture:
         seen.append(len(tokens))
         return step(state, tokens)
 

@@ -5,8 +5,9 @@ import torch
 from torch import Tensor
 
 from one2set.data.batch import Batch, collate
-from one2set.data.specials import EOS, NULL, PAD
+from one2set.data.specials import BOS, EOS, NULL, PAD
 from one2set.model.decoding import Rows, greedy_sequence, greedy_set, roll_out
+from one2set.model.pointer import Choice, Mixture
 from one2set.model.transformer import Transformer
 from tests.model import padded, tiny
 
@@ -69,6 +70,47 @@ def test_a_batch_is_decoded_as_its_documents(network: Transformer, ends: tuple[i
         assert torch.equal(alone.length[0], together.length[index])
         torch.testing.assert_close(alone.probability[0], together.probability[index])
         torch.testing.assert_close(alone.null[0], together.null[index])
+
+
+@NETWORKS
+def test_any_choice_can_be_made_and_sees_what_its_rows_have_written(
+    network: Transformer, ends: tuple[int, ...]
+) -> None:
+    """No word twice in a row: what is written is what was seen, and nothing else changes."""
+    memory = network.encode(tiny.batch(8))
+    seen: list[tuple[Tensor, Tensor]] = []
+
+    def never_twice(rows: Tensor, mixture: Mixture, written: Tensor) -> Choice:
+        seen.append((rows, written))
+        return mixture.greedy(written)
+
+    steps = list(roll_out(network, memory, steps=STEPS, ends=ends, choose=never_twice))
+    texts: dict[int, list[int]] = {row: [] for row in steps[0].rows.tolist()}
+    for step, (rows, written) in zip(steps, seen, strict=True):
+        assert torch.equal(rows, step.rows)
+        assert written.tolist() == [texts[row] for row in rows.tolist()]
+        for row, token in zip(rows.tolist(), step.choice.tokens.tolist(), strict=True):
+            texts[row].append(token)
+    assert all(len(set(text)) == len(text) for text in texts.values())
+    free = list(roll_out(network, memory, steps=STEPS, ends=ends))
+    assert torch.equal(free[0].choice.tokens, steps[0].choice.tokens)
+    changed = [step.choice.tokens.tolist() for step in free]
+    assert changed != [step.choice.tokens.tolist() for step in steps]  # it had something to do
+
+
+def test_what_is_chosen_is_read_next() -> None:
+    network = tiny.settrans()
+    memory = network.encode(tiny.batch())
+
+    def second_best(rows: Tensor, mixture: Mixture, written: Tensor) -> Choice:
+        return Choice(*(x[:, 1] for x in mixture.top(2)))
+
+    steps = list(roll_out(network, memory, steps=2, choose=second_best))
+    assert torch.equal(steps[0].choice.tokens, steps[0].mixture.top(2).tokens[:, 1])
+    state = network.start(memory, steps=2)
+    network.step(state, torch.full_like(steps[0].choice.tokens, BOS))
+    second = network.step(state, steps[0].choice.tokens)
+    torch.testing.assert_close(second.features, steps[1].mixture.features)
 
 
 @NETWORKS

@@ -2,7 +2,7 @@
 
 import torch
 
-from one2set.model.memory import Cache, Memory, State
+from one2set.model.memory import Cache, TransformerMemory, TransformerState
 from one2set.model.pointer import Words
 
 
@@ -30,8 +30,10 @@ def test_selected_rows_are_copies_with_room_for_more() -> None:
 
 def test_a_state_counts_the_rows_of_each_document() -> None:
     words = Words(torch.zeros(3, 1), torch.zeros(3, 1))
-    memory = Memory(torch.zeros(3, 2), (1, 1, 1), words, [])
-    state = State(memory, [0, 0, 1, 2, 2], torch.tensor([0, 1, 0, 0, 1]), [cache(5)], step=2)
+    memory = TransformerMemory(torch.zeros(3, 2), (1, 1, 1), words, [])
+    state = TransformerState(
+        memory, [0, 0, 1, 2, 2], torch.tensor([0, 1, 0, 0, 1]), [cache(5)], step=2
+    )
     assert state.counts == [2, 1, 2]
     some = state.select(torch.tensor([1, 3, 4]))
     assert some.counts == [1, 0, 2]

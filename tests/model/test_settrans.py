@@ -52,7 +52,7 @@ def test_without_control_codes_all_rows_are_the_same() -> None:
 def test_words_beyond_the_output_are_read_and_copied_but_not_generated() -> None:
     batch, size = tiny.batch(), 20
     torch.manual_seed(0)
-    network = SetTrans(**tiny.settrans().arguments | {"output_size": size})  # type: ignore[arg-type]
+    network = SetTrans(**tiny.settrans().arguments | {"output_size": size})
     inputs = shifted(batch.targets)
     full = rows(network, inputs)  # (B, N, L, X)
     assert full.sum(-1).allclose(torch.ones(()))

@@ -8,13 +8,13 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from one2set.config import Config
 from one2set.data.corpus import Corpus
 from one2set.data.vocabulary import Vocabulary
 from one2set.distributed import Processes
 from one2set.inference.engine import Engine
-from one2set.model.transformer import Transformer
-from one2set.systems import task_of
+from one2set.model.generation import Generation
+from one2set.model.network import Network
+from one2set.systems import configuration, task_of
 from one2set.training.loop import Event, Task, train
 from one2set.training.run import Facts, Run
 from one2set.training.validation import Generate
@@ -33,9 +33,9 @@ SETTINGS = (
 )
 
 
-def generator(network: Transformer, vocabulary: Vocabulary, steps: int) -> Generate:
+def generator(network: Network, vocabulary: Vocabulary, generation: Generation) -> Generate:
     """What prediction would say."""
-    engine = Engine(network, vocabulary, steps=steps)
+    engine = Engine(network, vocabulary, generation=generation)
     return lambda documents: [
         [slot.text for slot in prediction.phrases] for prediction in engine.predict(documents)
     ]
@@ -48,7 +48,7 @@ class Miniature:
         self.corpus = corpus
 
     def run(self, folder: Path, *settings: str, system: str = "settrans", seed: int = 5) -> Run:
-        config = Config.scale("tiny").override([*SETTINGS, *settings])
+        config = configuration(system, scale="tiny", changes=[*SETTINGS, *settings])
         facts = Facts.new(system=system, seed=seed, corpus=self.corpus, init=None)
         return Run(folder, facts, config)
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from one2set.data.batch import SetLayout
 from one2set.data.specials import EOS, NULL, PAD
-from one2set.model.memory import Memory, State
+from one2set.model.memory import TransformerMemory, TransformerState
 from one2set.model.pointer import Choice, Mixture, Words
 from one2set.model.transformer import Transformer
 from one2set.training.assignment import fixed, hungarian, match_scores, random
@@ -71,10 +71,10 @@ class Scripted:
         for place, probability in probabilities.items():
             self.table[place] = probability
 
-    def start(self, memory: Memory, *, steps: int) -> State:
-        return State(memory, [0, 0], torch.arange(2), [])
+    def start(self, memory: TransformerMemory, *, steps: int) -> TransformerState:
+        return TransformerState(memory, [0, 0], torch.arange(2), [])
 
-    def step(self, state: State, tokens: Tensor) -> Mixture:
+    def step(self, state: TransformerState, tokens: Tensor) -> Mixture:
         probabilities = self.table[state.step]
         state.step += 1
         mixture = Mock(Mixture)
@@ -83,7 +83,7 @@ class Scripted:
         return cast(Mixture, mixture)
 
     def order(self, *targets: list[int]) -> list[int]:
-        memory = Memory(torch.zeros(1, 1), (1,), Mock(Words), [])
+        memory = TransformerMemory(torch.zeros(1, 1), (1,), Mock(Words), [])
         network = cast(Transformer, self)
         scores = match_scores(network, memory, torch.tensor([targets]), steps=2)
         return hungarian(scores, [slice(0, 2)])[0].tolist()

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from one2set.config import Config
 from one2set.data.corpus import Corpus
 from one2set.data.prepare import Inputs, prepare
 from one2set.errors import ConfigError, DataError
@@ -80,3 +81,13 @@ def test_one_process_at_a_time(miniature: Miniature, tmp_path: Path) -> None:
         pass
     with run.claimed():
         pass
+
+
+def test_a_setting_that_a_later_version_brings_leaves_checkpoints_their_run(
+    miniature: Miniature, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = miniature.run(tmp_path / "run")
+    owner, known = run.owner, Config.fixed
+    monkeypatch.setattr(Config, "fixed", lambda config: known(config) | {"model.later": 0})
+    assert run.owner == owner
+    assert miniature.run(tmp_path / "run", "model.width=32").owner != owner

@@ -11,7 +11,7 @@ from torch import Tensor
 from one2set.data.batch import Batch, SetLayout, collate
 from one2set.data.specials import EOS, NULL
 from one2set.model.decoding import greedy_set
-from one2set.model.memory import Memory
+from one2set.model.memory import TransformerMemory
 from one2set.model.pointer import Mixture
 from one2set.model.settrans import SetTrans
 from one2set.training.assignment import hungarian
@@ -98,11 +98,11 @@ class Spy:
     def __init__(self, network: SetTrans, monkeypatch: pytest.MonkeyPatch) -> None:
         self.encoded: list[bool] = []
         self.stepped: list[bool] = []
-        self.memories: list[Memory] = []
+        self.memories: list[TransformerMemory] = []
         self.read: list[Tensor] = []
         encode, step, decode = network.encode, network.step, network.decode
 
-        def spy_encode(batch: Batch) -> Memory:
+        def spy_encode(batch: Batch) -> TransformerMemory:
             self.encoded.append(network.training)
             return encode(batch)
 
@@ -111,7 +111,7 @@ class Spy:
             assert not torch.is_grad_enabled()
             return step(state, tokens)
 
-        def spy_decode(memory: Memory, inputs: Tensor, mask: Tensor) -> Mixture:
+        def spy_decode(memory: TransformerMemory, inputs: Tensor, mask: Tensor) -> Mixture:
             self.memories.append(memory)
             self.read.append(inputs)
             return decode(memory, inputs, mask)

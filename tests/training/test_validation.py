@@ -21,13 +21,13 @@ def make(corpus: Corpus, system: str = "settrans", **changes: object) -> Validat
     split = corpus.split("valid")
     torch.manual_seed(0)
     config = Config.scale("tiny").override([*SETTINGS, "model.vocabulary_size=50002"])
-    built = build(system, config, vocabulary_size=vocabulary.size)
+    built = build(system, config, vocabulary)
     parts = {
         "objective": built.objective,
         "examples": split[:],
         "batches": Batches(split.source_lengths(), documents=5, tokens=0, pool=1, seed=0),
         "collate": built.collate,
-        "generate": generator(built.network, vocabulary, 6),
+        "generate": generator(built.network, vocabulary, built.generation),
         "vocabulary": vocabulary,
         "processes": ALONE,
     }

@@ -40,18 +40,15 @@ def import_checkpoint(
         from one2set.model.authors import import_checkpoint as import_files
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="importing a checkpoint") from None
-    from one2set.inference.engine import PHRASE_LENGTH, SEQUENCE_LENGTH
     from one2set.model.folder import save_model
-    from one2set.model.settrans import SetTrans
+    from one2set.model.generation import Generation
 
     if output.exists() and not overwrite:
         raise ConfigError(f"{output} exists already; pass --overwrite, or name another folder")
     network, vocabulary = import_files(checkpoint, vocab, heads=heads)
-    is_set = isinstance(network, SetTrans)
-    config = {
-        "imported": str(checkpoint),
-        "model": {"phrase_length": PHRASE_LENGTH, "sequence_length": SEQUENCE_LENGTH},
-    }
+    is_set = network.rows > 1
+    generation = Generation.of_model(network, {})
+    config = {"imported": str(checkpoint), "generation": generation.saved()}
     save_model(output, network, vocabulary, config, overwrite=overwrite)
     weights = sum(weight.numel() for weight in network.parameters())
     err.print(

@@ -5,7 +5,6 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -60,16 +59,38 @@ def predict(
     slots: Annotated[
         bool, typer.Option("--slots", help="Also write all that was generated, ∅ included.")
     ] = False,
-    beam: Annotated[int, typer.Option(help="Hypotheses for each code; 1 is greedy.")] = 1,
-    length_penalty: Annotated[
-        float, typer.Option(help="Hypotheses are ranked by log P / length^penalty.")
-    ] = 1.0,
-    pool: Annotated[
-        bool,
+    beam: Annotated[
+        int | None,
         typer.Option(
-            "--pool", help="Write every hypothesis, also of codes that say ∅: many candidates."
+            help="Hypotheses for each code or sequence; 1 is greedy. Default: the system's.",
+            show_default=False,
         ),
-    ] = False,
+    ] = None,
+    length_penalty: Annotated[
+        float | None,
+        typer.Option(
+            help="Hypotheses are ranked by log P / length^penalty. Default: the system's.",
+            show_default=False,
+        ),
+    ] = None,
+    pool: Annotated[
+        bool | None,
+        typer.Option(
+            "--pool/--no-pool",
+            help="Write every hypothesis, also of codes that say ∅: many candidates. "
+            "Default: the system's.",
+            show_default=False,
+        ),
+    ] = None,
+    exclusive: Annotated[
+        int | None,
+        typer.Option(
+            metavar="K",
+            help="A phrase of a sequence must not begin with the word with which one of the K "
+            "before it begins; -1: any of them; 0: no such rule. Default: the system's.",
+            show_default=False,
+        ),
+    ] = None,
     max_source_words: Annotated[
         int, typer.Option(help="Read no more of a document; its line says so if it is longer.")
     ] = 4096,
@@ -95,7 +116,7 @@ def predict(
     """
     try:
         from one2set.distributed import use_threads
-        from one2set.inference.engine import Engine, Search, model_folder
+        from one2set.inference.engine import Engine, model_folder
         from one2set.inference.output import (
             json_line,
             partial_file,
@@ -119,12 +140,15 @@ def predict(
     use_threads(threads)
     fields = Fields.mapped(field)
     engine = Engine.load(
-        model,
-        device=device,
-        search=Search(beam=beam, length_penalty=length_penalty, pool=pool),
-        batch_tokens=batch_tokens,
-        max_source_length=max_source_words,
+        model, device=device, batch_tokens=batch_tokens, max_source_length=max_source_words
     )
+    wishes = {
+        "beam": beam,
+        "length_penalty": length_penalty,
+        "pool": pool,
+        "exclusive": exclusive,
+    }
+    engine.change_search({name: wish for name, wish in wishes.items() if wish is not None})
     with ExitStack() as stack:
         intake = stack.enter_context(Intake(on_error, report))
         progress = _Progress(intake, inputs)
@@ -140,7 +164,7 @@ def predict(
                 "fields": field,
                 "format": format,
                 "slots": slots,
-                "search": asdict(engine.search),
+                "generation": engine.generation.saved(),
                 "max_source_words": max_source_words,
             }
             partial = stack.enter_context(

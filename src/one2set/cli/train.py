@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from one2set.data.corpus import Corpus
     from one2set.data.document import Document
     from one2set.data.vocabulary import Vocabulary
-    from one2set.model.transformer import Transformer
+    from one2set.model.generation import Generation
+    from one2set.model.network import Network
     from one2set.training.loop import Ended, Event, Step, Validated
     from one2set.training.run import Run
     from one2set.training.validation import Generate
@@ -152,7 +153,7 @@ def _open_run(
     resume: bool,
 ) -> "tuple[Run, list[str]]":
     """A new run, or the one that is there; and what there is to say about it."""
-    from one2set.systems import expect_start
+    from one2set.systems import configuration, expect_start
     from one2set.training.run import Facts, Run
 
     corpus.verify()
@@ -161,24 +162,26 @@ def _open_run(
             raise ConfigError(f"{folder} holds a run; continue it with --resume, or name another")
         run = Run.load(folder)
         run.expect(system=system, seed=seed, corpus=corpus)
-        config = run.config if scale is None else Config.scale(scale)
-        return run, run.change(config.override(changes))
+        if scale is None:
+            return run, run.change(run.config.override(changes))
+        return run, run.change(configuration(run.facts.system, scale=scale, changes=changes))
     system = system or "settrans"
     expect_start(system, init=init, corpus=corpus.folder)
     facts = Facts.new(system=system, seed=seed or 0, corpus=corpus, init=init)
-    run = Run(folder, facts, Config.scale(scale or "small").override(changes))
+    config = configuration(system, scale=scale or "small", changes=changes)
+    run = Run(folder, facts, config)
     return run, ["there is nothing to resume; this is a new run"] if resume else []
 
 
 def _generator(
-    config: Config, network: "Transformer", vocabulary: "Vocabulary", steps: int
+    config: Config, network: "Network", vocabulary: "Vocabulary", generation: "Generation"
 ) -> "Generate":
     """Validation hears what prediction would say."""
     from one2set.distributed import choose_device
     from one2set.inference.engine import Engine
 
     device = choose_device(config.machine.device)
-    engine = Engine(network, vocabulary, steps=steps, device=device)
+    engine = Engine(network, vocabulary, generation=generation, device=device)
 
     def generate(documents: "Sequence[Document]") -> list[list[str]]:
         predictions = engine.predict(documents)

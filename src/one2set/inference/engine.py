@@ -3,49 +3,26 @@
 A batch never changes what is generated, only how fast: nothing of one document reaches another.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
-from torch import Tensor
 
 from one2set.data.batch import collate
 from one2set.data.document import Document
 from one2set.data.example import Example
 from one2set.data.vocabulary import Vocabulary
 from one2set.distributed import choose_device
-from one2set.errors import ConfigError
 from one2set.inference.calibration import Calibration
 from one2set.inference.prediction import Order, Prediction, Slot
 from one2set.inference.spelling import Row, Speller
 from one2set.inference.stream import Stream
-from one2set.model.beam import beam_sequence, beam_set
-from one2set.model.decoding import greedy_sequence, greedy_set
 from one2set.model.folder import load_model
-from one2set.model.memory import Memory
-from one2set.model.settrans import SetTrans
-from one2set.model.transformer import Transformer
+from one2set.model.generation import Generation, Search, generate
+from one2set.model.network import Network
 from one2set.training.run import MODEL
-
-PHRASE_LENGTH, SEQUENCE_LENGTH = 6, 60  # tokens that a code or a sequence may write, as the paper
-
-
-@dataclass(frozen=True, slots=True)
-class Search:
-    """How the most probable words are looked for."""
-
-    beam: int = 1  # hypotheses for each row; 1 is greedy
-    length_penalty: float = 1.0  # hypotheses are ranked by log P / length^penalty
-    pool: bool = False  # keep all hypotheses, also of codes that say ∅: candidates to choose from
-
-    def __post_init__(self) -> None:
-        if self.beam < 1:
-            raise ConfigError(f"beam is {self.beam}; expected 1 (greedy) or more")
-        if not self.length_penalty >= 0:
-            raise ConfigError(
-                f"length penalty is {self.length_penalty}; expected 0 (none) or more, usually to 1"
-            )
 
 
 def model_folder(folder: Path) -> Path:
@@ -58,22 +35,22 @@ class Engine:
 
     def __init__(
         self,
-        network: Transformer,
+        network: Network,
         vocabulary: Vocabulary,
         *,
         calibration: Calibration | None = None,
-        steps: int | None = None,
-        search: Search = Search(),  # noqa: B008  (frozen)
+        generation: Generation | None = None,
+        search: Search | None = None,
         batch_tokens: int = 4096,
         max_source_length: int = 4096,
         device: torch.device | str = "cpu",
     ) -> None:
-        """`batch_tokens` and `max_source_length` are those of the `Stream`."""
+        """`search` takes the place of the generation's own. `batch_tokens` and `max_source_length`
+        are those of the `Stream`."""
         self.network = network.to(device).eval()
         self.vocabulary = vocabulary
-        self.is_set = isinstance(network, SetTrans)
-        self.steps = steps or (PHRASE_LENGTH if self.is_set else SEQUENCE_LENGTH)
-        self.search = search
+        how = generation or Generation.of_model(network, {})
+        self.generation = how if search is None else replace(how, search=search)
         self._stream = Stream(vocabulary, batch_tokens, max_source_length)
         self.device = torch.device(device)
         self.calibration = calibration
@@ -83,7 +60,7 @@ class Engine:
         cls,
         folder: Path,
         *,
-        search: Search = Search(),  # noqa: B008  (frozen)
+        search: Search | None = None,
         batch_tokens: int = 4096,
         max_source_length: int = 4096,
         device: str = "auto",
@@ -91,28 +68,34 @@ class Engine:
         """The engine of a model's folder, or of a run's."""
         folder = model_folder(folder)
         network, vocabulary, config = load_model(folder)
-        length = "phrase_length" if isinstance(network, SetTrans) else "sequence_length"
         return cls(
             network,
             vocabulary,
             calibration=Calibration.load(folder),
-            steps=config.get("model", {}).get(length),
+            generation=Generation.of_model(network, config),
             search=search,
             batch_tokens=batch_tokens,
             max_source_length=max_source_length,
             device=choose_device(device),
         )
 
+    def change_search(self, changes: Mapping[str, Any]) -> None:
+        """Search as before in all but what is named; see `Search`."""
+        search = replace(self.generation.search, **changes)
+        self.generation = replace(self.generation, search=search)
+
     def predict(self, documents: Iterable[Document]) -> Iterator[Prediction]:
         """The prediction of each document, in their order."""
-        order: Order = "score" if self.is_set else "written"
+        # The phrases of one row are in order already, as it was written or as the search says.
+        order: Order = "score" if self.network.rows > 1 else "written"
         return self._stream.predict(documents, self._generate, order=order)
 
     @torch.no_grad()
     def _generate(self, examples: Sequence[Example]) -> Iterator[tuple[Slot, ...]]:
         batch = collate(examples, vocabulary_size=self.network.vocabulary_size)
         memory = self.network.encode(batch.to(self.device))
-        length, tokens, probability, place, null = (x.tolist() for x in self._decode(memory))
+        generated = generate(self.network, memory, self.generation)
+        length, tokens, probability, place, null = (x.tolist() for x in generated)
         for b, example in enumerate(examples):
             speller = Speller(self.vocabulary, example, batch.oov[b])
             slots: list[Slot] = []
@@ -121,28 +104,11 @@ class Engine:
                     if end == 0:
                         continue  # there is no such hypothesis
                     row = Row(tokens[b][r][w], probability[b][r][w], place[b][r][w])[:end]
-                    if self.is_set:
-                        slots.append(speller.slot(r, row, null=null[b][r]))
-                    else:
-                        slots += speller.slots(row)
+                    match self.generation.rows:
+                        case "phrase":
+                            slots.append(speller.slot(r, row, null=null[b][r]))
+                        case "sequence":
+                            slots += speller.slots(row)
+                        case "nested":
+                            slots += speller.nested_slots(row)
             yield tuple(slots)
-
-    def _decode(self, memory: Memory) -> tuple[Tensor, ...]:
-        """Length (B, R, W); tokens, their probabilities and places (B, R, W, T); null (B, R)."""
-        search = self.search
-        if search.beam == 1 and not search.pool:
-            greedy = greedy_set if self.is_set else greedy_sequence
-            rows = greedy(self.network, memory, steps=self.steps)
-        else:
-            beams = (beam_set if self.is_set else beam_sequence)(
-                self.network,
-                memory,
-                steps=self.steps,
-                beam=search.beam,
-                length_penalty=search.length_penalty,
-                pool=search.pool,
-            )
-            if search.pool:
-                return beams[:5]
-            rows = beams.best()
-        return (*(x.unsqueeze(2) for x in rows[:4]), rows.null)

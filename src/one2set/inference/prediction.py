@@ -24,6 +24,7 @@ class Slot:
     probabilities: tuple[float, ...]  # of each token
     ended: bool  # whether the last token is the mark that ended it, and no word
     null: float = 0.0  # the probability of ∅ as the first token; 0 in a sequence
+    begun: bool = False  # whether the first token is the mark that began it, and no word
 
     @property
     def says_null(self) -> bool:
@@ -32,8 +33,8 @@ class Slot:
 
     @property
     def word_probabilities(self) -> tuple[float, ...]:
-        """Those of its words, without that of the mark that ended it."""
-        return self.probabilities[: len(self.probabilities) - self.ended]
+        """Those of its words, without those of the marks that began and ended it."""
+        return self.probabilities[self.begun : len(self.probabilities) - self.ended]
 
     @property
     def score(self) -> float:

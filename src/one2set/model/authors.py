@@ -78,8 +78,10 @@ def import_network(path: Path, *, heads: int, dropout: float = 0.1) -> Transform
     }
     if "codes.weight" in weights:
         arguments["num_codes"] = len(weights["codes.weight"])
-        return build("settrans", arguments, weights, path=path, fix=_MODEL)
-    return build("transformer", arguments, weights, path=path, fix=_MODEL)
+    name = "settrans" if "codes.weight" in weights else "transformer"
+    network = build(name, arguments, weights, path=path, fix=_MODEL)
+    assert isinstance(network, Transformer)
+    return network
 
 
 def import_vocabulary(path: Path, *, size: int) -> WordVocabulary:

@@ -19,9 +19,8 @@ from torch import Tensor
 
 from one2set.data.specials import BOS, EOS, NULL
 from one2set.model.decoding import Rows
-from one2set.model.memory import Memory
+from one2set.model.network import Memory, Network
 from one2set.model.pointer import Choice
-from one2set.model.transformer import Transformer
 
 
 class Beams(NamedTuple):
@@ -59,7 +58,7 @@ class _Paths(NamedTuple):
 
 
 def beam_set(
-    network: Transformer,
+    network: Network,
     memory: Memory,
     *,
     steps: int,
@@ -73,7 +72,7 @@ def beam_set(
 
 
 def beam_sequence(
-    network: Transformer,
+    network: Network,
     memory: Memory,
     *,
     steps: int,
@@ -87,7 +86,7 @@ def beam_sequence(
 
 @torch.no_grad()
 def _search(
-    network: Transformer,
+    network: Network,
     memory: Memory,
     steps: int,
     beam: int,

@@ -1,18 +1,21 @@
-"""Greedy decoding of sets and sequences.
+"""Decoding of sets and sequences, word by word.
 
-Shapes: B documents, R rows per document, T steps.
+Shapes: B documents, R rows per document, T steps; r rows that are still being written, t tokens
+that each of them has written.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from one2set.data.specials import BOS, EOS, NULL
-from one2set.model.memory import Memory
+from one2set.model.network import Memory, Network
 from one2set.model.pointer import Choice, Mixture
-from one2set.model.transformer import Transformer
+
+# The next word of each of some rows: which of all rows they are (r,), and what they wrote (r, t).
+Choose = Callable[[Tensor, Mixture, Tensor], Choice]
 
 
 class Rows(NamedTuple):
@@ -33,45 +36,72 @@ class Step(NamedTuple):
     choice: Choice
 
 
-def greedy_set(network: Transformer, memory: Memory, *, steps: int) -> Rows:
+def most_probable(rows: Tensor, mixture: Mixture, written: Tensor) -> Choice:
+    """The greedy choice."""
+    return mixture.greedy()
+
+
+def greedy_set(network: Network, memory: Memory, *, steps: int) -> Rows:
     """Each row until `<eos>` or ∅, which ends it: a phrase with ∅ in it is none."""
     return _greedy(network, memory, steps, ends=(EOS, NULL))
 
 
-def greedy_sequence(network: Transformer, memory: Memory, *, steps: int) -> Rows:
+def greedy_sequence(
+    network: Network, memory: Memory, *, steps: int, choose: Choose = most_probable
+) -> Rows:
     """One row per document until `<eos>`."""
-    return _greedy(network, memory, steps, ends=(EOS,))
+    return _greedy(network, memory, steps, ends=(EOS,), choose=choose)
 
 
 def roll_out(
-    network: Transformer, memory: Memory, *, steps: int, ends: Sequence[int] = ()
+    network: Network,
+    memory: Memory,
+    *,
+    steps: int,
+    ends: Sequence[int] = (),
+    choose: Choose = most_probable,
+    copies: int = 1,
 ) -> Iterator[Step]:
-    """Write greedily, step by step. A row that has written one of `ends` costs nothing more."""
+    """Write step by step, greedily or as `choose` does. A row that has written one of `ends` costs
+    nothing more. Each row can be written several times, as `copies` that follow one another."""
     state = network.start(memory, steps=steps)
+    if copies > 1:
+        every = torch.arange(len(state.documents), device=memory.states.device)
+        state = state.select(every.repeat_interleave(copies))
     rows = torch.arange(len(state.documents), device=memory.states.device)
     tokens = torch.full_like(rows, BOS)
+    written = tokens.new_empty(len(rows), 0)
     stops = torch.tensor(ends, dtype=rows.dtype, device=rows.device)
     for _ in range(steps):
         mixture = network.step(state, tokens)
-        choice = mixture.greedy()
+        choice = choose(rows, mixture, written)
         yield Step(rows, mixture, choice)
         tokens = choice.tokens
+        written = torch.cat([written, tokens[:, None]], dim=1)
         living = torch.isin(tokens, stops, invert=True).nonzero().squeeze(1)
         if len(living) == 0:
             return
         if len(living) < len(rows):
             state, rows, tokens = state.select(living), rows[living], tokens[living]
+            written = written[living]
 
 
 @torch.no_grad()
-def _greedy(network: Transformer, memory: Memory, steps: int, *, ends: Sequence[int]) -> Rows:
+def _greedy(
+    network: Network,
+    memory: Memory,
+    steps: int,
+    *,
+    ends: Sequence[int],
+    choose: Choose = most_probable,
+) -> Rows:
     grid = (len(memory.lengths), network.rows)
     length = torch.zeros(grid, dtype=torch.int64, device=memory.states.device).flatten()
     tokens = length.new_zeros(len(length), steps)
     place = torch.zeros_like(tokens)
     probability = torch.zeros_like(tokens, dtype=torch.float32)
     null = probability.new_zeros(len(length))
-    walk = roll_out(network, memory, steps=steps, ends=ends)
+    walk = roll_out(network, memory, steps=steps, ends=ends, choose=choose)
     for t, (rows, mixture, choice) in enumerate(walk):
         length[rows] += 1
         tokens[rows, t], probability[rows, t] = choice

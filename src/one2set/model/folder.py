@@ -6,7 +6,7 @@ words.tsv                the vocabulary (or tokenizer.json, for word pieces)
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,26 +16,27 @@ from torch import Tensor
 from one2set.atomic import complete_folder
 from one2set.data.vocabulary import Vocabulary, load_vocabulary
 from one2set.errors import ConfigError, DataError, missing_extra
+from one2set.model.network import Network
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 
 CONFIG, WEIGHTS = "config.json", "weights.safetensors"
 FORMAT = 1
-NETWORKS: dict[str, type[Transformer]] = {"transformer": Transformer, "settrans": SetTrans}
+NETWORKS: dict[str, Callable[..., Network]] = {"transformer": Transformer, "settrans": SetTrans}
 _FIX = "pass a folder that one2set wrote, and copy it whole"
 
 
 class Model(NamedTuple):
     """What a folder holds."""
 
-    network: Transformer
+    network: Network
     vocabulary: Vocabulary
     config: dict[str, Any]
 
 
 def save_model(
     folder: Path,
-    network: Transformer,
+    network: Network,
     vocabulary: Vocabulary,
     config: Mapping[str, Any] | None = None,
     *,
@@ -96,7 +97,7 @@ def build(
     *,
     path: Path,
     fix: str,
-) -> Transformer:
+) -> Network:
     """A network with given weights, in eval mode; `path` is where they came from."""
     # Made without memory of its own, since the given weights become the network's.
     try:

@@ -7,18 +7,15 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from one2set.model.pointer import Words
+from one2set.model.network import Memory, State
 
 KeysValues = tuple[Tensor, Tensor]
 
 
 @dataclass(frozen=True)
-class Memory:
-    """What a decoder knows of the documents."""
+class TransformerMemory(Memory):
+    """The documents, ready to be attended to."""
 
-    states: Tensor  # (ΣS, D)
-    lengths: tuple[int, ...]
-    words: Words
     keys_values: list[KeysValues]  # of each decoder layer, (ΣS, D)
 
 
@@ -46,26 +43,16 @@ class Cache:
 
 
 @dataclass
-class State:
-    """Rows that are being written, sorted by document. Each `step` of the network moves it on."""
+class TransformerState(State):
+    """Rows, and all that they have written."""
 
-    memory: Memory
-    documents: list[int]  # the document of each row
+    memory: TransformerMemory
     row: Tensor  # (rows,) which of its document's rows it is
     caches: list[Cache]  # of each decoder layer
     step: int = 0
 
-    @property
-    def counts(self) -> list[int]:
-        """How many rows each document has."""
-        counts = [0] * len(self.memory.lengths)
-        for document in self.documents:
-            counts[document] += 1
-        return counts
-
-    def select(self, rows: Tensor) -> "State":
-        """Some of the rows, or some of them repeatedly; they must stay sorted by document."""
-        return State(
+    def select(self, rows: Tensor) -> "TransformerState":
+        return TransformerState(
             self.memory,
             [self.documents[row] for row in rows.tolist()],
             self.row[rows],

@@ -2,9 +2,7 @@
 linear map on embedded words, √D on word embeddings only, positions from 1 in the encoder and from 0
 in the decoder, separate matrices for words that are read and words that are written.
 
-A decoder writes *rows*: one per document here, one per control code in `SetTrans`. Rows never see
-one another. `decode` runs all cells of known rows at once (teacher forcing). `start` and `step`
-write them word by word, and keep what was computed in a `State`.
+It writes one row per document; `SetTrans`, one per control code. Rows never see one another.
 
 Shapes: B documents, S source words, R rows per document, L cells per row, C real cells of a batch,
 D width, V vocabulary. ΣS is packed: the words of all documents without padding.
@@ -23,7 +21,8 @@ from one2set.data.specials import PAD, UNK
 from one2set.errors import ConfigError
 from one2set.model.dropout import Dropout
 from one2set.model.layers import Attention, FeedForward, Positions, Scope
-from one2set.model.memory import Cache, KeysValues, Memory, State
+from one2set.model.memory import Cache, KeysValues, TransformerMemory, TransformerState
+from one2set.model.network import Network
 from one2set.model.pointer import Mixture, Pointer, Words
 
 
@@ -137,7 +136,11 @@ class Decoder(nn.Module):
         return [layer.source_attention.project(states) for layer in layers]
 
     def forward(
-        self, x: Tensor, own: Sequence[Scope | Cache], memory: Memory, counts: Sequence[int]
+        self,
+        x: Tensor,
+        own: Sequence[Scope | Cache],
+        memory: TransformerMemory,
+        counts: Sequence[int],
     ) -> tuple[Tensor, Tensor]:
         """States (C, D) and copy attention (C, S): head 0 of the last layer."""
         x = self.dropout(x)
@@ -150,15 +153,13 @@ class Decoder(nn.Module):
         return self.norm(x), weights
 
 
-class Transformer(nn.Module):
+class Transformer(Network):
     """The network of the one-to-sequence paradigm: a document has one row.
 
     It reads the words of the vocabulary, and generates the first `output_size` of them; all others
-    it can only copy. `arguments` are those that build it again. Another `encoder` maps a batch, and
-    the embedding if it likes, to packed states (ΣS, D).
+    it can only copy. Another `encoder` maps a batch, and the embedding if it likes, to packed
+    states (ΣS, D).
     """
-
-    rows = 1
 
     def __init__(
         self,
@@ -176,7 +177,7 @@ class Transformer(nn.Module):
         super().__init__()
         if heads < 1 or width % heads:
             raise ConfigError(f"width is {width} and heads is {heads}; heads must divide the width")
-        self.arguments: dict[str, int | float] = {
+        self.arguments = {
             "vocabulary_size": vocabulary_size,
             "width": width,
             "heads": heads,
@@ -195,17 +196,12 @@ class Transformer(nn.Module):
         self.decoder = Decoder(**stack, layers=decoder_layers, dropout=dropout)
         self.pointer = Pointer(width=width, output_size=output_size or vocabulary_size)
 
-    def encode(self, batch: Batch) -> Memory:
-        """Read the sources of a batch."""
+    def encode(self, batch: Batch) -> TransformerMemory:
         states = self.encoder(batch, self.embedding)
         words = Words(batch.source_extended, batch.source_first)
-        return Memory(states, batch.lengths, words, self.decoder.project(states))
+        return TransformerMemory(states, batch.lengths, words, self.decoder.project(states))
 
-    def decode(self, memory: Memory, inputs: Tensor, mask: Tensor) -> Mixture:
-        """Mixtures for the C real cells, in their order, of which each reads its own input.
-
-        inputs (B, R, L) extended ids; mask (B, R, L), True = real, the first cells of each row.
-        """
+    def decode(self, memory: TransformerMemory, inputs: Tensor, mask: Tensor) -> Mixture:
         counts = mask.sum((1, 2)).tolist()
         rows, cells = mask.shape[1:]
         row = torch.arange(rows, device=mask.device)[:, None].expand_as(mask)[mask]  # (C,)
@@ -218,16 +214,14 @@ class Transformer(nn.Module):
         x = self.embed(inputs[mask], self.decoder.positions(step, cells), row)
         return self._mixture(x, own, memory, counts)
 
-    def start(self, memory: Memory, *, steps: int) -> State:
-        """All rows of all documents, with room for `steps` words."""
+    def start(self, memory: TransformerMemory, *, steps: int) -> TransformerState:
         documents = [document for document in range(len(memory.lengths)) for _ in range(self.rows)]
         row = torch.arange(self.rows, device=memory.states.device).repeat(len(memory.lengths))
         shape = (len(documents), steps, memory.states.shape[1])
         caches = [Cache(k.new_empty(shape), v.new_empty(shape)) for k, v in memory.keys_values]
-        return State(memory, documents, row, caches)
+        return TransformerState(memory, documents, row, caches)
 
-    def step(self, state: State, tokens: Tensor) -> Mixture:
-        """Mixtures for the next word of each row, which last wrote (rows,) extended ids."""
+    def step(self, state: TransformerState, tokens: Tensor) -> Mixture:
         place = torch.tensor(state.step, device=tokens.device)
         x = self.embed(tokens, self.decoder.positions(place, state.step), state.row)
         state.step += 1
@@ -244,7 +238,11 @@ class Transformer(nn.Module):
         return x
 
     def _mixture(
-        self, x: Tensor, own: Sequence[Scope | Cache], memory: Memory, counts: Sequence[int]
+        self,
+        x: Tensor,
+        own: Sequence[Scope | Cache],
+        memory: TransformerMemory,
+        counts: Sequence[int],
     ) -> Mixture:
         states, attention = self.decoder(x, own, memory, counts)
         mixture: Mixture = self.pointer(states, attention, memory.words, counts)

@@ -16,15 +16,14 @@ from torch import Tensor
 from one2set.data.specials import NULL, PAD
 from one2set.errors import missing_extra
 from one2set.model.decoding import roll_out
-from one2set.model.memory import Memory
-from one2set.model.transformer import Transformer
+from one2set.model.network import Memory, Network
 
 Assignment = Literal["hungarian", "fixed", "random"]
 Parts = Sequence[slice]  # codes that share their targets: the two halves, or all
 
 
 @torch.no_grad()
-def match_scores(network: Transformer, memory: Memory, targets: Tensor, *, steps: int) -> Tensor:
+def match_scores(network: Network, memory: Memory, targets: Tensor, *, steps: int) -> Tensor:
     """(B, N, M) minus the cost of Eq. 3: how probable code n finds the first K words of target m,
     given the words that it would write itself.
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from one2set.data.batch import Batch, Layout, sequence, shifted
-from one2set.model.transformer import Transformer
+from one2set.model.network import Network
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Loss:
 class Likelihood(nn.Module):
     """Teacher forcing on one row per document."""
 
-    def __init__(self, network: Transformer, *, layout: Layout = sequence) -> None:
+    def __init__(self, network: Network, *, layout: Layout = sequence) -> None:
         super().__init__()
         self.network = network
         self.layout = layout

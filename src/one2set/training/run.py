@@ -68,7 +68,10 @@ class Run:
         """What a checkpoint must belong to, to be one of this run."""
         facts = {"system": self.facts.system, "seed": self.facts.seed}
         corpus = {"corpus": self.facts.corpus_sha256}
-        return fingerprint({**facts, **corpus, **self.config.fixed()})
+        # Without defaults: a setting that a later version brings must not make it another run.
+        usual = Config().fixed()
+        own = {key: value for key, value in self.config.fixed().items() if value != usual[key]}
+        return fingerprint({**facts, **corpus, **own})
 
     @classmethod
     def exists(cls, folder: Path) -> bool:

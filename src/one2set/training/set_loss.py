@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from one2set.data.batch import Batch, SetLayout, shifted
 from one2set.data.specials import NULL
 from one2set.model.decoding import roll_out
-from one2set.model.memory import Memory
+from one2set.model.network import Memory
 from one2set.model.settrans import SetTrans
 from one2set.training.assignment import Assignment, fixed, hungarian, match_scores, random
 from one2set.training.likelihood import Loss

@@ -1,0 +1,111 @@
+"""Documents per second of trained systems, side by side in one run.
+
+    one2set compare CORPUS --output COMPARED
+    python benchmarks/systems.py COMPARED [--rounds 3] [--documents 60] [--threads 1]
+
+For each run in COMPARED: training steps on batches of its corpus, and the generation of validation
+documents by the trained model, which ends its sequences as trained models do. Systems take turns,
+round after round; printed is the median of each one's rounds, and its ratio to SetTrans. With one
+thread, times are of the processor, so that other work on the machine matters little.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+
+import torch
+
+from one2set.data.corpus import Corpus
+from one2set.data.document import Document
+from one2set.distributed import processes
+from one2set.experiments import documents_of
+from one2set.inference.engine import Engine
+from one2set.systems import task_of
+from one2set.training.batches import Batches
+from one2set.training.checkpoint import Checkpoints
+from one2set.training.run import Run
+from one2set.training.step import Stepper
+
+_BASE = "settrans"
+_STEPS = 3  # of training, a round
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("compared", type=Path, help="a folder that one2set compare made")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--documents", type=int, default=60, help="to generate for, a round")
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    runs = [Run.load(folder) for folder in sorted(options.compared.iterdir()) if folder.is_dir()]
+    corpus = Corpus(Path(runs[0].facts.corpus))
+    documents = documents_of(corpus, "valid")
+    spread = documents[:: max(1, len(documents) // options.documents)][: options.documents]
+    sides = {run.facts.system: (training(run, corpus), generation(run, spread)) for run in runs}
+    speeds: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in sides}
+    for number in range(options.rounds + 1):
+        for name, both in sides.items():
+            for side, found in zip(both, speeds[name], strict=True):
+                speed = timed(side)
+                if number:  # the first round warms up
+                    found.append(speed)
+    medians = {name: [median(found) for found in both] for name, both in speeds.items()}
+    base = medians.get(_BASE) or next(iter(medians.values()))
+    print(f"{'system':24} {'training':>20} {'generation':>20}   (documents/s, × {_BASE})")
+    for name, pair in medians.items():
+        cells = [f"{x:12.1f} {x / y:6.2f}×" for x, y in zip(pair, base, strict=True)]
+        print(f"{name:24} {cells[0]:>20} {cells[1]:>20}")
+
+
+def training(run: Run, corpus: Corpus) -> Callable[[], int]:
+    """Some steps on the next batches; how many documents they had."""
+    with processes() as group:
+        task = task_of(run, corpus, lambda *_: lambda _: [])
+        stepper = Stepper(
+            task.objective, task.collate, run.config, seed=run.facts.seed, processes=group
+        )
+    checkpoints = Checkpoints(run.checkpoints, owner=run.owner)
+    last = checkpoints.last()
+    assert last is not None, f"{run.folder} has no checkpoint"
+    number = checkpoints.load(last, stepper).step
+    settings = run.config.train
+    epoch = iter(
+        Batches(
+            task.train.source_lengths(),
+            documents=settings.batch_documents,
+            tokens=settings.batch_tokens,
+            pool=settings.pool_batches,
+            seed=run.facts.seed,
+        ).epoch(1)
+    )
+
+    def steps() -> int:
+        nonlocal number
+        documents = 0
+        for _ in range(_STEPS):
+            batch = next(epoch)
+            stepper.step(task.train, batch, number=number, rate=1e-6)
+            number += 1
+            documents += len(batch)
+        return documents
+
+    return steps
+
+
+def generation(run: Run, documents: Sequence[Document]) -> Callable[[], int]:
+    engine = Engine.load(run.model)
+    return lambda: len(list(engine.predict(documents)))
+
+
+def timed(action: Callable[[], int]) -> float:
+    """Documents per second."""
+    clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
+    start = clock()
+    return action() / (clock() - start)
+
+
+if __name__ == "__main__":
+    main()
