@@ -67,7 +67,7 @@ def roll_out(
     """Write step by step, greedily or as `choose` does, and as the `rules` allow. A row that has
     written one of `ends` costs nothing more."""
     state = network.start(memory, steps=steps)
-    rows = torch.arange(len(state.documents), device=memory.states.device)
+    rows = torch.arange(len(state.documents), device=memory.words.extended.device)
     tokens = torch.full_like(rows, BOS)
     written = tokens.new_empty(len(rows), 0)
     stops = torch.tensor(ends, dtype=rows.dtype, device=rows.device)
@@ -92,7 +92,7 @@ def _greedy(
     network: Network, memory: Memory, steps: int, *, ends: Sequence[int], rules: Sequence[Rule]
 ) -> Rows:
     grid = (len(memory.lengths), network.rows)
-    length = torch.zeros(grid, dtype=torch.int64, device=memory.states.device).flatten()
+    length = torch.zeros(grid, dtype=torch.int64, device=memory.words.extended.device).flatten()
     tokens = length.new_zeros(len(length), steps)
     place = torch.zeros_like(tokens)
     probability = torch.zeros_like(tokens, dtype=torch.float32)
