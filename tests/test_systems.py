@@ -7,10 +7,12 @@ import pytest
 import torch
 
 from one2set.config import Config
-from one2set.data.batch import SetLayout, sequence, sequence_missing_eos
+from one2set.data.batch import SetLayout, sequence, sequence_missing_eos, sequence_peos
 from one2set.data.corpus import Corpus
 from one2set.errors import ConfigError
 from one2set.model.folder import load_model
+from one2set.model.gru import TitleGuidedEncoder
+from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
 from one2set.systems import (
     SYSTEMS,
@@ -35,6 +37,13 @@ ABLATIONS = {
 }
 
 
+LAYOUTS = {
+    "sequence": sequence,
+    "sequence_peos": sequence_peos,
+    "sequence_missing_eos": sequence_missing_eos,
+}
+
+
 @pytest.mark.parametrize(("name", "change"), ABLATIONS.items())
 def test_an_ablation_is_settrans_with_one_option_changed(
     name: str, change: tuple[str, object]
@@ -50,10 +59,14 @@ def test_every_row_reaches_what_is_built() -> None:
     for name, system in SYSTEMS.items():
         objective, network = built[name].objective, built[name].network
         assert isinstance(network, SetTrans) == (system.network == "settrans")
+        if isinstance(network, Recurrent):
+            guided = isinstance(network.encoder, TitleGuidedEncoder)
+            assert guided == (system.network == "recurrent_title")
+            sizes = network.arguments["embedding_width"], network.arguments["hidden_width"]
+            assert sizes == (config.model.embedding_width, config.model.hidden_width)
         if system.objective == "likelihood":
             assert isinstance(objective, Likelihood)
-            missing = name == "transformer-missing-eos"
-            assert objective.layout is (sequence_missing_eos if missing else sequence)
+            assert objective.layout is LAYOUTS[system.targets]
             continue
         assert isinstance(objective, SetLoss)
         assert isinstance(network, SetTrans)

@@ -24,6 +24,8 @@ ALONE = Processes(rank=0, count=1)
 SETTINGS = (
     "model.width=16",
     "model.feed_forward=16",
+    "model.embedding_width=8",
+    "model.hidden_width=8",
     "model.vocabulary_size=200",
     "train.average_decay=0.9",
     "train.shares=2",
