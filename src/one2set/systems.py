@@ -89,6 +89,32 @@ SYSTEMS = {
     "catseq": _recurrent("recurrent", "sequence"),
     "catseqtg": _recurrent("recurrent_title", "sequence"),
     "catseqtg-peos": _recurrent("recurrent_title", "sequence_peos"),  # what 2RF1 starts from
+    "catseqtg-2rf1": System(
+        "recurrent_title",
+        "sequence_peos",
+        "reward",
+        "greedy",
+        starts_from="catseqtg-peos",
+        settings=(
+            "train.learning_rate=5e-5",
+            "train.batch_documents=32",
+            "train.schedule=constant",
+            "validation.select_by=loss",
+        ),
+    ),
+    "gan-mr": System(
+        "recurrent",
+        "sequence",
+        "adversarial",
+        "greedy",
+        starts_from="catseq",
+        settings=(
+            "train.learning_rate=5e-5",
+            "train.batch_documents=32",
+            "train.schedule=constant",
+            "validation.select_by=f1",
+        ),
+    ),
     # The release forgets the `<eos>` of documents without absent phrases, a fifth of KP20k.
     "transformer-missing-eos": System(
         "transformer", "sequence_missing_eos", "likelihood", "greedy"
