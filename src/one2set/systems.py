@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import nn
@@ -31,6 +31,7 @@ from one2set.errors import ConfigError, DataError
 from one2set.model.folder import load_model, save_model
 from one2set.model.generation import Generation
 from one2set.model.network import Network
+from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 from one2set.training.adversarial import Adversarial
@@ -44,6 +45,8 @@ from one2set.training.reward import AdaptiveReward
 from one2set.training.run import MODEL, Run
 from one2set.training.set_loss import SetLoss
 from one2set.training.validation import Generate
+
+Targets = Literal["sequence", "sequence_peos", "sequence_missing_eos", "set"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +63,19 @@ class SetOptions:
 class System:
     """One row of the table."""
 
-    network: Literal["transformer", "settrans"]
-    targets: Literal["sequence", "sequence_peos", "sequence_missing_eos", "set"]
+    network: Literal["transformer", "settrans", "recurrent", "recurrent_title"]
+    targets: Targets
     objective: Literal["likelihood", "set_loss", "reward", "adversarial"]
     decoder: Literal["greedy", "greedy_set"]
     options: SetOptions = SetOptions()
     starts_from: str | None = None
     settings: tuple[str, ...] = ()  # such as train.learning_rate=1e-3, instead of the scale's
+
+
+def _recurrent(network: Literal["recurrent", "recurrent_title"], targets: Targets) -> System:
+    """As Chan et al. (2019) train it: at ten times the rate of the Transformers."""
+    settings = ("train.learning_rate=1e-3",)
+    return System(network, targets, "likelihood", "greedy", settings=settings)
 
 
 def _ablation(options: SetOptions) -> System:
@@ -77,6 +86,9 @@ SYSTEMS = {
     #                     network        targets     objective     decoder
     "transformer": System("transformer", "sequence", "likelihood", "greedy"),
     "settrans": System("settrans", "set", "set_loss", "greedy_set"),
+    "catseq": _recurrent("recurrent", "sequence"),
+    "catseqtg": _recurrent("recurrent_title", "sequence"),
+    "catseqtg-peos": _recurrent("recurrent_title", "sequence_peos"),  # what 2RF1 starts from
     # The release forgets the `<eos>` of documents without absent phrases, a fifth of KP20k.
     "transformer-missing-eos": System(
         "transformer", "sequence_missing_eos", "likelihood", "greedy"
@@ -126,29 +138,33 @@ def build(name: str, config: Config, vocabulary: Vocabulary) -> Built:
 
 def _network(system: System, config: Config, vocabulary_size: int) -> Network:
     size = config.model
-    output_size = min(size.output_size or vocabulary_size, vocabulary_size)
-    if system.network == "transformer":
-        return Transformer(
-            vocabulary_size=vocabulary_size,
-            width=size.width,
-            heads=size.heads,
-            feed_forward=size.feed_forward,
-            encoder_layers=size.encoder_layers,
-            decoder_layers=size.decoder_layers,
+    words: dict[str, Any] = {
+        "vocabulary_size": vocabulary_size,
+        "output_size": min(size.output_size or vocabulary_size, vocabulary_size),
+    }
+    if system.network in ("recurrent", "recurrent_title"):
+        return Recurrent(
+            **words,
+            embedding_width=size.embedding_width,
+            hidden_width=size.hidden_width,
             dropout=size.dropout,
-            output_size=output_size,
+            title_guided=system.network == "recurrent_title",
         )
+    layers: dict[str, Any] = {
+        "width": size.width,
+        "heads": size.heads,
+        "feed_forward": size.feed_forward,
+        "encoder_layers": size.encoder_layers,
+        "decoder_layers": size.decoder_layers,
+    }
+    if system.network == "transformer":
+        return Transformer(**words, **layers, dropout=size.dropout)
     return SetTrans(
-        vocabulary_size=vocabulary_size,
-        width=size.width,
-        heads=size.heads,
-        feed_forward=size.feed_forward,
-        encoder_layers=size.encoder_layers,
-        decoder_layers=size.decoder_layers,
+        **words,
+        **layers,
         dropout=size.dropout,
         num_codes=size.num_codes,
         control_codes=system.options.control_codes,
-        output_size=output_size,
     )
 
 

@@ -41,8 +41,7 @@ class Rigged(Network):
 
     def encode(self, batch: Batch) -> Memory:
         words = torch.full((len(batch.ids), 1), W3)
-        states, lengths = torch.zeros(len(batch.ids), 1), (1,) * len(batch.ids)
-        return Memory(states, lengths, Words(words, torch.zeros_like(words)))
+        return Memory((1,) * len(batch.ids), Words(words, torch.zeros_like(words)))
 
     def decode(self, memory: Memory, inputs: Tensor, mask: Tensor) -> Mixture:
         raise NotImplementedError

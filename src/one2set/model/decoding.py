@@ -66,9 +66,9 @@ def roll_out(
     nothing more. Each row can be written several times, as `copies` that follow one another."""
     state = network.start(memory, steps=steps)
     if copies > 1:
-        every = torch.arange(len(state.documents), device=memory.states.device)
+        every = torch.arange(len(state.documents), device=memory.words.extended.device)
         state = state.select(every.repeat_interleave(copies))
-    rows = torch.arange(len(state.documents), device=memory.states.device)
+    rows = torch.arange(len(state.documents), device=memory.words.extended.device)
     tokens = torch.full_like(rows, BOS)
     written = tokens.new_empty(len(rows), 0)
     stops = torch.tensor(ends, dtype=rows.dtype, device=rows.device)
@@ -96,7 +96,7 @@ def _greedy(
     choose: Choose = most_probable,
 ) -> Rows:
     grid = (len(memory.lengths), network.rows)
-    length = torch.zeros(grid, dtype=torch.int64, device=memory.states.device).flatten()
+    length = torch.zeros(grid, dtype=torch.int64, device=memory.words.extended.device).flatten()
     tokens = length.new_zeros(len(length), steps)
     place = torch.zeros_like(tokens)
     probability = torch.zeros_like(tokens, dtype=torch.float32)

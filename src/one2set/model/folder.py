@@ -17,12 +17,17 @@ from one2set.atomic import complete_folder
 from one2set.data.vocabulary import Vocabulary, load_vocabulary
 from one2set.errors import ConfigError, DataError, missing_extra
 from one2set.model.network import Network
+from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 
 CONFIG, WEIGHTS = "config.json", "weights.safetensors"
 FORMAT = 1
-NETWORKS: dict[str, Callable[..., Network]] = {"transformer": Transformer, "settrans": SetTrans}
+NETWORKS: dict[str, Callable[..., Network]] = {
+    "transformer": Transformer,
+    "settrans": SetTrans,
+    "recurrent": Recurrent,
+}
 _FIX = "pass a folder that one2set wrote, and copy it whole"
 
 
