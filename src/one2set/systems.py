@@ -19,6 +19,7 @@ from one2set.data.batch import (
     Layout,
     SetLayout,
     collate,
+    nested,
     sequence,
     sequence_missing_eos,
     sequence_peos,
@@ -28,8 +29,10 @@ from one2set.data.example import Example
 from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import Vocabulary, load_vocabulary
 from one2set.errors import ConfigError, DataError
+from one2set.model.exclusion import NESTED_STEPS
+from one2set.model.exhird import ExHiRD
 from one2set.model.folder import load_model, save_model
-from one2set.model.generation import Generation
+from one2set.model.generation import Generation, Search
 from one2set.model.network import Network
 from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
@@ -46,7 +49,7 @@ from one2set.training.run import MODEL, Run
 from one2set.training.set_loss import SetLoss
 from one2set.training.validation import Generate
 
-Targets = Literal["sequence", "sequence_peos", "sequence_missing_eos", "set"]
+Targets = Literal["sequence", "sequence_peos", "sequence_missing_eos", "nested", "set"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +66,10 @@ class SetOptions:
 class System:
     """One row of the table."""
 
-    network: Literal["transformer", "settrans", "recurrent", "recurrent_title"]
+    network: Literal["transformer", "settrans", "recurrent", "recurrent_title", "exhird"]
     targets: Targets
     objective: Literal["likelihood", "set_loss", "reward", "adversarial"]
-    decoder: Literal["greedy", "greedy_set"]
+    decoder: Literal["greedy", "greedy_set", "exclusive"]
     options: SetOptions = SetOptions()
     starts_from: str | None = None
     settings: tuple[str, ...] = ()  # such as train.learning_rate=1e-3, instead of the scale's
@@ -89,6 +92,9 @@ SYSTEMS = {
     "catseq": _recurrent("recurrent", "sequence"),
     "catseqtg": _recurrent("recurrent_title", "sequence"),
     "catseqtg-peos": _recurrent("recurrent_title", "sequence_peos"),  # what 2RF1 starts from
+    "exhird": System(
+        "exhird", "nested", "likelihood", "exclusive", settings=("train.learning_rate=1e-3",)
+    ),
     # The release forgets the `<eos>` of documents without absent phrases, a fifth of KP20k.
     "transformer-missing-eos": System(
         "transformer", "sequence_missing_eos", "likelihood", "greedy"
@@ -150,6 +156,8 @@ def _network(system: System, config: Config, vocabulary_size: int) -> Network:
             dropout=size.dropout,
             title_guided=system.network == "recurrent_title",
         )
+    if system.network == "exhird":
+        return ExHiRD(**words, embedding_width=size.embedding_width, hidden_width=size.hidden_width)
     layers: dict[str, Any] = {
         "width": size.width,
         "heads": size.heads,
@@ -174,6 +182,8 @@ def _layout(system: System, config: Config) -> Layout:
             return sequence
         case "sequence_peos":
             return sequence_peos
+        case "nested":
+            return nested
         case "sequence_missing_eos":
             return sequence_missing_eos
         case "set":
@@ -229,6 +239,8 @@ def _generation(system: System, config: Config) -> Generation:
             return Generation("sequence", config.model.sequence_length)
         case "greedy_set":
             return Generation("phrase", config.model.phrase_length)
+        case "exclusive":
+            return Generation("nested", NESTED_STEPS, Search(exclusive=1))
 
 
 # Makes what generates the phrases of documents, of a network and a vocabulary.
