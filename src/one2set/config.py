@@ -16,7 +16,17 @@ from typing import Any, Self
 from pydantic import ValidationError
 
 from one2set.errors import ConfigError
-from one2set.settings import Limits, Loss, Machine, Model, Record, Section, Train, Validation
+from one2set.settings import (
+    Adversarial,
+    Limits,
+    Loss,
+    Machine,
+    Model,
+    Record,
+    Section,
+    Train,
+    Validation,
+)
 
 SCALES = ("tiny", "small", "paper")
 
@@ -24,6 +34,7 @@ SCALES = ("tiny", "small", "paper")
 _FIXED = (
     "model.",
     "loss.",
+    "adversarial.",
     "train.batch_",
     "train.pool_batches",
     "train.average_decay",
@@ -36,6 +47,7 @@ class Config(Section):
 
     model: Model = Model()
     loss: Loss = Loss()
+    adversarial: Adversarial = Adversarial()
     train: Train = Train()
     validation: Validation = Validation()
     limits: Limits = Limits()

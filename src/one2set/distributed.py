@@ -67,13 +67,17 @@ class Processes:
             raise failure or One2SetError(sent[1])
         return sent[0]  # type: ignore[return-value]
 
-    def wrap(self, objective: nn.Module) -> nn.Module:
-        """An objective whose gradients are averaged over the processes as they arise."""
+    def wrap(self, objective: nn.Module, *, staged: bool = False) -> nn.Module:
+        """An objective whose gradients are averaged over the processes as they arise; not every
+        step has all of them where it is `staged`."""
         if self.count == 1:
             return objective
         # No buffer is trained, so none needs to be sent; and views save a copy of the gradients.
         return DistributedDataParallel(
-            objective, broadcast_buffers=False, gradient_as_bucket_view=True
+            objective,
+            broadcast_buffers=False,
+            gradient_as_bucket_view=True,
+            find_unused_parameters=staged,
         )
 
 

@@ -74,6 +74,26 @@ class Loss(Section):
     reading every document a second time without: a fifth less work."""
 
 
+class Adversarial(Section):
+    """The rounds of GAN_MR, and its discriminator."""
+
+    head_start: NonNegativeInt = 4000
+    """Steps that the discriminator has to itself before the first round."""
+    generator_steps: PositiveInt = 2000
+    """Steps of the generator in each round."""
+    discriminator_steps: PositiveInt = 500
+    """Steps of the discriminator in each round, which then follow."""
+    learning_rate: PositiveFloat = 1e-3
+    """The discriminator's learning rate; the generator's is train.learning_rate, and both follow
+    its schedule."""
+    embedding: PositiveInt = 200
+    """Width of the discriminator's word embeddings."""
+    hidden: PositiveInt = 150
+    """Width of its hidden states, in each direction."""
+    dropout: Share = 0.5
+    """Share of numbers that are dropped between its layers in training."""
+
+
 class Train(Section):
     """Batches, the optimiser and its learning rate."""
 

@@ -7,10 +7,8 @@ generates. Some start from the weights of another, some are trained with setting
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal
 
-import torch
 from torch import nn
 
 from one2set.config import Config
@@ -23,24 +21,21 @@ from one2set.data.batch import (
     sequence_missing_eos,
     sequence_peos,
 )
-from one2set.data.corpus import TRAIN, VALID, Corpus, Split
 from one2set.data.example import Example
-from one2set.data.specials import SPECIALS
-from one2set.data.vocabulary import Vocabulary, load_vocabulary
-from one2set.errors import ConfigError, DataError
-from one2set.model.folder import load_model, save_model
+from one2set.data.vocabulary import Vocabulary
+from one2set.errors import ConfigError
 from one2set.model.generation import Generation
 from one2set.model.network import Network
 from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
+from one2set.training.adversarial import Adversarial
 from one2set.training.assignment import Assignment
-from one2set.training.checkpoint import Checkpoints
+from one2set.training.discriminator import Discriminator
 from one2set.training.likelihood import Likelihood
-from one2set.training.loop import Task
-from one2set.training.run import MODEL, Run
+from one2set.training.policy import SelfCritical
+from one2set.training.reward import AdaptiveReward
 from one2set.training.set_loss import SetLoss
-from one2set.training.validation import Generate
 
 Targets = Literal["sequence", "sequence_peos", "sequence_missing_eos", "set"]
 
@@ -61,7 +56,7 @@ class System:
 
     network: Literal["transformer", "settrans", "recurrent", "recurrent_title"]
     targets: Targets
-    objective: Literal["likelihood", "set_loss"]
+    objective: Literal["likelihood", "set_loss", "reward", "adversarial"]
     decoder: Literal["greedy", "greedy_set"]
     options: SetOptions = SetOptions()
     starts_from: str | None = None
@@ -119,15 +114,15 @@ class Built:
     generation: Generation
 
 
-def build(name: str, config: Config, *, vocabulary_size: int) -> Built:
+def build(name: str, config: Config, vocabulary: Vocabulary) -> Built:
     """A system with new weights, drawn from torch's random numbers."""
     system = system_named(name)
-    network = _network(system, config, vocabulary_size)
+    network = _network(system, config, vocabulary.size)
     layout = _layout(system, config)
     return Built(
         network=network,
-        objective=_objective(system, config, network, layout),
-        collate=partial(collate, vocabulary_size=vocabulary_size, layout=layout),
+        objective=_objective(system, config, network, layout, vocabulary),
+        collate=partial(collate, vocabulary_size=vocabulary.size, layout=layout),
         generation=_generation(system, config),
     )
 
@@ -177,7 +172,9 @@ def _layout(system: System, config: Config) -> Layout:
             return SetLayout(size.num_codes, size.phrase_length, system.options.separate)
 
 
-def _objective(system: System, config: Config, network: Network, layout: Layout) -> nn.Module:
+def _objective(
+    system: System, config: Config, network: Network, layout: Layout, vocabulary: Vocabulary
+) -> nn.Module:
     match system.objective:
         case "likelihood":
             return Likelihood(network, layout=layout)
@@ -195,6 +192,26 @@ def _objective(system: System, config: Config, network: Network, layout: Layout)
                 assignment=system.options.assignment,
                 teacher_forcing=system.options.teacher_forcing,
             )
+        case "reward":
+            reward = AdaptiveReward(vocabulary)
+            return SelfCritical(network, reward=reward, steps=config.model.sequence_length)
+        case "adversarial":
+            rounds = config.adversarial
+            discriminator = Discriminator(
+                vocabulary_size=vocabulary.size,
+                embedding=rounds.embedding,
+                hidden=rounds.hidden,
+                dropout=rounds.dropout,
+            )
+            return Adversarial(
+                network,
+                discriminator,
+                steps=config.model.sequence_length,
+                head_start=rounds.head_start,
+                generator_steps=rounds.generator_steps,
+                discriminator_steps=rounds.discriminator_steps,
+                discriminator_rate=rounds.learning_rate / config.train.learning_rate,
+            )
 
 
 def _generation(system: System, config: Config) -> Generation:
@@ -203,66 +220,3 @@ def _generation(system: System, config: Config) -> Generation:
             return Generation("sequence", config.model.sequence_length)
         case "greedy_set":
             return Generation("phrase", config.model.phrase_length)
-
-
-# Makes what generates the phrases of documents, of a network and a vocabulary.
-Generator = Callable[[Network, Vocabulary, Generation], Generate]
-
-
-def task_of(run: Run, corpus: Corpus, generator: Generator) -> Task:
-    """What a run has to learn: its system's objective on a corpus."""
-    train = corpus.split(TRAIN)
-    if not len(train):
-        raise DataError("has no training documents", fix="prepare it again", path=corpus.folder)
-    size = min(run.config.model.vocabulary_size, corpus.manifest.vocabulary_size)
-    vocabulary = load_vocabulary(corpus.folder, size=size)
-    torch.manual_seed(run.facts.seed)
-    built = build(run.facts.system, run.config, vocabulary_size=vocabulary.size)
-    begun = Checkpoints(run.checkpoints, owner=run.owner).last() is not None
-    if run.facts.init is not None and not begun:
-        _take_weights(built.network, vocabulary, Path(run.facts.init))
-    description = {
-        "system": run.facts.system,
-        "seed": run.facts.seed,
-        "generation": built.generation.saved(),
-        **run.config.model_dump(),
-    }
-    return Task(
-        objective=built.objective,
-        collate=built.collate,
-        generate=generator(built.network, vocabulary, built.generation),
-        save=lambda: save_model(run.model, built.network, vocabulary, description, overwrite=True),
-        vocabulary=vocabulary,
-        train=train,
-        valid=corpus.split(VALID) if VALID in corpus.manifest.splits else Split([]),
-    )
-
-
-def _take_weights(network: Network, vocabulary: Vocabulary, path: Path) -> None:
-    """Start from the weights of another run, or of a model folder."""
-    other = load_model(path / MODEL if (path / MODEL).is_dir() else path)
-    ours, theirs = network.state_dict(), other.network.state_dict()
-    for name in sorted(ours.keys() | theirs.keys()):
-        shapes = [tuple(w[name].shape) if name in w else "missing" for w in (theirs, ours)]
-        if shapes[0] != shapes[1]:
-            raise ConfigError(
-                f"--init {path}: its {name} is {shapes[0]}, but this run's is {shapes[1]}; "
-                "train the same network at the same scale"
-            )
-    ids = range(len(SPECIALS), vocabulary.size)
-    if any(vocabulary.text([id]) != other.vocabulary.text([id]) for id in ids):
-        raise ConfigError(
-            f"--init {path}: its vocabulary is not the corpus's; pass a model that was trained on "
-            "this corpus"
-        )
-    network.load_state_dict(theirs)
-
-
-def expect_start(name: str, *, init: Path | None, corpus: Path) -> None:
-    """That a system which goes on from another one's weights is given some."""
-    before = system_named(name).starts_from
-    if before is not None and init is None:
-        raise ConfigError(
-            f"{name} starts from a trained {before}, and no --init is given; first run "
-            f"one2set train {corpus} --system {before} --output RUN, then pass --init RUN"
-        )

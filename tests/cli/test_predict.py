@@ -164,6 +164,24 @@ def test_a_sequence_keeps_its_order(tmp_path: Path) -> None:
     assert any(some != sorted(some, reverse=True) for some in scores)
 
 
+def test_exclusive_search_has_phrases_begin_differently(tmp_path: Path) -> None:
+    documents = list(read(SAMPLE))
+    folder, few = tmp_path / "model", tmp_path / "few.jsonl"
+    save_model(folder, lively_transformer(), small_vocabulary(documents))
+    few.write_text("".join(SAMPLE.read_text().splitlines(keepends=True)[:10]))
+
+    def texts(*options: str) -> list[str]:
+        return run(folder, few, "--format", "text", *options).splitlines()
+
+    free, exclusive = texts(), texts("--exclusive", "-1")
+    assert texts("--exclusive", "0") == free
+    predictions = Engine.load(folder, search=Search(exclusive=-1)).predict(documents[:10])
+    assert exclusive == [";".join(slot.text for slot in one.phrases) for one in predictions]
+    split = [[line.split(";") for line in lines] for lines in (free, exclusive)]
+    repeats = [sum(len(some) - len(set(some)) for some in each) for each in split]
+    assert repeats[0] > 0 == repeats[1]
+
+
 def test_a_run_s_folder_serves_as_its_model(tiny_model: Path, tmp_path: Path) -> None:
     run_folder = tmp_path / "run"
     run_folder.mkdir()
@@ -185,6 +203,9 @@ def test_options_that_cannot_be(tiny_model: Path, tmp_path: Path) -> None:
     for options, message in (
         (("--beam", "0"), "beam is 0; expected 1"),
         (("--length-penalty", "-1"), "length penalty is -1.0"),
+        (("--exclusive", "1"), "exclusive is 1; this model writes a set"),
+        (("--exclusive", "-2"), "exclusive is -2; expected a number of phrases, -1 for all"),
+        (("--exclusive", "1", "--beam", "2"), "exclusive search is greedy"),
         (("--batch-tokens", "0"), "batch tokens is 0"),
         (("--resume",), "name it with --output"),
         (("-o", output, "--resume", "--overwrite"), "exclude each other"),

@@ -9,6 +9,7 @@ import torch
 from one2set.data.batch import (
     SetLayout,
     collate,
+    nested,
     sequence,
     sequence_missing_eos,
     sequence_peos,
@@ -16,7 +17,17 @@ from one2set.data.batch import (
 )
 from one2set.data.example import Example
 from one2set.data.sources import MAX_OOV
-from one2set.data.specials import BOS, EOS, NULL, PAD, PEOS, SEP, UNK
+from one2set.data.specials import (
+    ABSENT_START,
+    BOS,
+    EOS,
+    NULL,
+    PAD,
+    PEOS,
+    PRESENT_START,
+    SEP,
+    UNK,
+)
 from one2set.errors import ConfigError
 
 V = 20
@@ -47,6 +58,15 @@ def test_a_sequence_ends_in_eos_except_where_the_release_forgets_it() -> None:
     assert sequence([], []) == [[EOS]]
     assert sequence_missing_eos([P1, P2], []) == [[7, 8, SEP, 9, SEP]]
     assert sequence_missing_eos([P1], [A1]) == sequence([P1], [A1])
+
+
+def test_nested_phrases_begin_with_their_kind_and_end_in_a_separator() -> None:
+    present, absent = PRESENT_START, ABSENT_START
+    expected = [present, 7, 8, SEP, present, 9, SEP, absent, 10, 11, SEP, EOS]
+    assert nested([P1, P2], [A1]) == [expected]
+    assert nested([], [A2]) == [[absent, 12, SEP, EOS]]
+    assert nested([], []) == [[EOS]]
+    assert len({present, absent, SEP, EOS, BOS, PAD}) == 6
 
 
 def test_a_set_keeps_what_fits_and_fills_up_with_null() -> None:

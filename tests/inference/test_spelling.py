@@ -9,7 +9,18 @@ from tokenizers.decoders import WordPiece as WordPieceDecoder
 from tokenizers.models import WordPiece
 
 from one2set.data.example import Example
-from one2set.data.specials import BOS, EOS, NULL, PAD, PEOS, SEP, SPECIALS, UNK
+from one2set.data.specials import (
+    ABSENT_START,
+    BOS,
+    EOS,
+    NULL,
+    PAD,
+    PEOS,
+    PRESENT_START,
+    SEP,
+    SPECIALS,
+    UNK,
+)
 from one2set.data.vocabulary import PieceVocabulary, WordVocabulary
 from one2set.inference.spelling import Row, Speller
 
@@ -98,6 +109,17 @@ def test_a_sequence_that_does_not_end_keeps_its_last_words(speller: Speller) -> 
     assert [slot.text for slot in slots] == ["graph", "network <null>"]
     assert [slot.ended for slot in slots] == [True, False]
     assert [slot.text for slot in speller.slots(row(GRAPH, SEP))] == ["graph"]
+
+
+def test_a_nested_row_is_split_and_its_kinds_are_no_words(speller: Speller) -> None:
+    tokens = (PRESENT_START, GRAPH, NETWORK, SEP, ABSENT_START, SEP, ABSENT_START, GRAPH, SEP, EOS)
+    slots = list(speller.nested_slots(row(*tokens)))
+    assert [slot.text for slot in slots] == ["graph network", "", "graph", ""]
+    assert [len(slot.tokens) for slot in slots] == [4, 2, 3, 1]
+    assert [len(slot.word_probabilities) for slot in slots] == [2, 0, 1, 0]
+    assert not any(slot.says_null for slot in slots)
+    (cut,) = speller.nested_slots(row(PRESENT_START, GRAPH))
+    assert (cut.text, cut.ended, cut.word_probabilities) == ("graph", False, (0.5,))
 
 
 def test_pieces_are_joined_and_specials_stay_readable() -> None:

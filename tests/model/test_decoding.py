@@ -73,44 +73,43 @@ def test_a_batch_is_decoded_as_its_documents(network: Transformer, ends: tuple[i
 
 
 @NETWORKS
-def test_rules_see_what_a_row_has_written_and_forbid_the_rest(
+def test_any_choice_can_be_made_and_sees_what_its_rows_have_written(
     network: Transformer, ends: tuple[int, ...]
 ) -> None:
     """No word twice in a row: what is written is what was seen, and nothing else changes."""
-    decode = greedy_sequence if network.rows == 1 else greedy_set
     memory = network.encode(tiny.batch(8))
-    seen: list[Tensor] = []
+    seen: list[tuple[Tensor, Tensor]] = []
 
-    def never_twice(written: Tensor) -> Tensor:
-        seen.append(written)
-        return written if written.shape[1] else torch.full((len(written), 1), -1)
+    def never_twice(rows: Tensor, mixture: Mixture, written: Tensor) -> Choice:
+        seen.append((rows, written))
+        return mixture.greedy(written)
 
-    found = decode(network, memory, steps=STEPS, rules=[never_twice])
-    rows = [
-        row[:length].tolist()
-        for row, length in zip(found.tokens.flatten(0, 1), found.length.flatten(), strict=True)
-    ]
-    assert all(len(set(row)) == len(row) for row in rows)
-    for step, written in enumerate(seen):
-        assert written.tolist() == [row[:step] for row in rows if len(row) > step]
-    free = decode(network, memory, steps=STEPS)
-    assert not torch.equal(free.tokens, found.tokens)  # the rule had something to do
-    assert torch.equal(free.tokens[..., 0], found.tokens[..., 0])
+    steps = list(roll_out(network, memory, steps=STEPS, ends=ends, choose=never_twice))
+    texts: dict[int, list[int]] = {row: [] for row in steps[0].rows.tolist()}
+    for step, (rows, written) in zip(steps, seen, strict=True):
+        assert torch.equal(rows, step.rows)
+        assert written.tolist() == [texts[row] for row in rows.tolist()]
+        for row, token in zip(rows.tolist(), step.choice.tokens.tolist(), strict=True):
+            texts[row].append(token)
+    assert all(len(set(text)) == len(text) for text in texts.values())
+    free = list(roll_out(network, memory, steps=STEPS, ends=ends))
+    assert torch.equal(free[0].choice.tokens, steps[0].choice.tokens)
+    changed = [step.choice.tokens.tolist() for step in free]
+    assert changed != [step.choice.tokens.tolist() for step in steps]  # it had something to do
 
 
-def test_any_choice_can_be_made() -> None:
+def test_what_is_chosen_is_read_next() -> None:
     network = tiny.settrans()
     memory = network.encode(tiny.batch())
 
-    def second_best(mixture: Mixture, forbidden: Tensor | None) -> Choice:
-        assert forbidden is None
+    def second_best(rows: Tensor, mixture: Mixture, written: Tensor) -> Choice:
         return Choice(*(x[:, 1] for x in mixture.top(2)))
 
     steps = list(roll_out(network, memory, steps=2, choose=second_best))
     assert torch.equal(steps[0].choice.tokens, steps[0].mixture.top(2).tokens[:, 1])
     state = network.start(memory, steps=2)
     network.step(state, torch.full_like(steps[0].choice.tokens, BOS))
-    second = network.step(state, steps[0].choice.tokens)  # it is what the rows read next
+    second = network.step(state, steps[0].choice.tokens)
     torch.testing.assert_close(second.features, steps[1].mixture.features)
 
 

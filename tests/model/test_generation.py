@@ -15,7 +15,11 @@ from tests.model import tiny
 
 @pytest.mark.parametrize(
     "generation",
-    [Generation("phrase", 4), Generation("sequence", 9, Search(beam=7, length_penalty=0.5))],
+    [
+        Generation("phrase", 4),
+        Generation("sequence", 9, Search(beam=7, length_penalty=0.5)),
+        Generation("nested", 9, Search(exclusive=4)),
+    ],
 )
 def test_a_folder_brings_it_back(generation: Generation, tmp_path: Path) -> None:
     words = WordVocabulary([*SPECIALS, *map(str, range(tiny.V))], size=tiny.V)

@@ -36,7 +36,7 @@ def mixture(
     )
 
 
-def replaced(mixture: Mixture, **changes: Tensor) -> Mixture:
+def replaced(mixture: Mixture, **changes: Tensor | list[int]) -> Mixture:
     fields = {name: getattr(mixture, name) for name in Mixture.__annotations__}
     return Mixture(**(fields | changes))
 
@@ -166,3 +166,43 @@ def test_where_nothing_is_a_number_a_word_comes_out() -> None:
     tokens, probability = broken.greedy()
     assert (tokens < V + 1).all()
     assert probability.isnan().all()
+
+
+def test_samples_are_as_frequent_as_they_are_probable() -> None:
+    torch.manual_seed(0)
+    some = mixture([[7, V, 7, PAD], [8, 9, V, 8]], [1, 2])
+    draws = 20_000
+    many = replaced(
+        some,
+        counts=[draws, 2 * draws],
+        features=some.features.repeat_interleave(draws, 0),
+        gate=some.gate.repeat_interleave(draws, 0),
+        attention=some.attention.repeat_interleave(draws, 0),
+    )
+    tokens, probability = (x.view(3, draws) for x in many.sample())
+    counts = [row.bincount(minlength=V + 1) for row in tokens]
+    expected = some.distribution(V + 1)
+    torch.testing.assert_close(probability, expected.gather(1, tokens))
+    # Five standard deviations of a frequency are below 0.018.
+    torch.testing.assert_close(torch.stack(counts) / draws, expected, atol=0.018, rtol=0)
+
+
+def test_what_has_no_probability_is_never_drawn() -> None:
+    torch.manual_seed(0)
+    attention = torch.tensor([[0.0, 1.0, 0.0, 0.0]]).expand(500, 4)
+    only = mixture([[7, V, 8, PAD]], [500])
+    copying = replaced(only, gate=torch.zeros(500), attention=attention)
+    assert set(copying.sample().tokens.tolist()) == {V}
+    saying = replaced(only, gate=torch.ones(500))
+    saying.features[:], saying.weight[:] = 1.0, 0.0
+    saying.weight[3] = 100.0
+    assert set(saying.sample().tokens.tolist()) == {3}
+
+
+def test_some_rows_can_be_taken_out() -> None:
+    whole = mixture([[7, 8, 7], [9, V, 9], [7, 7, 7]], [2, 1, 3])
+    rows = torch.tensor([1, 3, 4])
+    part = whole.select(rows)
+    assert part.counts == [1, 0, 2]
+    torch.testing.assert_close(part.distribution(V + 1), whole.distribution(V + 1)[rows])
+    assert part.greedy().tokens.tolist() == whole.greedy().tokens[rows].tolist()

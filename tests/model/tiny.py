@@ -6,6 +6,8 @@ from torch import nn
 
 from one2set.data.batch import Batch, Layout, SetLayout, collate
 from one2set.data.example import Example, Ids
+from one2set.data.specials import SPECIALS
+from one2set.data.vocabulary import WordVocabulary
 from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
@@ -25,7 +27,7 @@ def transformer(*, seed: int = 0, dropout: float = 0.0) -> Transformer:
         decoder_layers=3,
         dropout=dropout,
     )
-    _roughen(network)
+    roughen(network)
     return network
 
 
@@ -48,7 +50,7 @@ def settrans(
         num_codes=num_codes,
         control_codes=control_codes,
     )
-    _roughen(network)
+    roughen(network)
     return network
 
 
@@ -64,15 +66,21 @@ def recurrent(
         title_guided=title_guided,
         output_size=output_size,
     )
-    _roughen(network)
+    roughen(network)
     return network
 
 
-def _roughen(network: nn.Module) -> None:
+def roughen(network: nn.Module) -> None:
     """So that every weight matters: a fresh network is nearly uniform, its norms are ones."""
     with torch.no_grad():
         for weight in network.parameters():
             weight.add_(torch.randn_like(weight), alpha=0.2)
+
+
+def vocabulary(size: int = V) -> WordVocabulary:
+    """Made-up words, and ten more that can only be copied."""
+    made_up = [f"w{id}" for id in range(len(SPECIALS), size + 10)]
+    return WordVocabulary([*SPECIALS, *made_up], size=size)
 
 
 def examples(count: int = 4, *, seed: int = 0) -> list[Example]:

@@ -39,11 +39,11 @@ def test_the_last_two_are_kept_and_the_newest_is_found(
 ) -> None:
     assert checkpoints.find() == (None, [])
     for step in (5, 10, 15):
-        checkpoints.save(Progress(step=step, sums={"loss": 1.5}), stepper)
+        checkpoints.save(Progress(step=step, recent={"loss": (1.5, 3)}), stepper)
     assert names(checkpoints) == ["00000010", "00000015"]
     newest = checkpoints.folder / "00000015"
     assert checkpoints.find() == (newest, [])
-    assert checkpoints.load(newest, stepper) == Progress(step=15, sums={"loss": 1.5})
+    assert checkpoints.load(newest, stepper) == Progress(step=15, recent={"loss": (1.5, 3)})
 
 
 def _truncate(path: Path) -> None:

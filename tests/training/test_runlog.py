@@ -34,14 +34,24 @@ def test_a_resumed_log_forgets_what_will_be_done_again(tmp_path: Path) -> None:
     assert rows(tmp_path)[-1] == ("valid", 3)
 
 
-@pytest.mark.parametrize("figures", [{"loss": 2.0}, {"loss": 2.0, "f1": 0.1, "f1_present": 0.2}])
-def test_curves_are_a_picture(figures: dict[str, float], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("figures", "panels"),
+    [
+        ({"loss": 2.0}, 1),
+        ({"loss": 2.0, "f1": 0.1, "f1_present": 0.2}, 2),
+        ({"loss": 2.0, "f1": 0.1, "reward": 0.3, "accuracy": 0.9}, 4),
+    ],
+)
+def test_curves_are_a_picture(figures: dict[str, float], panels: int, tmp_path: Path) -> None:
     log = RunLog(tmp_path, QUIET, Progress())
     log.write("train", 1, {"loss": 3.0})
     log.write("valid", 1, figures)
     log.draw()
     log.close()
-    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG\r\n")
+    picture = (tmp_path / "curves.png").read_bytes()
+    assert picture.startswith(b"\x89PNG\r\n")
+    width = int.from_bytes(picture[16:20])  # of the header
+    assert width == panels * 600
 
 
 def test_tensorboard_gets_the_numbers(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from one2set.errors import DataError
 from one2set.systems import build
 from one2set.training.likelihood import Loss
 from one2set.training.step import Stepper
+from tests.model import tiny
 from tests.training.conftest import ALONE, SETTINGS
 
 VOCABULARY = 50
@@ -50,7 +51,7 @@ def config(*settings: str) -> Config:
 
 def stepper(system: str, settings: Config) -> Stepper:
     torch.manual_seed(0)
-    built = build(system, settings, vocabulary_size=VOCABULARY)
+    built = build(system, settings, tiny.vocabulary(VOCABULARY))
     return Stepper(built.objective, built.collate, settings, seed=1, processes=ALONE)
 
 
@@ -130,7 +131,7 @@ def test_a_step_that_is_not_finite_names_documents_and_changes_nothing(
     where: str, message: str, examples: list[Example]
 ) -> None:
     settings = config()
-    built = build("settrans", settings, vocabulary_size=VOCABULARY)
+    built = build("settrans", settings, tiny.vocabulary(VOCABULARY))
     objective = Breaking(built.objective, id="document-3", where=where)
     breaking = Stepper(objective, built.collate, settings, seed=1, processes=ALONE)
     before = copy.deepcopy(objective)

@@ -21,7 +21,7 @@ def make(corpus: Corpus, system: str = "settrans", **changes: object) -> Validat
     split = corpus.split("valid")
     torch.manual_seed(0)
     config = Config.scale("tiny").override([*SETTINGS, "model.vocabulary_size=50002"])
-    built = build(system, config, vocabulary_size=vocabulary.size)
+    built = build(system, config, vocabulary)
     parts = {
         "objective": built.objective,
         "examples": split[:],

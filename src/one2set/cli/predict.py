@@ -82,6 +82,15 @@ def predict(
             show_default=False,
         ),
     ] = None,
+    exclusive: Annotated[
+        int | None,
+        typer.Option(
+            metavar="K",
+            help="A phrase of a sequence must not begin with the word with which one of the K "
+            "before it begins; -1: any of them; 0: no such rule. Default: the system's.",
+            show_default=False,
+        ),
+    ] = None,
     max_source_words: Annotated[
         int, typer.Option(help="Read no more of a document; its line says so if it is longer.")
     ] = 4096,
@@ -133,7 +142,12 @@ def predict(
     engine = Engine.load(
         model, device=device, batch_tokens=batch_tokens, max_source_length=max_source_words
     )
-    wishes = {"beam": beam, "length_penalty": length_penalty, "pool": pool}
+    wishes = {
+        "beam": beam,
+        "length_penalty": length_penalty,
+        "pool": pool,
+        "exclusive": exclusive,
+    }
     engine.change_search({name: wish for name, wish in wishes.items() if wish is not None})
     with ExitStack() as stack:
         intake = stack.enter_context(Intake(on_error, report))

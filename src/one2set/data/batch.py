@@ -15,7 +15,17 @@ from torch import Tensor
 
 from one2set.data.example import Example
 from one2set.data.sources import pad_sources, padded
-from one2set.data.specials import BOS, EOS, NULL, PAD, PEOS, SEP, UNK
+from one2set.data.specials import (
+    ABSENT_START,
+    BOS,
+    EOS,
+    NULL,
+    PAD,
+    PEOS,
+    PRESENT_START,
+    SEP,
+    UNK,
+)
 from one2set.errors import ConfigError
 
 Phrases = Sequence[Sequence[int]]
@@ -37,6 +47,15 @@ def sequence_peos(present: Phrases, absent: Phrases) -> list[list[int]]:
 def sequence_missing_eos(present: Phrases, absent: Phrases) -> list[list[int]]:
     """The authors' release, for parity: without absent phrases, `<sep>` stands for `<eos>`."""
     return [[*_joined([*present, *absent]), EOS if absent else SEP]]
+
+
+def nested(present: Phrases, absent: Phrases) -> list[list[int]]:
+    """ExHiRD's phrases in one row, each with its kind before it: `<p> p1 <sep> <a> a1 <sep> <eos>`.
+
+    The separator is what ends a phrase, so the last one has it too.
+    """
+    kinds = ((PRESENT_START, present), (ABSENT_START, absent))
+    return [[*chain(*([start, *p, SEP] for start, half in kinds for p in half)), EOS]]
 
 
 def _joined(phrases: Phrases) -> list[int]:

@@ -6,12 +6,25 @@ they were written. Nothing is dropped, merged or judged here; see `presentation`
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from one2set.data.specials import NULL, SPECIALS
 
 # How a prediction's phrases are ordered: by `Slot.score`, or as they were written.
 Order = Literal["score", "written"]
+_TINY = 1e-30  # whose logarithm stands for that of 0
+
+
+class NullBias(NamedTuple):
+    """What is added to log P(∅) where a control code begins, for the codes of present and of absent
+    phrases. Below 0 more is said, above 0 less."""
+
+    present: float = 0.0
+    absent: float = 0.0
+
+
+AS_TRAINED = NullBias()
+EVERYTHING = NullBias(-math.inf, -math.inf)  # every code says a phrase
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +37,7 @@ class Slot:
     probabilities: tuple[float, ...]  # of each token
     ended: bool  # whether the last token is the mark that ended it, and no word
     null: float = 0.0  # the probability of ∅ as the first token; 0 in a sequence
+    begun: bool = False  # whether the first token is the mark that began it, and no word
 
     @property
     def says_null(self) -> bool:
@@ -32,8 +46,8 @@ class Slot:
 
     @property
     def word_probabilities(self) -> tuple[float, ...]:
-        """Those of its words, without that of the mark that ended it."""
-        return self.probabilities[: len(self.probabilities) - self.ended]
+        """Those of its words, without those of the marks that began and ended it."""
+        return self.probabilities[self.begun : len(self.probabilities) - self.ended]
 
     @property
     def score(self) -> float:
@@ -45,6 +59,12 @@ class Slot:
     def probability(self) -> float:
         """Of exactly these tokens, the end among them; hence of not saying ∅."""
         return math.prod(self.probabilities)
+
+    @property
+    def odds(self) -> float:
+        """log of P(its first token) / P(∅): a code speaks where this is not below its bias."""
+        first = self.probabilities[0] if self.probabilities else 0.0
+        return math.log(max(first, _TINY)) - math.log(max(self.null, _TINY))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,16 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from one2set.data.example import Example
-from one2set.data.specials import EOS, NULL, PEOS, SEP, SPECIALS, UNK
+from one2set.data.specials import (
+    ABSENT_START,
+    EOS,
+    MARKS,
+    NULL,
+    PRESENT_START,
+    SEP,
+    SPECIALS,
+    UNK,
+)
 from one2set.data.vocabulary import Vocabulary
 from one2set.inference.prediction import Slot
 
@@ -36,23 +45,40 @@ class Speller:
 
     def slots(self, row: Row) -> Iterator[Slot]:
         """The phrases of a sequence: what stands between its separators."""
-        marks = (EOS, SEP, PEOS)
-        stops = [index + 1 for index, token in enumerate(row.tokens) if token in marks]
-        stops += [] if row.tokens[-1] in marks else [len(row.tokens)]
-        for number, (start, stop) in enumerate(pairwise([0, *stops])):
-            yield self._slot(number, row[start:stop], ends=marks)
+        return self._split(row, ends=MARKS)
 
-    def _slot(self, code: int, row: Row, *, ends: Sequence[int], null: float = 0.0) -> Slot:
+    def nested_slots(self, row: Row) -> Iterator[Slot]:
+        """The phrases of a nested row, each of which begins with its kind."""
+        return self._split(row, ends=(EOS, SEP), starts=(PRESENT_START, ABSENT_START))
+
+    def _split(
+        self, row: Row, *, ends: Sequence[int], starts: Sequence[int] = ()
+    ) -> Iterator[Slot]:
+        stops = [index + 1 for index, token in enumerate(row.tokens) if token in ends]
+        stops += [] if row.tokens[-1] in ends else [len(row.tokens)]
+        for number, (start, stop) in enumerate(pairwise([0, *stops])):
+            yield self._slot(number, row[start:stop], ends=ends, starts=starts)
+
+    def _slot(
+        self,
+        code: int,
+        row: Row,
+        *,
+        ends: Sequence[int],
+        starts: Sequence[int] = (),
+        null: float = 0.0,
+    ) -> Slot:
         last = row.tokens[-1]
-        ended = last in ends
+        begun, ended = row.tokens[0] in starts, last in ends
         ids = [self._dictionary_id(*pair) for pair in zip(row.tokens, row.places, strict=True)]
         return Slot(
             code,
-            text="" if ended and last == NULL else self._text(ids[: len(ids) - ended]),
+            text="" if ended and last == NULL else self._text(ids[begun : len(ids) - ended]),
             tokens=tuple(self._text([id]) for id in ids),
             probabilities=tuple(row.probabilities),
             ended=ended,
             null=null,
+            begun=begun,
         )
 
     def _dictionary_id(self, token: int, place: int) -> int:

@@ -1,10 +1,11 @@
 """Decoding of sets and sequences, word by word.
 
-Shapes: B documents, R rows per document, T steps; r rows that are still being written, t steps that
-they have written, M words forbidden to each.
+Shapes: B documents, R rows per document, T steps; r rows that are still being written, t tokens
+that each of them has written.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -14,10 +15,11 @@ from one2set.data.specials import BOS, EOS, NULL
 from one2set.model.network import Memory, Network
 from one2set.model.pointer import Choice, Mixture
 
-# Which words must not follow what rows have written: (r, t) extended ids → (r, M), −1 for none.
-Rule = Callable[[Tensor], Tensor]
-# The next word of each row, none of those that are forbidden (r, M) to it.
-Choose = Callable[[Mixture, Tensor | None], Choice]
+# The next word of each of some rows: which of all rows they are (r,), and what they wrote (r, t).
+Choose = Callable[[Tensor, Mixture, Tensor], Choice]
+# What is added to log P(∅) where a row begins, in the first half of a document's rows and in the
+# second.
+NullBias = tuple[float, float]
 
 
 class Rows(NamedTuple):
@@ -38,21 +40,43 @@ class Step(NamedTuple):
     choice: Choice
 
 
-def greedy_set(network: Network, memory: Memory, *, steps: int, rules: Sequence[Rule] = ()) -> Rows:
+def most_probable(rows: Tensor, mixture: Mixture, written: Tensor) -> Choice:
+    """The greedy choice."""
+    return mixture.greedy()
+
+
+@dataclass(frozen=True)
+class Biased:
+    """The greedy choice, but for ∅ where rows begin; a document has `count` of them."""
+
+    null_bias: NullBias
+    count: int
+
+    def __call__(self, rows: Tensor, mixture: Mixture, written: Tensor) -> Choice:
+        if written.shape[1]:
+            return mixture.greedy()
+        null = torch.full((len(rows), 1), NULL, device=rows.device)
+        word, value = mixture.greedy(forbidden=null)
+        null_value = mixture.probability(null).squeeze(1)
+        present, absent = torch.tensor(self.null_bias, device=rows.device).exp()
+        factor = torch.where(rows % self.count < self.count // 2, present, absent)
+        silent = null_value * factor > value
+        return Choice(word.where(~silent, NULL), value.where(~silent, null_value))
+
+
+def greedy_set(
+    network: Network, memory: Memory, *, steps: int, null_bias: NullBias = (0.0, 0.0)
+) -> Rows:
     """Each row until `<eos>` or ∅, which ends it: a phrase with ∅ in it is none."""
-    return _greedy(network, memory, steps, ends=(EOS, NULL), rules=rules)
+    choose = Biased(null_bias, network.rows) if any(null_bias) else most_probable
+    return _greedy(network, memory, steps, ends=(EOS, NULL), choose=choose)
 
 
 def greedy_sequence(
-    network: Network, memory: Memory, *, steps: int, rules: Sequence[Rule] = ()
+    network: Network, memory: Memory, *, steps: int, choose: Choose = most_probable
 ) -> Rows:
     """One row per document until `<eos>`."""
-    return _greedy(network, memory, steps, ends=(EOS,), rules=rules)
-
-
-def most_probable(mixture: Mixture, forbidden: Tensor | None) -> Choice:
-    """The greedy choice."""
-    return mixture.greedy(forbidden)
+    return _greedy(network, memory, steps, ends=(EOS,), choose=choose)
 
 
 def roll_out(
@@ -61,24 +85,25 @@ def roll_out(
     *,
     steps: int,
     ends: Sequence[int] = (),
-    rules: Sequence[Rule] = (),
     choose: Choose = most_probable,
+    copies: int = 1,
 ) -> Iterator[Step]:
-    """Write step by step, greedily or as `choose` does, and as the `rules` allow. A row that has
-    written one of `ends` costs nothing more."""
+    """Write step by step, greedily or as `choose` does. A row that has written one of `ends` costs
+    nothing more. Each row can be written several times, as `copies` that follow one another."""
     state = network.start(memory, steps=steps)
     rows = torch.arange(len(state.documents), device=memory.words.extended.device)
+    if copies > 1:
+        state = state.select(rows.repeat_interleave(copies))
+        rows = torch.arange(len(state.documents), device=rows.device)
     tokens = torch.full_like(rows, BOS)
     written = tokens.new_empty(len(rows), 0)
     stops = torch.tensor(ends, dtype=rows.dtype, device=rows.device)
     for _ in range(steps):
         mixture = network.step(state, tokens)
-        forbidden = torch.cat([rule(written) for rule in rules], dim=1) if rules else None
-        choice = choose(mixture, forbidden)
+        choice = choose(rows, mixture, written)
         yield Step(rows, mixture, choice)
         tokens = choice.tokens
-        if rules:
-            written = torch.cat([written, tokens[:, None]], dim=1)
+        written = torch.cat([written, tokens[:, None]], dim=1)
         living = torch.isin(tokens, stops, invert=True).nonzero().squeeze(1)
         if len(living) == 0:
             return
@@ -89,7 +114,12 @@ def roll_out(
 
 @torch.no_grad()
 def _greedy(
-    network: Network, memory: Memory, steps: int, *, ends: Sequence[int], rules: Sequence[Rule]
+    network: Network,
+    memory: Memory,
+    steps: int,
+    *,
+    ends: Sequence[int],
+    choose: Choose = most_probable,
 ) -> Rows:
     grid = (len(memory.lengths), network.rows)
     length = torch.zeros(grid, dtype=torch.int64, device=memory.words.extended.device).flatten()
@@ -97,7 +127,7 @@ def _greedy(
     place = torch.zeros_like(tokens)
     probability = torch.zeros_like(tokens, dtype=torch.float32)
     null = probability.new_zeros(len(length))
-    walk = roll_out(network, memory, steps=steps, ends=ends, rules=rules)
+    walk = roll_out(network, memory, steps=steps, ends=ends, choose=choose)
     for t, (rows, mixture, choice) in enumerate(walk):
         length[rows] += 1
         tokens[rows, t], probability[rows, t] = choice

@@ -10,7 +10,15 @@ from torch import Tensor
 
 from one2set.errors import ConfigError
 from one2set.model.beam import beam_sequence, beam_set
-from one2set.model.decoding import Rows, greedy_sequence, greedy_set
+from one2set.model.decoding import (
+    Choose,
+    NullBias,
+    Rows,
+    greedy_sequence,
+    greedy_set,
+    most_probable,
+)
+from one2set.model.exclusion import ALL, Exclusive, ExclusiveNested
 from one2set.model.network import Memory, Network
 
 PHRASE_LENGTH, SEQUENCE_LENGTH = 6, 60  # tokens of a row, as the paper
@@ -23,6 +31,8 @@ class Search:
     beam: int = 1  # hypotheses for each row; 1 is greedy
     length_penalty: float = 1.0  # hypotheses are ranked by log P / length^penalty
     pool: bool = False  # keep all hypotheses, also of codes that say ∅: candidates to choose from
+    # A phrase of a sequence must not begin as one of so many before it; −1: as any; 0: no matter.
+    exclusive: int = 0
 
     def __post_init__(self) -> None:
         if self.beam < 1:
@@ -31,15 +41,40 @@ class Search:
             raise ConfigError(
                 f"length penalty is {self.length_penalty}; expected 0 (none) or more, usually to 1"
             )
+        if self.exclusive < ALL:
+            raise ConfigError(
+                f"exclusive is {self.exclusive}; expected a number of phrases, {ALL} for all that "
+                "were written, or 0 for none"
+            )
+        if self.exclusive and (self.beam > 1 or self.pool):
+            raise ConfigError(
+                f"exclusive is {self.exclusive}, beam is {self.beam} and pool is {self.pool}; "
+                "exclusive search is greedy: pass --exclusive 0, or --beam 1 without --pool"
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
     """What a network's rows are, how long they may get and how they are searched for."""
 
-    rows: Literal["phrase", "sequence"]  # a row is one phrase or ∅; or several, with separators
+    rows: Literal["phrase", "sequence", "nested"]  # one phrase or ∅; or several (`data.batch`)
     steps: int  # tokens that a row may have
     search: Search = Search()
+
+    def __post_init__(self) -> None:
+        if self.search.exclusive and self.rows == "phrase":
+            raise ConfigError(
+                f"exclusive is {self.search.exclusive}; this model writes a set, where no phrase "
+                "comes before another: expected 0, or a model that writes sequences"
+            )
+
+    @property
+    def choose(self) -> Choose:
+        """How greedy search goes on with a row of several phrases."""
+        window = self.search.exclusive
+        if self.rows == "nested":
+            return ExclusiveNested(window)
+        return Exclusive(window) if window else most_probable
 
     @classmethod
     def of_model(cls, network: Network, config: dict[str, Any]) -> Self:
@@ -63,12 +98,18 @@ class Generation:
         return asdict(self)
 
 
-def generate(network: Network, memory: Memory, how: Generation) -> tuple[Tensor, ...]:
-    """Length (B, R, W); tokens, their probabilities and places (B, R, W, T); null (B, R)."""
+def generate(
+    network: Network, memory: Memory, how: Generation, *, null_bias: NullBias = (0.0, 0.0)
+) -> tuple[Tensor, ...]:
+    """Length (B, R, W); tokens, their probabilities and places (B, R, W, T); null (B, R).
+
+    The bias is for greedy search of sets: a sequence has no ∅, and a beam has pools instead.
+    """
     search = how.search
     if search.beam == 1 and not search.pool:
-        greedy = greedy_set if how.rows == "phrase" else greedy_sequence
-        return _single(greedy(network, memory, steps=how.steps))
+        if how.rows == "phrase":
+            return _single(greedy_set(network, memory, steps=how.steps, null_bias=null_bias))
+        return _single(greedy_sequence(network, memory, steps=how.steps, choose=how.choose))
     beams = (beam_set if how.rows == "phrase" else beam_sequence)(
         network,
         memory,

@@ -83,44 +83,71 @@ class Mixture:
             return gate * generated + (1 - gate) * copied
 
     def greedy(self, forbidden: Tensor | None = None) -> Choice:
-        """The most probable word of each row, or of those that are not `forbidden` (R, M) to it.
+        """The most probable word of each row; of those, if any, that are not `forbidden` (R, M) to
+        it. −1 forbids nothing.
 
         Exact: a word that the document lacks has only its vocabulary part, so none but the
-        vocabulary's best can win. Of equals the lowest id wins, unless something is forbidden.
+        vocabulary's best can win. Of equals the lowest id wins, unless a better word is forbidden.
         """
         with torch.no_grad():
-            if forbidden is not None:
-                # Of one word more than are forbidden, at least one is not.
-                tokens, values = self.top(forbidden.shape[1] + 1)
-                allowed = (tokens[:, :, None] != forbidden[:, None]).all(2)
-                best = values.where(allowed, -1.0).argmax(1, keepdim=True)
-                return Choice(tokens.gather(1, best).squeeze(1), values.gather(1, best).squeeze(1))
-            logsumexp, best, best_word = self._summary
-            generated = self.gate * (best - logsumexp).exp()
-            own = self._own_probability(logsumexp)
-            value = torch.maximum(generated, own.max(1).values)
-            last = torch.iinfo(torch.int64).max
-            tokens = self._own_words.where(own == value[:, None], last).min(1).values
-            # "Not less" rather than "equal": where nothing is a number, a word must come out too.
-            return Choice(torch.minimum(tokens, best_word.where(~(generated < value), last)), value)
+            choice = self._most_probable()
+            if forbidden is None or not (choice.tokens[:, None] == forbidden).any():
+                return choice
+            # Of one word more than are forbidden, at least one is not.
+            tokens, values = self.top(forbidden.shape[1] + 1)
+            allowed = (tokens[:, :, None] != forbidden[:, None]).all(2)
+            best = values.where(allowed, -1.0).argmax(1, keepdim=True)
+            return Choice(tokens.gather(1, best).squeeze(1), values.gather(1, best).squeeze(1))
+
+    def _most_probable(self) -> Choice:
+        logsumexp, best, best_word = self._summary
+        generated = self.gate * (best - logsumexp).exp()
+        own = self._own_probability(logsumexp)
+        value = torch.maximum(generated, own.max(1).values)
+        last = torch.iinfo(torch.int64).max
+        tokens = self._own_words.where(own == value[:, None], last).min(1).values
+        # "Not less" rather than "equal": where nothing is a number, a word must come out too.
+        return Choice(torch.minimum(tokens, best_word.where(~(generated < value), last)), value)
 
     def top(self, count: int) -> Choice:
         """The `count` most probable words of each row (R, count), best first, by the same reason:
-        they are among the vocabulary's `count` best and the document's own. Where there are not so
-        many words, some have probability 0."""
+        they are among the vocabulary's `count` best and the document's own. None is listed twice;
+        where there are not so many, what fills up has probability 0."""
         with torch.no_grad():
             logsumexp, best, best_words = _summarise_top(self.features, self.weight, count)
             generated = self.gate[:, None] * (best - logsumexp[:, None]).exp()
             first = self._by_row(self.words.first)
             # A word counts where it stands first; padding never does, as it says that 0 is first.
             counted = first == torch.arange(first.shape[1], device=first.device)
-            own = self._own_probability(logsumexp) * counted
             own_words = self._own_words.where(counted, -1)
             twice = (best_words[:, :, None] == own_words[:, None]).any(2)
-            values = torch.cat([generated.masked_fill(twice, 0.0), own], dim=1)
             tokens = torch.cat([best_words, self._own_words], dim=1)
+            values = torch.cat([generated, self._own_probability(logsumexp)], dim=1)
+            # What stands here again comes last, behind even a word whose probability has vanished.
+            values = values.masked_fill(torch.cat([twice, ~counted], dim=1), -1.0)
             value, index = values.topk(min(count, values.shape[1]))
-            return Choice(tokens.gather(1, index), value)
+            return Choice(tokens.gather(1, index), value.clamp_min(0.0))
+
+    def sample(self) -> Choice:
+        """A word of each row at random, with its probability: first the gate is drawn, then a word
+        of the vocabulary or a place in the document."""
+        with torch.no_grad():
+            size = self.weight.shape[0]
+            vocabulary = torch.softmax(_logits(self.features, self.weight), dim=1)  # (R, V)
+            place = _draw(self.attention)[:, None]
+            copies = torch.rand_like(self.gate) >= self.gate
+            tokens = _draw(vocabulary).where(~copies, self._own_words.gather(1, place).squeeze(1))
+            known = tokens < size
+            generated = vocabulary.gather(1, tokens.where(known, 0)[:, None]).squeeze(1) * known
+            copied = (self.attention * (self._own_words == tokens[:, None])).sum(1)
+            return Choice(tokens, self.gate * generated + (1 - self.gate) * copied)
+
+    def select(self, rows: Tensor) -> "Mixture":
+        """That of some rows, in their order."""
+        document = torch.arange(len(self.counts)).repeat_interleave(torch.tensor(self.counts))
+        counts = document[rows.cpu()].bincount(minlength=len(self.counts)).tolist()
+        features, gate, attention = self.features[rows], self.gate[rows], self.attention[rows]
+        return Mixture(features, self.weight, gate, attention, self.words, counts)
 
     def distribution(self, size: int) -> Tensor:
         """(R, X) the whole mixture over `size` = V + unknown words."""
@@ -201,6 +228,15 @@ def _chunks(weight: Tensor) -> Iterator[tuple[int, Tensor]]:
 def _logits(features: Tensor, rows: Tensor) -> Tensor:
     """(R, rows), in float32 whatever the features are."""
     return (features @ rows.to(features.dtype).T).float()
+
+
+def _draw(weights: Tensor) -> Tensor:
+    """(R,) a random column of each row, in proportion to the weights (R, columns)."""
+    sums = weights.float().cumsum(1)
+    limits = torch.rand_like(sums[:, :1]) * sums[:, -1:]
+    # The first column whose sum is beyond the limit, hence never one that weighs nothing. (A limit
+    # that was rounded up to the whole sum has none.)
+    return torch.searchsorted(sums, limits, right=True).squeeze(1).clamp(max=sums.shape[1] - 1)
 
 
 class _VocabularyLikelihood(torch.autograd.Function):

@@ -175,7 +175,7 @@ class _Trainer:
             self._epoch = self._batches.epoch(progress.epoch)
         self._agree()
 
-        progress.add({**losses, "tokens": tokens})
+        progress.add(losses, tokens)
         done, speed = self._done(), self._clock.documents_per_second(progress.documents)
         if progress.step % self._config.record.log_steps == 0:
             row = progress.mean_losses() | {

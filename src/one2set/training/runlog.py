@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import orjson
 
@@ -16,6 +16,35 @@ if TYPE_CHECKING:
 _METRICS, _CURVES, _TENSORBOARD = "metrics.jsonl", "curves.png", "tensorboard"
 Kind = Literal["train", "valid"]
 Row = dict[str, Any]
+
+
+class _Line(NamedTuple):
+    """A curve."""
+
+    kind: Kind
+    name: str
+    label: str
+
+
+_PANELS = {  # those whose first line was never measured are left out
+    "loss": [
+        _Line("train", "loss", "training"),
+        _Line("valid", "loss", "validation"),
+    ],
+    "validation F1@M": [
+        _Line("valid", "f1", "all"),
+        _Line("valid", "f1_present", "present"),
+        _Line("valid", "f1_absent", "absent"),
+    ],
+    "mean reward": [
+        _Line("train", "reward", "training, sampled"),
+        _Line("valid", "reward", "validation, greedy"),
+    ],
+    "accuracy of the discriminator": [
+        _Line("train", "accuracy", "training, sampled"),
+        _Line("valid", "accuracy", "validation, greedy"),
+    ],
+}
 
 
 class RunLog:
@@ -42,24 +71,21 @@ class RunLog:
                 self._tensorboard.add_scalar(f"{kind}/{name}", value, step)
 
     def draw(self) -> None:
-        """Draw the losses, and F1@M where it was measured."""
+        """Draw the losses and whatever else was measured: F1@M, rewards, a discriminator."""
         if not self._curves:
             return
         try:
             from matplotlib.figure import Figure
         except ImportError:
             return
-        with_f1 = any("f1" in row for row in self._rows)
-        figure = Figure(figsize=(10 if with_f1 else 5, 3.6), layout="constrained")
-        axes = figure.subplots(1, 2 if with_f1 else 1, squeeze=False)[0]
-        _plot(axes[0], self._rows, "train", "loss", "training")
-        _plot(axes[0], self._rows, "valid", "loss", "validation")
-        axes[0].set(xlabel="step", ylabel="loss per token")
-        if with_f1:
-            for name, label in (("f1", "all"), ("f1_present", "present"), ("f1_absent", "absent")):
-                _plot(axes[1], self._rows, "valid", name, label)
-            axes[1].set(xlabel="step", ylabel="validation F1@M")
-        for axis in axes:
+        known = {name for row in self._rows for name in row}
+        panels = {title: lines for title, lines in _PANELS.items() if lines[0].name in known}
+        figure = Figure(figsize=(5 * len(panels), 3.6), layout="constrained")
+        axes = figure.subplots(1, len(panels), squeeze=False)[0]
+        for axis, (title, lines) in zip(axes, panels.items(), strict=True):
+            for line in lines:
+                _plot(axis, self._rows, line)
+            axis.set(xlabel="step", ylabel=title)
             axis.grid(alpha=0.3)
             axis.legend()
         with complete_file(self._folder / _CURVES) as file:
@@ -100,7 +126,8 @@ def _writer(folder: Path, progress: Progress) -> "SummaryWriter | None":
     return SummaryWriter(str(folder), purge_step=progress.step + 1)
 
 
-def _plot(axis: Any, rows: list[Row], kind: Kind, name: str, label: str) -> None:
+def _plot(axis: Any, rows: list[Row], line: _Line) -> None:
+    kind, name, label = line
     points = [(row["step"], row[name]) for row in rows if row["kind"] == kind and name in row]
     if points:
         axis.plot(*zip(*points, strict=True), label=label, marker="." if kind == "valid" else "")

@@ -24,7 +24,8 @@ class Progress(BaseModel):
     best_step: int = 0
     misses: int = 0  # validations since
     scale: float = 1.0  # what plateaus have made of the learning rate
-    sums: dict[str, float] = {}  # losses and tokens since the last line of the log
+    # Of each loss, its sum and its tokens since the last line of the log.
+    recent: dict[str, tuple[float, int]] = {}
 
     @property
     def epochs_begun(self) -> int:
@@ -36,16 +37,16 @@ class Progress(BaseModel):
         self.documents += documents
         self.epoch, self.batch = (self.epoch + 1, 0) if last else (self.epoch, self.batch + 1)
 
-    def add(self, sums: Mapping[str, float]) -> None:
-        """Remember a step's losses for the log."""
-        for name, value in sums.items():
-            self.sums[name] = self.sums.get(name, 0.0) + value
+    def add(self, losses: Mapping[str, float], tokens: int) -> None:
+        """Remember a step's losses for the log; not every step has all of them."""
+        for name, value in losses.items():
+            before, count = self.recent.get(name, (0.0, 0))
+            self.recent[name] = (before + value, count + tokens)
 
     def mean_losses(self) -> dict[str, float]:
         """The losses per token since this was last asked."""
-        tokens = self.sums.pop("tokens")
-        means = {name: value / tokens for name, value in self.sums.items()}
-        self.sums.clear()
+        means = {name: value / tokens for name, (value, tokens) in self.recent.items()}
+        self.recent.clear()
         return means
 
     def judge(self, value: float, settings: Validation, train: Train) -> bool:

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -26,6 +27,14 @@ from one2set.distributed import Processes, autocast, choose_device, use_threads
 from one2set.errors import DataError
 from one2set.training.average import Average
 from one2set.training.batches import Indices, deal
+
+
+@runtime_checkable
+class Staged(Protocol):
+    """An objective with several kinds of steps, each of which changes some of the weights."""
+
+    def begin(self, step: int) -> float:
+        """Prepare for a step, counted from 0; what its learning rate is to be multiplied by."""
 
 
 class Stepper:
@@ -56,7 +65,7 @@ class Stepper:
         )
         self._collate, self._clip_norm = collate, config.train.clip_norm
         self._seed, self._processes = seed, processes
-        self._wrapped = processes.wrap(self.objective)
+        self._wrapped = processes.wrap(self.objective, staged=isinstance(objective, Staged))
         # As many shares as asked for, and equally many for every process.
         self._shares = math.ceil(config.train.shares / processes.count) * processes.count
 
@@ -69,6 +78,8 @@ class Stepper:
     ) -> tuple[dict[str, float], int]:
         """Take step `number` (from 0) on some of the examples. The losses, as sums, and the tokens
         they are to be divided by."""
+        if isinstance(self.objective, Staged):
+            rate *= self.objective.begin(number)
         losses, tokens = self._backward(examples, deal(indices, self._shares), number)
         self._scale_gradients(tokens, [examples[index] for index in indices.tolist()], number)
         for group in self.optimizer.param_groups:

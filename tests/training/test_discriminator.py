@@ -1,0 +1,124 @@
+"""The discriminator: what a score may depend on, and that it learns."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from one2set.data.batch import Batch, collate, sequence
+from one2set.data.specials import UNK
+from one2set.training.discriminator import REAL, Discriminator, Phrases, recognition_loss
+from tests.model import tiny
+
+LISTS: list[list[Phrases]] = [
+    [[[7, 8], [9]], [[10]]],
+    [[], [[7, 8, 9], [11], [12, 13]]],
+    [[[20, 21]], [[20, 21]]],
+    [[[8]], []],
+]
+
+
+def discriminator(*, dropout: float = 0.0) -> Discriminator:
+    torch.manual_seed(3)
+    made = Discriminator(vocabulary_size=tiny.V, embedding=8, hidden=6, dropout=dropout)
+    tiny.roughen(made)
+    return made
+
+
+@pytest.fixture
+def batch() -> Batch:
+    return tiny.batch(layout=sequence)
+
+
+def test_a_score_is_that_of_the_phrases_so_far(batch: Batch) -> None:
+    judge = discriminator()
+    verdict = judge(batch, LISTS)
+    assert verdict.mask.sum(2).tolist() == [[2, 1], [0, 3], [1, 1], [1, 0]]
+    later: list[list[Phrases]] = [[list(phrases) for phrases in row] for row in LISTS]
+    later[0][0] = [[7, 8], [30, 31], [32]]  # another second phrase, and a third
+    later[1][1] = [[7, 8, 9], [11], [12, 13], [14], [15]]  # more room in every list
+    other = judge(batch, later)
+    torch.testing.assert_close(other.logits[0, 0, 0], verdict.logits[0, 0, 0])
+    torch.testing.assert_close(other.logits[1, 1, :3], verdict.logits[1, 1, :3])
+    torch.testing.assert_close(other.logits[0, 1, 0], verdict.logits[0, 1, 0])
+    assert not torch.isclose(other.logits[0, 0, 1], verdict.logits[0, 0, 1])
+    assert not torch.isclose(other.final[1, 1], verdict.final[1, 1])
+
+
+def test_documents_and_lists_are_judged_as_if_alone(batch: Batch) -> None:
+    judge = discriminator()
+    together = judge(batch, LISTS)
+    for document, example in enumerate(tiny.examples()):
+        alone = collate([example], vocabulary_size=tiny.V, layout=sequence)
+        for k, phrases in enumerate(LISTS[document]):
+            verdict = judge(alone, [[phrases]])
+            torch.testing.assert_close(
+                verdict.scores[0, 0], together.scores[document, k, : verdict.mask.shape[2]]
+            )
+
+
+def test_the_same_phrases_depend_on_their_document(batch: Batch) -> None:
+    verdict = discriminator()(batch, [[[[7, 8]]]] * 4)
+    assert len({*verdict.final.flatten().tolist()}) == 4
+
+
+def test_padding_of_the_source_does_not_matter(batch: Batch) -> None:
+    judge = discriminator()
+    filled = batch.source.where(batch.source_mask, 33)
+    expected, found = judge(batch, LISTS), judge(replace(batch, source=filled), LISTS)
+    torch.testing.assert_close(found.logits, expected.logits)
+
+
+def test_figures_of_a_list(batch: Batch) -> None:
+    verdict = discriminator()(batch, LISTS)
+    scores = torch.sigmoid(verdict.logits)
+    assert verdict.judged.tolist() == [[True, True], [False, True], [True, True], [True, False]]
+    torch.testing.assert_close(verdict.final[1, 1], verdict.logits[1, 1, 2])
+    torch.testing.assert_close(verdict.means[1, 1], scores[1, 1].mean())
+    torch.testing.assert_close(verdict.means[0, 0], scores[0, 0, :2].mean())
+    assert verdict.means[1, 0] == 0
+    assert verdict.scores[1, 0].tolist() == [0, 0, 0]
+
+
+def test_unknown_words_are_all_unk(batch: Batch) -> None:
+    judge = discriminator()
+    copied: list[list[Phrases]] = [[[[tiny.V + b, 9]]] for b in range(4)]
+    unknown: list[list[Phrases]] = [[[[UNK, 9]]]] * 4
+    torch.testing.assert_close(judge(batch, copied).logits, judge(batch, unknown).logits)
+
+
+def test_it_can_judge_a_batch_without_any_phrase(batch: Batch) -> None:
+    verdict = discriminator()(batch, [[[], []]] * 4)
+    assert not verdict.judged.any()
+    assert verdict.means.tolist() == [[0, 0]] * 4
+
+
+def test_real_phrases_have_a_smoothed_label() -> None:
+    best = torch.logit(torch.tensor(REAL))
+    assert recognition_loss(best, real=True).item() == pytest.approx(0.3251, abs=1e-4)
+    for logit in (best - 0.1, best + 0.1):
+        assert recognition_loss(logit, real=True) > recognition_loss(best, real=True)
+    zero = torch.zeros(3)
+    assert recognition_loss(zero, real=False).tolist() == pytest.approx([math.log(2)] * 3)
+
+
+def test_it_tells_the_real_from_the_false_of_eight_documents() -> None:
+    batch = tiny.batch(8, layout=sequence)
+    real: list[Phrases] = [[[7 + d, 9], [10 + d]] for d in range(8)]
+    # The same phrases, but another document's: only in its context is a list real or not.
+    lists = [[real[d], real[(d + 1) % 8]] for d in range(8)]
+    judge = discriminator(dropout=0.1)
+    adam = torch.optim.Adam(judge.parameters(), lr=0.01)
+    for _ in range(60):
+        logits = judge(batch, lists).final
+        losses = [recognition_loss(x, real=r) for x, r in zip(logits.T, (True, False), strict=True)]
+        adam.zero_grad()
+        torch.autograd.backward(torch.cat(losses).mean())
+        nn.utils.clip_grad_norm_(judge.parameters(), 1.0)
+        adam.step()
+    judge.eval()
+    real_logit, false_logit = judge(batch, lists).final.unbind(1)
+    right = torch.cat([real_logit > 0, false_logit < 0])
+    assert right.float().mean() > 0.95
