@@ -1,8 +1,11 @@
-"""`one2set import-checkpoint` and `one2set calibrate` from the outside."""
+"""`one2set import-checkpoint`, `export` and `calibrate` from the outside."""
 
 import json
 import os
 import pickle
+import re
+import subprocess
+import sys
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -179,6 +182,26 @@ def test_a_pickle_is_never_executed(tmp_path: Path) -> None:
             run("import-checkpoint", path, "--vocab", path, "--heads", "4", tmp_path / "model")
     assert not harm.exists()
     assert not (tmp_path / "model").exists()
+
+
+def test_an_exported_model_runs_without_torch(tiny_model: Path, tmp_path: Path) -> None:
+    said = run("export", tiny_model, "-o", tmp_path / "float", "--float32")
+    both = re.search(r"of ([\d,]+) phrases for the bundled sample ([\d,]+) are", said)
+    assert both is not None
+    assert both[1] == both[2], "in float32 nothing changes"
+    assert "MB" in run("export", tiny_model, "-o", tmp_path / "int8")
+    with pytest.raises(ConfigError, match="exists already"):
+        run("export", tiny_model, "-o", tmp_path / "int8")
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(['torch', 'scipy', 'onnx', 'safetensors']))\n"
+        "from pathlib import Path\n"
+        "from one2set.data.document import Document\n"
+        "from one2set.inference.runtime import Runtime\n"
+        f"runtime = Runtime(Path({str(tmp_path / 'int8')!r}), threads=1)\n"
+        "print(len(next(runtime.predict([Document('d', 'Sets', 'Of words.')])).slots))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "8"
 
 
 def test_calibration_changes_the_probability_and_nothing_else(

@@ -1,7 +1,7 @@
 """The engine: order, batches that change nothing, odd documents, and the recorded predictions."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,13 +14,13 @@ from one2set.data.specials import EOS, NULL, UNK
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError
 from one2set.inference.engine import Engine
-from one2set.inference.prediction import Prediction
 from one2set.inference.stream import WINDOW
 from one2set.model.authors import import_checkpoint
 from one2set.model.exclusion import NESTED_STEPS
 from one2set.model.generation import Generation, Search
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
+from tests.inference.same import assert_same
 from tests.networks import lively_exhird
 
 REFERENCE = Path(__file__).resolve().parents[2] / ".." / "shared" / "reference"
@@ -31,19 +31,6 @@ SEARCHES = [Search(), Search(beam=3), Search(beam=2, pool=True)]
 def network(request: pytest.FixtureRequest) -> Transformer:
     found: Transformer = request.getfixturevalue(request.param)
     return found
-
-
-def assert_same(found: Sequence[Prediction], expected: Sequence[Prediction]) -> None:
-    """Tokens and text exactly, probabilities up to rounding."""
-    assert [one.id for one in found] == [one.id for one in expected]
-    for one, other in zip(found, expected, strict=True):
-        assert len(one.slots) == len(other.slots)
-        for slot, twin in zip(one.slots, other.slots, strict=True):
-            assert replace(slot, probabilities=(), null=0.0) == replace(
-                twin, probabilities=(), null=0.0
-            )
-            assert slot.probabilities == pytest.approx(twin.probabilities, abs=1e-5)
-            assert slot.null == pytest.approx(twin.null, abs=1e-5)
 
 
 @pytest.mark.parametrize("search", SEARCHES, ids=str)
@@ -116,9 +103,7 @@ def test_a_set_is_what_the_specification_says(
         assert [slot.text for slot in prediction.phrases] == expected
 
 
-def test_nested_rows_are_well_formed(
-    vocabulary: WordVocabulary, documents: list[Document]
-) -> None:
+def test_nested_rows_are_well_formed(vocabulary: WordVocabulary, documents: list[Document]) -> None:
     generation = Generation("nested", NESTED_STEPS, Search(exclusive=1))
     network, some = lively_exhird(), documents[::6]
     batched, single = (

@@ -5,6 +5,7 @@ A batch never changes what is generated, only how fast: nothing of one document 
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from one2set.data.example import Example
 from one2set.data.vocabulary import Vocabulary
 from one2set.distributed import choose_device
 from one2set.inference.calibration import Calibration
-from one2set.inference.prediction import Order, Prediction, Slot
+from one2set.inference.prediction import AS_TRAINED, NullBias, Order, Prediction, Slot
 from one2set.inference.spelling import Row, Speller
 from one2set.inference.stream import Stream
 from one2set.model.folder import load_model
@@ -84,17 +85,22 @@ class Engine:
         search = replace(self.generation.search, **changes)
         self.generation = replace(self.generation, search=search)
 
-    def predict(self, documents: Iterable[Document]) -> Iterator[Prediction]:
+    def predict(
+        self, documents: Iterable[Document], *, null_bias: NullBias = AS_TRAINED
+    ) -> Iterator[Prediction]:
         """The prediction of each document, in their order."""
         # The phrases of one row are in order already, as it was written or as the search says.
         order: Order = "score" if self.network.rows > 1 else "written"
-        return self._stream.predict(documents, self._generate, order=order)
+        generate = partial(self._generate, null_bias=null_bias)
+        return self._stream.predict(documents, generate, order=order)
 
     @torch.no_grad()
-    def _generate(self, examples: Sequence[Example]) -> Iterator[tuple[Slot, ...]]:
+    def _generate(
+        self, examples: Sequence[Example], *, null_bias: NullBias
+    ) -> Iterator[tuple[Slot, ...]]:
         batch = collate(examples, vocabulary_size=self.network.vocabulary_size)
         memory = self.network.encode(batch.to(self.device))
-        generated = generate(self.network, memory, self.generation)
+        generated = generate(self.network, memory, self.generation, null_bias=null_bias)
         length, tokens, probability, place, null = (x.tolist() for x in generated)
         for b, example in enumerate(examples):
             speller = Speller(self.vocabulary, example, batch.oov[b])

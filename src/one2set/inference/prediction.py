@@ -6,12 +6,25 @@ they were written. Nothing is dropped, merged or judged here; see `presentation`
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from one2set.data.specials import NULL, SPECIALS
 
 # How a prediction's phrases are ordered: by `Slot.score`, or as they were written.
 Order = Literal["score", "written"]
+_TINY = 1e-30  # whose logarithm stands for that of 0
+
+
+class NullBias(NamedTuple):
+    """What is added to log P(∅) where a control code begins, for the codes of present and of absent
+    phrases. Below 0 more is said, above 0 less."""
+
+    present: float = 0.0
+    absent: float = 0.0
+
+
+AS_TRAINED = NullBias()
+EVERYTHING = NullBias(-math.inf, -math.inf)  # every code says a phrase
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +59,12 @@ class Slot:
     def probability(self) -> float:
         """Of exactly these tokens, the end among them; hence of not saying ∅."""
         return math.prod(self.probabilities)
+
+    @property
+    def odds(self) -> float:
+        """log of P(its first token) / P(∅): a code speaks where this is not below its bias."""
+        first = self.probabilities[0] if self.probabilities else 0.0
+        return math.log(max(first, _TINY)) - math.log(max(self.null, _TINY))
 
 
 @dataclass(frozen=True, slots=True)

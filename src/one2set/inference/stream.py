@@ -14,7 +14,7 @@ from one2set.data.example import Example
 from one2set.data.vocabulary import Vocabulary
 from one2set.errors import ConfigError
 from one2set.inference.calibration import Calibration
-from one2set.inference.prediction import Order, Prediction, Slot
+from one2set.inference.prediction import AS_TRAINED, NullBias, Order, Prediction, Slot
 
 WINDOW = 256  # documents
 
@@ -29,7 +29,9 @@ class Predictor(Protocol):
     def calibration(self) -> Calibration | None:
         """How likely its phrases are right, where that is known."""
 
-    def predict(self, documents: Iterable[Document]) -> Iterator[Prediction]:
+    def predict(
+        self, documents: Iterable[Document], *, null_bias: NullBias = AS_TRAINED
+    ) -> Iterator[Prediction]:
         """The prediction of each document, in their order."""
 
 

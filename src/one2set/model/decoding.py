@@ -5,6 +5,7 @@ that each of them has written.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -16,6 +17,9 @@ from one2set.model.pointer import Choice, Mixture
 
 # The next word of each of some rows: which of all rows they are (r,), and what they wrote (r, t).
 Choose = Callable[[Tensor, Mixture, Tensor], Choice]
+# What is added to log P(∅) where a row begins, in the first half of a document's rows and in the
+# second.
+NullBias = tuple[float, float]
 
 
 class Rows(NamedTuple):
@@ -41,9 +45,31 @@ def most_probable(rows: Tensor, mixture: Mixture, written: Tensor) -> Choice:
     return mixture.greedy()
 
 
-def greedy_set(network: Network, memory: Memory, *, steps: int) -> Rows:
+@dataclass(frozen=True)
+class Biased:
+    """The greedy choice, but for ∅ where rows begin; a document has `count` of them."""
+
+    null_bias: NullBias
+    count: int
+
+    def __call__(self, rows: Tensor, mixture: Mixture, written: Tensor) -> Choice:
+        if written.shape[1]:
+            return mixture.greedy()
+        null = torch.full((len(rows), 1), NULL, device=rows.device)
+        word, value = mixture.greedy(forbidden=null)
+        null_value = mixture.probability(null).squeeze(1)
+        present, absent = torch.tensor(self.null_bias, device=rows.device).exp()
+        factor = torch.where(rows % self.count < self.count // 2, present, absent)
+        silent = null_value * factor > value
+        return Choice(word.where(~silent, NULL), value.where(~silent, null_value))
+
+
+def greedy_set(
+    network: Network, memory: Memory, *, steps: int, null_bias: NullBias = (0.0, 0.0)
+) -> Rows:
     """Each row until `<eos>` or ∅, which ends it: a phrase with ∅ in it is none."""
-    return _greedy(network, memory, steps, ends=(EOS, NULL))
+    choose = Biased(null_bias, network.rows) if any(null_bias) else most_probable
+    return _greedy(network, memory, steps, ends=(EOS, NULL), choose=choose)
 
 
 def greedy_sequence(
@@ -65,10 +91,10 @@ def roll_out(
     """Write step by step, greedily or as `choose` does. A row that has written one of `ends` costs
     nothing more. Each row can be written several times, as `copies` that follow one another."""
     state = network.start(memory, steps=steps)
-    if copies > 1:
-        every = torch.arange(len(state.documents), device=memory.words.extended.device)
-        state = state.select(every.repeat_interleave(copies))
     rows = torch.arange(len(state.documents), device=memory.words.extended.device)
+    if copies > 1:
+        state = state.select(rows.repeat_interleave(copies))
+        rows = torch.arange(len(state.documents), device=rows.device)
     tokens = torch.full_like(rows, BOS)
     written = tokens.new_empty(len(rows), 0)
     stops = torch.tensor(ends, dtype=rows.dtype, device=rows.device)

@@ -1,7 +1,7 @@
 """A model folder: all that generation needs, and no pickle.
 
 config.json              the network and its arguments, and what the caller adds
-weights.safetensors
+weights.safetensors      as the network has them, or as the graphs of an exported model do
 words.tsv                the vocabulary (or tokenizer.json, for word pieces)
 """
 
@@ -24,6 +24,9 @@ from one2set.model.transformer import Transformer
 
 CONFIG, WEIGHTS = "config.json", "weights.safetensors"
 FORMAT = 1
+# How graphs store weights: behind the name of one that is transposed, and of its scales; and a
+# constant among them.
+TRANSPOSED, SCALE, PLACES = " transposed", " scale", "places"
 NETWORKS: dict[str, Callable[..., Network]] = {
     "transformer": Transformer,
     "settrans": SetTrans,
@@ -55,6 +58,15 @@ def save_model(
     except ImportError:
         raise missing_extra("safetensors", extra="train", purpose="Saving a model") from None
 
+    weights = {name: weight.contiguous() for name, weight in network.state_dict().items()}
+    with complete_folder(folder, overwrite=overwrite) as partial:
+        save_config(partial, network, config)
+        save_file(weights, partial / WEIGHTS)
+        vocabulary.save(partial)
+
+
+def save_config(folder: Path, network: Network, config: Mapping[str, Any] | None) -> None:
+    """Write a folder's config.json."""
     names = {kind: name for name, kind in NETWORKS.items()}
     description = {
         "format": FORMAT,
@@ -62,11 +74,7 @@ def save_model(
         "arguments": network.arguments,
         "config": dict(config or {}),
     }
-    weights = {name: weight.contiguous() for name, weight in network.state_dict().items()}
-    with complete_folder(folder, overwrite=overwrite) as partial:
-        (partial / CONFIG).write_text(f"{json.dumps(description, indent=2)}\n", encoding="utf-8")
-        save_file(weights, partial / WEIGHTS)
-        vocabulary.save(partial)
+    (folder / CONFIG).write_text(f"{json.dumps(description, indent=2)}\n", encoding="utf-8")
 
 
 def load_model(folder: Path) -> Model:
@@ -80,7 +88,7 @@ def load_model(folder: Path) -> Model:
     description = _read_config(folder / CONFIG)
     path = folder / WEIGHTS
     try:
-        weights = load_file(path)
+        weights = _restored(load_file(path))
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror})", fix=_FIX, path=path) from None
     except SafetensorError as error:
@@ -130,6 +138,20 @@ def build(
     floats = {key: weight.float() for key, weight in weights.items()}
     network.load_state_dict(floats, assign=True)
     return network.eval()
+
+
+def _restored(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Weights as a network has them; those of graphs may be whole numbers with scales, transposed,
+    and have constants among them (see `graph`)."""
+    restored = {}
+    for stored, weight in weights.items():
+        name = stored.removesuffix(TRANSPOSED)
+        if stored.endswith(SCALE) or stored == PLACES:
+            continue
+        scale = weights.get(name + SCALE)
+        full = weight if scale is None else weight * scale
+        restored[name] = full.T.contiguous() if stored.endswith(TRANSPOSED) else full
+    return restored
 
 
 def _read_config(path: Path) -> dict[str, Any]:

@@ -10,7 +10,14 @@ from torch import Tensor
 
 from one2set.errors import ConfigError
 from one2set.model.beam import beam_sequence, beam_set
-from one2set.model.decoding import Choose, Rows, greedy_sequence, greedy_set, most_probable
+from one2set.model.decoding import (
+    Choose,
+    NullBias,
+    Rows,
+    greedy_sequence,
+    greedy_set,
+    most_probable,
+)
 from one2set.model.exclusion import ALL, Exclusive, ExclusiveNested
 from one2set.model.network import Memory, Network
 
@@ -91,12 +98,17 @@ class Generation:
         return asdict(self)
 
 
-def generate(network: Network, memory: Memory, how: Generation) -> tuple[Tensor, ...]:
-    """Length (B, R, W); tokens, their probabilities and places (B, R, W, T); null (B, R)."""
+def generate(
+    network: Network, memory: Memory, how: Generation, *, null_bias: NullBias = (0.0, 0.0)
+) -> tuple[Tensor, ...]:
+    """Length (B, R, W); tokens, their probabilities and places (B, R, W, T); null (B, R).
+
+    The bias is for greedy search of sets: a sequence has no ∅, and a beam has pools instead.
+    """
     search = how.search
     if search.beam == 1 and not search.pool:
         if how.rows == "phrase":
-            return _single(greedy_set(network, memory, steps=how.steps))
+            return _single(greedy_set(network, memory, steps=how.steps, null_bias=null_bias))
         return _single(greedy_sequence(network, memory, steps=how.steps, choose=how.choose))
     beams = (beam_set if how.rows == "phrase" else beam_sequence)(
         network,

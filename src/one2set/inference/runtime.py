@@ -1,0 +1,232 @@
+"""The runtime: an exported SetTrans without torch, on numpy and onnxruntime.
+
+It writes what the engine's greedy search writes: the same words of the same documents.
+
+Shapes: B documents, N codes, T steps, R rows that are still being written, n rows of a document.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from one2set.data.document import Document
+from one2set.data.example import Example
+from one2set.data.sources import Sources, Table, pad_sources
+from one2set.data.specials import BOS, EOS, NULL, UNK
+from one2set.data.vocabulary import load_vocabulary
+from one2set.errors import ConfigError, DataError
+from one2set.inference.calibration import Calibration
+from one2set.inference.prediction import AS_TRAINED, NullBias, Prediction, Slot
+from one2set.inference.spelling import Row, Speller
+from one2set.inference.stream import Stream
+from one2set.parallel import cores
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession, OrtValue
+
+DESCRIPTION, GRAPHS = "runtime.json", ("encoder.onnx", "step.onnx")
+FORMAT = 1
+_FIX = "make it again with one2set export"
+
+
+class Description(NamedTuple):
+    """What a folder's graphs are."""
+
+    vocabulary_size: int
+    num_codes: int
+    steps: int  # words that a code may say, `<eos>` included
+    longest: int  # source words that can be read
+    int8: bool
+
+
+class Written(NamedTuple):
+    """What was written. Cells after the end of a row are zero."""
+
+    length: Table  # (B·N,)
+    tokens: Table  # (B·N, T) extended ids
+    probability: NDArray[np.float32]  # (B·N, T)
+    place: Table  # (B·N, T) the most attended source word
+    null: NDArray[np.float32]  # (B·N,) the probability of ∅ as the first token
+
+
+class Runtime:
+    """An exported model, and how to run it."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        threads: int = 0,
+        batch_tokens: int = 4096,
+        max_source_length: int | None = None,
+    ) -> None:
+        """`threads` compute at once, 0 for one on every core."""
+        self.description = read_description(folder)
+        self.vocabulary = load_vocabulary(folder, size=self.description.vocabulary_size)
+        self.calibration = Calibration.load(folder)
+        longest = self.description.longest
+        self._stream = Stream(
+            self.vocabulary, batch_tokens, min(max_source_length or longest, longest)
+        )
+        self._encoder, self._step = (_session(folder / name, threads) for name in GRAPHS)
+
+    def predict(
+        self, documents: Iterable[Document], *, null_bias: NullBias = AS_TRAINED
+    ) -> Iterator[Prediction]:
+        """The prediction of each document, in their order."""
+        generate = partial(self._generate, null_bias=null_bias)
+        return self._stream.predict(documents, generate, order="score")
+
+    def _generate(
+        self, examples: Sequence[Example], *, null_bias: NullBias
+    ) -> Iterator[tuple[Slot, ...]]:
+        sources = pad_sources(examples, vocabulary_size=self.description.vocabulary_size)
+        length, tokens, probability, place, null = (
+            x.tolist() for x in self._write(sources, null_bias)
+        )
+        codes = self.description.num_codes
+        for b, example in enumerate(examples):
+            speller = Speller(self.vocabulary, example, tuple(sources.oov[b]))
+            slots = []
+            for code in range(codes):
+                r = b * codes + code
+                row = Row(tokens[r], probability[r], place[r])[: length[r]]
+                slots.append(speller.slot(code, row, null=null[r]))
+            yield tuple(slots)
+
+    def _write(self, sources: Sources, null_bias: NullBias) -> Written:
+        """Each code until `<eos>` or ∅, which ends it."""
+        size, codes, steps = self.description[:3]
+        documents = len(sources.lengths)
+        count = documents * codes
+        # The first half of the codes is for present phrases.
+        halves = np.exp(null_bias).astype(np.float32)
+        factors = np.repeat(halves, [codes // 2, codes - codes // 2])
+        written = Written(
+            length=np.zeros(count, np.int64),
+            tokens=np.zeros((count, steps), np.int64),
+            probability=np.zeros((count, steps), np.float32),
+            place=np.zeros((count, steps), np.int64),
+            null=np.zeros(count, np.float32),
+        )
+        memory = self._encode(sources)
+        rows, tokens = np.arange(count), np.full(count, BOS)
+        layers, _, heads, head, _ = _shape(self._step, "own")
+        own = np.zeros((layers, count, heads, head, 0), np.float32)
+        for t in range(steps):
+            state: dict[str, NDArray[Any]] = {
+                "tokens": np.where(tokens < size, tokens, UNK),
+                "step": np.array(t),
+                "own": own,
+                **_arranged(rows, codes, documents),
+            }
+            found = _run(self._step, memory | _values(state))
+            word, probability, null, place, own = (value.numpy() for value in found.values())
+            heard = null if t else null * np.tile(factors, documents)
+            silent = (heard > probability) | ((heard == probability) & (word > NULL))
+            tokens = np.where(silent, NULL, word)
+            if t == 0:
+                written.null[:] = null
+            written.length[rows] = t + 1
+            written.tokens[rows, t] = tokens
+            written.probability[rows, t] = np.where(silent, null, probability)
+            written.place[rows, t] = place
+            living = np.flatnonzero((tokens != EOS) & (tokens != NULL))
+            if not len(living):
+                break
+            rows, tokens, own = rows[living], tokens[living], own[:, living]
+        return written
+
+    def _encode(self, sources: Sources) -> "Values":
+        """What every step needs of the documents."""
+        words: dict[str, NDArray[Any]] = {
+            "lengths": np.array(sources.lengths, np.int32),
+            "source": sources.known(self.description.vocabulary_size),
+            "extended": sources.extended,
+            "first": sources.first,
+        }
+        values = _values(words)
+        return values | _run(self._encoder, values)
+
+
+Values = dict[str, "OrtValue"]
+
+
+def _arranged(rows: Table, codes: int, documents: int) -> dict[str, Table]:
+    """Where rows stand: their documents and codes, and the grid of their documents (B, n)."""
+    document = rows // codes
+    counts = np.bincount(document, minlength=documents)
+    height = int(counts.max())
+    before = np.cumsum(counts) - counts
+    cell = document * height + np.arange(len(rows)) - before[document]
+    grid = np.zeros(documents * height, np.int64)
+    grid[cell] = np.arange(len(rows))
+    return {
+        "document": document,
+        "code": rows % codes,
+        "cell": cell,
+        "grid": grid.reshape(documents, height),
+    }
+
+
+def _session(path: Path, threads: int) -> "InferenceSession":
+    try:
+        import onnxruntime
+    except ImportError:
+        raise ConfigError(
+            "generating needs the package 'onnxruntime', which is not installed; "
+            "run: pip install onnxruntime"
+        ) from None
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads or cores()
+    options.log_severity_level = 3  # errors only
+    # Threads of one graph must not spin while the other graph, or Python, has something to do.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    try:
+        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # the library has a class for each reason, and no common one
+        raise DataError(f"cannot be run ({error})", fix=_FIX, path=path) from None
+
+
+def _values(arrays: Mapping[str, NDArray[Any]]) -> Values:
+    from onnxruntime import OrtValue
+
+    return {
+        name: OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array))
+        for name, array in arrays.items()
+    }
+
+
+def _run(session: "InferenceSession", values: Values) -> Values:
+    names = [output.name for output in session.get_outputs()]
+    wanted = {value.name: values[value.name] for value in session.get_inputs()}
+    return dict(zip(names, session.run_with_ort_values(names, wanted), strict=True))
+
+
+def _shape(session: "InferenceSession", name: str) -> list[Any]:
+    return next(list(value.shape) for value in session.get_inputs() if value.name == name)
+
+
+def read_description(folder: Path) -> Description:
+    """What an exported folder holds."""
+    path = folder / DESCRIPTION
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        if values.pop("format") != FORMAT:
+            raise DataError(f"is not of format {FORMAT}", fix=_FIX, path=path)
+        return Description(**values)
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror})", fix=_FIX, path=path) from None
+    except (ValueError, AttributeError, KeyError, TypeError):
+        raise DataError("is no description of an exported model", fix=_FIX, path=path) from None
+
+
+def write_description(folder: Path, description: Description) -> None:
+    """Say what a folder holds."""
+    values = {"format": FORMAT, **description._asdict()}
+    (folder / DESCRIPTION).write_text(f"{json.dumps(values, indent=2)}\n", encoding="utf-8")

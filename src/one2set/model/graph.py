@@ -1,0 +1,157 @@
+"""ONNX graphs, written node by node.
+
+A value is known by its name. Weights lie in one safetensors file beside the graphs, to which all of
+them point: it is mapped into memory, shared, and `folder` can read a network back from it. Linear
+maps multiply in float32, or in int8 with a scale for every row and every column, so that no row's
+numbers depend on another's: a batch changes nothing.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+from one2set.model.folder import SCALE, TRANSPOSED
+
+_OPSET, MICROSOFT, _IR = 20, "com.microsoft", 10
+# Rows become −127 … 127, stored as 1 … 255. Matrices have seven bits: where a processor adds pairs
+# of products in 16 bits (AVX2), more would overflow. Tables are only read.
+_ROW, _ZERO, _MATRIX, _TABLE = 127, 128, 63, 127
+Array = NDArray[Any]
+
+
+class Rows(NamedTuple):
+    """What a linear map reads: as it is, or as whole numbers and each row's largest."""
+
+    values: str
+    largest: str | None = None
+
+
+class Graph:
+    """A graph under construction. `weights` are those of all graphs of a model, by name."""
+
+    def __init__(self, name: str, weights: dict[str, Array], *, int8: bool) -> None:
+        self.name, self._weights, self._int8 = name, weights, int8
+        self._nodes: list[onnx.NodeProto] = []
+        self._inputs: list[onnx.ValueInfoProto] = []
+        self._outputs: list[onnx.ValueInfoProto] = []
+        self._constants: dict[tuple[str, bytes], onnx.TensorProto] = {}
+        self._used: dict[str, None] = {}
+
+    def __call__(self, kind: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
+        """Add a node; the name of its output."""
+        return self.several(kind, *inputs, count=1, domain=domain, **attributes)[0]
+
+    def several(
+        self, kind: str, *inputs: str, count: int, domain: str = "", **attributes: Any
+    ) -> list[str]:
+        """Add a node with several outputs."""
+        outputs = [f"{kind}-{len(self._nodes)}-{index}" for index in range(count)]
+        self._nodes.append(helper.make_node(kind, inputs, outputs, domain=domain, **attributes))
+        return outputs
+
+    def input(self, name: str, kind: int, *shape: str | int) -> str:
+        """An input of the graph; dimensions that vary are named."""
+        self._inputs.append(helper.make_tensor_value_info(name, kind, shape))
+        return name
+
+    def output(self, name: str, value: str, kind: int) -> None:
+        """Make a value an output of the graph."""
+        self._nodes.append(helper.make_node("Identity", [value], [name]))
+        self._outputs.append(helper.make_tensor_value_info(name, kind, None))
+
+    def constant(self, value: Any, dtype: Any = np.float32) -> str:
+        """A small constant, kept in the graph."""
+        array = np.asarray(value, dtype)
+        key = (f"{array.dtype}{array.shape}", array.tobytes())
+        if key not in self._constants:
+            name = f"constant-{len(self._constants)}"
+            self._constants[key] = numpy_helper.from_array(array, name)
+        return self._constants[key].name
+
+    def weight(self, name: str, array: Array) -> str:
+        """A weight, kept in the file."""
+        self._weights.setdefault(name, np.ascontiguousarray(array))
+        self._used[name] = None
+        return name
+
+    def norm(self, x: str, name: str, state: Mapping[str, Array]) -> str:
+        """A layer normalisation."""
+        scale, shift = (
+            self.weight(f"{name}.{k}", state[f"{name}.{k}"]) for k in ("weight", "bias")
+        )
+        return self("LayerNormalization", x, scale, shift, axis=-1, epsilon=1e-5)
+
+    def rows(self, x: str) -> Rows:
+        """What `linear` reads; several maps of the same x share the work."""
+        if not self._int8:
+            return Rows(x)
+        largest = self("ReduceMax", self("Abs", x), self.constant([-1], np.int64), keepdims=1)
+        largest = self("Max", largest, self.constant(1e-9))  # a row may be all zeros
+        step, zero = self.constant(1 / _ROW), self.constant(_ZERO, np.uint8)
+        return Rows(self("QuantizeLinear", self("Div", x, largest), step, zero), largest)
+
+    def linear(self, x: Rows, name: str, state: Mapping[str, Array]) -> str:
+        """A linear map, with its bias where it has one."""
+        y = self._product(x, f"{name}.weight", state[f"{name}.weight"].T)
+        bias = state.get(f"{name}.bias")
+        return y if bias is None else self("Add", y, self.weight(f"{name}.bias", bias))
+
+    def _product(self, x: Rows, name: str, matrix: Array) -> str:
+        """x times a matrix (in, out)."""
+        stored = name + TRANSPOSED
+        if x.largest is None:
+            return self("MatMul", x.values, self.weight(stored, matrix))
+        whole, scale = quantise(matrix, axis=0, largest=_MATRIX)
+        y = self(
+            "MatMulIntegerToFloat",
+            x.values,
+            self.weight(stored, whole),
+            self.constant(1 / _ROW),
+            self.weight(name + SCALE, scale.squeeze(0)),
+            self.constant(_ZERO, np.uint8),
+            domain=MICROSOFT,
+        )
+        return self("Mul", y, x.largest)
+
+    def lookup(self, ids: str, name: str, table: Array) -> str:
+        """Rows of a table."""
+        if not self._int8:
+            return self("Gather", self.weight(name, table), ids)
+        whole, scale = quantise(table, axis=1, largest=_TABLE)
+        rows = self("Gather", self.weight(name, whole), ids)
+        scales = self("Gather", self.weight(name + SCALE, scale), ids)
+        return self("Mul", self("Cast", rows, to=TensorProto.FLOAT), scales)
+
+    def save(self, folder: Path, file: str, places: Mapping[str, tuple[int, int]]) -> None:
+        """Write the graph; `places` are offset and length of each weight in a file beside it."""
+        external = []
+        for name in self._used:
+            array = self._weights[name]
+            kind = helper.np_dtype_to_tensor_dtype(array.dtype)
+            tensor = TensorProto(name=name, data_type=kind, dims=array.shape)
+            tensor.data_location = TensorProto.EXTERNAL
+            offset, length = places[name]
+            for key, value in (("location", file), ("offset", offset), ("length", length)):
+                tensor.external_data.add(key=key, value=str(value))
+            external.append(tensor)
+        graph = helper.make_graph(
+            self._nodes,
+            self.name,
+            self._inputs,
+            self._outputs,
+            [*external, *self._constants.values()],
+        )
+        opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(MICROSOFT, 1)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR)
+        (folder / f"{self.name}.onnx").write_bytes(model.SerializeToString())
+
+
+def quantise(matrix: Array, *, axis: int, largest: int) -> tuple[Array, Array]:
+    """A matrix as whole numbers, and the scales along an axis with which they are multiplied."""
+    scale = np.maximum(np.abs(matrix).max(axis, keepdims=True) / largest, 1e-12)
+    return np.round(matrix / scale).astype(np.int8), scale.astype(np.float32)

@@ -1,0 +1,71 @@
+"""Export: the folder, what it refuses, and the way back."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from one2set.data.document import Document
+from one2set.data.vocabulary import WordVocabulary
+from one2set.errors import ConfigError
+from one2set.inference.calibration import Calibration, Curve
+from one2set.inference.engine import Engine
+from one2set.inference.export import export_model
+from one2set.inference.runtime import Runtime
+from one2set.model.folder import load_model, save_model
+from one2set.model.settrans import SetTrans
+from one2set.model.transformer import Transformer
+from tests.inference.same import assert_same
+
+
+@pytest.fixture
+def trained(settrans: SetTrans, vocabulary: WordVocabulary, tmp_path: Path) -> Path:
+    folder = tmp_path / "trained"
+    save_model(folder, settrans, vocabulary, {"model": {"phrase_length": 4}})
+    return folder
+
+
+def test_it_takes_along_what_belongs_to_the_model(
+    trained: Path, vocabulary: WordVocabulary, tmp_path: Path
+) -> None:
+    calibration = Calibration(Curve(0.5, 1.25, -2.0, 0.1), None)
+    calibration.save(trained)
+    export_model(trained, tmp_path / "out")
+    runtime = Runtime(tmp_path / "out", threads=1)
+    assert runtime.calibration == calibration
+    assert runtime.description[:3] == (vocabulary.size, 8, 4)
+    assert isinstance(runtime.vocabulary, WordVocabulary)
+    assert runtime.vocabulary.words == vocabulary.words[: vocabulary.size]
+    assert {path.stat().st_mode & 0o444 for path in (tmp_path / "out").iterdir()} == {0o444}
+
+
+def test_an_exported_model_is_a_model_still(
+    trained: Path, settrans: SetTrans, documents: list[Document], tmp_path: Path
+) -> None:
+    """Its network can be read back: exactly from float32, nearly from int8."""
+    for int8, most in ((False, 0.0), (True, 0.5 / 63 + 1e-6)):
+        export_model(trained, tmp_path / "out", int8=int8, overwrite=True)
+        weights = load_model(tmp_path / "out").network.state_dict()
+        for name, weight in settrans.state_dict().items():
+            difference = (weights[name] - weight).abs().max()
+            assert difference <= most * weight.abs().max(), name
+    export_model(trained, tmp_path / "out", int8=False, overwrite=True)
+    engine, runtime = Engine.load(tmp_path / "out", device="cpu"), Runtime(tmp_path / "out")
+    assert_same(list(runtime.predict(documents[:9])), list(engine.predict(documents[:9])))
+    assert torch.is_tensor(weights["codes.weight"])
+
+
+def test_an_existing_folder_is_kept(trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    with pytest.raises(ConfigError, match="exists already"):
+        export_model(trained, tmp_path / "out")
+    export_model(trained, tmp_path / "out", overwrite=True)
+
+
+def test_only_a_settrans_can_be_exported(
+    transformer: Transformer, vocabulary: WordVocabulary, tmp_path: Path
+) -> None:
+    save_model(tmp_path / "trained", transformer, vocabulary)
+    with pytest.raises(ConfigError, match="holds a Transformer"):
+        export_model(tmp_path / "trained", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
