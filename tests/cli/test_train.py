@@ -89,7 +89,9 @@ def test_networks_of_other_kinds_are_trained_resumed_and_used(
     whole, halves = (load_model(tmp_path / name / "model") for name in ("whole", "halves"))
     for name, weight in whole.network.state_dict().items():
         assert torch.equal(weight, halves.network.state_dict()[name]), name
-    found = CliRunner().invoke(app, ["predict", str(tmp_path / "halves"), "-"], input=DOCUMENT)
+    document = tmp_path / "bees.jsonl"
+    document.write_text(DOCUMENT)
+    found = CliRunner().invoke(app, ["predict", str(tmp_path / "halves"), str(document)])
     assert found.exception is None
     assert json.loads(found.stdout)["id"] == "bees"
 
