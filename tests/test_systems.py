@@ -1,16 +1,14 @@
 """The table of systems, and what is built from it."""
 
 from dataclasses import asdict
-from pathlib import Path
 
 import pytest
 import torch
 
 from one2set.config import Config
-from one2set.data.batch import SetLayout, sequence, sequence_missing_eos, sequence_peos
-from one2set.data.corpus import Corpus
+from one2set.data.batch import SetLayout, nested, sequence, sequence_missing_eos, sequence_peos
 from one2set.errors import ConfigError
-from one2set.model.folder import load_model
+from one2set.model.exhird import ExHiRD
 from one2set.model.gru import TitleGuidedEncoder
 from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
@@ -19,14 +17,12 @@ from one2set.systems import (
     System,
     build,
     configuration,
-    expect_start,
     system_named,
 )
 from one2set.training.likelihood import Likelihood
-from one2set.training.run import Facts, Run
 from one2set.training.set_loss import SetLoss
 from tests.model import tiny
-from tests.training.conftest import SETTINGS, Miniature
+from tests.training.conftest import SETTINGS
 
 ABLATIONS = {
     "settrans-no-codes": ("control_codes", False),
@@ -41,6 +37,7 @@ LAYOUTS = {
     "sequence": sequence,
     "sequence_peos": sequence_peos,
     "sequence_missing_eos": sequence_missing_eos,
+    "nested": nested,
 }
 
 
@@ -59,7 +56,8 @@ def test_every_row_reaches_what_is_built() -> None:
     for name, system in SYSTEMS.items():
         objective, network = built[name].objective, built[name].network
         assert isinstance(network, SetTrans) == (system.network == "settrans")
-        if isinstance(network, Recurrent):
+        assert isinstance(network, ExHiRD) == (system.network == "exhird")
+        if isinstance(network, Recurrent | ExHiRD):
             guided = isinstance(network.encoder, TitleGuidedEncoder)
             assert guided == (system.network == "recurrent_title")
             sizes = network.arguments["embedding_width"], network.arguments["hidden_width"]
@@ -110,37 +108,3 @@ def test_a_system_has_settings_of_its_own_which_the_user_overrules(
 def test_an_unknown_system_is_told() -> None:
     with pytest.raises(ConfigError, match="system is 'settran'; expected one of transformer"):
         system_named("settran")
-
-
-def test_a_system_that_starts_from_another_says_how_to_make_that(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    later = System("transformer", "sequence", "likelihood", "greedy", starts_from="transformer")
-    monkeypatch.setitem(SYSTEMS, "later", later)
-    expect_start("transformer", init=None, corpus=Path("corpus"))
-    expect_start("later", init=Path("run"), corpus=Path("corpus"))
-    with pytest.raises(ConfigError, match="one2set train corpus --system transformer --output RUN"):
-        expect_start("later", init=None, corpus=Path("corpus"))
-
-
-def test_a_run_can_start_from_another_ones_model(corpus_folder: Path, tmp_path: Path) -> None:
-    miniature = Miniature(Corpus(corpus_folder))
-    before = miniature.run(tmp_path / "before", "limits.steps=2")
-    miniature.train(before)
-    saved = load_model(before.model)
-    assert saved.config["system"] == "settrans"
-
-    def start(init: Path, *settings: str, system: str = "settrans") -> torch.nn.Module:
-        facts = Facts.new(system=system, seed=9, corpus=miniature.corpus, init=init)
-        config = Config.scale("tiny").override([*SETTINGS, *settings])
-        return miniature.task(Run(tmp_path / "run", facts, config)).objective
-
-    for init in (before.folder, before.model):
-        network = start(init).network
-        assert isinstance(network, SetTrans)
-        for name, tensor in saved.network.state_dict().items():
-            assert torch.equal(network.state_dict()[name], tensor), name
-    with pytest.raises(ConfigError, match=r"its codes\.weight is \(8, 16\), .* is missing"):
-        start(before.folder, system="transformer")
-    with pytest.raises(ConfigError, match=r"is \(8, 16\), but this run's is \(4, 16\)"):
-        start(before.folder, "model.num_codes=4")

@@ -7,10 +7,8 @@ generates. Some start from the weights of another, some are trained with setting
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal
 
-import torch
 from torch import nn
 
 from one2set.config import Config
@@ -19,34 +17,30 @@ from one2set.data.batch import (
     Layout,
     SetLayout,
     collate,
+    nested,
     sequence,
     sequence_missing_eos,
     sequence_peos,
 )
-from one2set.data.corpus import TRAIN, VALID, Corpus, Split
 from one2set.data.example import Example
-from one2set.data.specials import SPECIALS
-from one2set.data.vocabulary import Vocabulary, load_vocabulary
-from one2set.errors import ConfigError, DataError
-from one2set.model.folder import load_model, save_model
-from one2set.model.generation import Generation
+from one2set.data.vocabulary import Vocabulary
+from one2set.errors import ConfigError
+from one2set.model.exclusion import NESTED_STEPS
+from one2set.model.exhird import ExHiRD
+from one2set.model.generation import Generation, Search
 from one2set.model.network import Network
 from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 from one2set.training.adversarial import Adversarial
 from one2set.training.assignment import Assignment
-from one2set.training.checkpoint import Checkpoints
 from one2set.training.discriminator import Discriminator
 from one2set.training.likelihood import Likelihood
-from one2set.training.loop import Task
 from one2set.training.policy import SelfCritical
 from one2set.training.reward import AdaptiveReward
-from one2set.training.run import MODEL, Run
 from one2set.training.set_loss import SetLoss
-from one2set.training.validation import Generate
 
-Targets = Literal["sequence", "sequence_peos", "sequence_missing_eos", "set"]
+Targets = Literal["sequence", "sequence_peos", "sequence_missing_eos", "nested", "set"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +57,10 @@ class SetOptions:
 class System:
     """One row of the table."""
 
-    network: Literal["transformer", "settrans", "recurrent", "recurrent_title"]
+    network: Literal["transformer", "settrans", "recurrent", "recurrent_title", "exhird"]
     targets: Targets
     objective: Literal["likelihood", "set_loss", "reward", "adversarial"]
-    decoder: Literal["greedy", "greedy_set"]
+    decoder: Literal["greedy", "greedy_set", "exclusive"]
     options: SetOptions = SetOptions()
     starts_from: str | None = None
     settings: tuple[str, ...] = ()  # such as train.learning_rate=1e-3, instead of the scale's
@@ -114,6 +108,9 @@ SYSTEMS = {
             "train.schedule=constant",
             "validation.select_by=f1",
         ),
+    ),
+    "exhird": System(
+        "exhird", "nested", "likelihood", "exclusive", settings=("train.learning_rate=1e-3",)
     ),
     # The release forgets the `<eos>` of documents without absent phrases, a fifth of KP20k.
     "transformer-missing-eos": System(
@@ -176,6 +173,8 @@ def _network(system: System, config: Config, vocabulary_size: int) -> Network:
             dropout=size.dropout,
             title_guided=system.network == "recurrent_title",
         )
+    if system.network == "exhird":
+        return ExHiRD(**words, embedding_width=size.embedding_width, hidden_width=size.hidden_width)
     layers: dict[str, Any] = {
         "width": size.width,
         "heads": size.heads,
@@ -200,6 +199,8 @@ def _layout(system: System, config: Config) -> Layout:
             return sequence
         case "sequence_peos":
             return sequence_peos
+        case "nested":
+            return nested
         case "sequence_missing_eos":
             return sequence_missing_eos
         case "set":
@@ -255,66 +256,5 @@ def _generation(system: System, config: Config) -> Generation:
             return Generation("sequence", config.model.sequence_length)
         case "greedy_set":
             return Generation("phrase", config.model.phrase_length)
-
-
-# Makes what generates the phrases of documents, of a network and a vocabulary.
-Generator = Callable[[Network, Vocabulary, Generation], Generate]
-
-
-def task_of(run: Run, corpus: Corpus, generator: Generator) -> Task:
-    """What a run has to learn: its system's objective on a corpus."""
-    train = corpus.split(TRAIN)
-    if not len(train):
-        raise DataError("has no training documents", fix="prepare it again", path=corpus.folder)
-    size = min(run.config.model.vocabulary_size, corpus.manifest.vocabulary_size)
-    vocabulary = load_vocabulary(corpus.folder, size=size)
-    torch.manual_seed(run.facts.seed)
-    built = build(run.facts.system, run.config, vocabulary)
-    begun = Checkpoints(run.checkpoints, owner=run.owner).last() is not None
-    if run.facts.init is not None and not begun:
-        _take_weights(built.network, vocabulary, Path(run.facts.init))
-    description = {
-        "system": run.facts.system,
-        "seed": run.facts.seed,
-        "generation": built.generation.saved(),
-        **run.config.model_dump(),
-    }
-    return Task(
-        objective=built.objective,
-        collate=built.collate,
-        generate=generator(built.network, vocabulary, built.generation),
-        save=lambda: save_model(run.model, built.network, vocabulary, description, overwrite=True),
-        vocabulary=vocabulary,
-        train=train,
-        valid=corpus.split(VALID) if VALID in corpus.manifest.splits else Split([]),
-    )
-
-
-def _take_weights(network: Network, vocabulary: Vocabulary, path: Path) -> None:
-    """Start from the weights of another run, or of a model folder."""
-    other = load_model(path / MODEL if (path / MODEL).is_dir() else path)
-    ours, theirs = network.state_dict(), other.network.state_dict()
-    for name in sorted(ours.keys() | theirs.keys()):
-        shapes = [tuple(w[name].shape) if name in w else "missing" for w in (theirs, ours)]
-        if shapes[0] != shapes[1]:
-            raise ConfigError(
-                f"--init {path}: its {name} is {shapes[0]}, but this run's is {shapes[1]}; "
-                "train the same network at the same scale"
-            )
-    ids = range(len(SPECIALS), vocabulary.size)
-    if any(vocabulary.text([id]) != other.vocabulary.text([id]) for id in ids):
-        raise ConfigError(
-            f"--init {path}: its vocabulary is not the corpus's; pass a model that was trained on "
-            "this corpus"
-        )
-    network.load_state_dict(theirs)
-
-
-def expect_start(name: str, *, init: Path | None, corpus: Path) -> None:
-    """That a system which goes on from another one's weights is given some."""
-    before = system_named(name).starts_from
-    if before is not None and init is None:
-        raise ConfigError(
-            f"{name} starts from a trained {before}, and no --init is given; first run "
-            f"one2set train {corpus} --system {before} --output RUN, then pass --init RUN"
-        )
+        case "exclusive":
+            return Generation("nested", NESTED_STEPS, Search(exclusive=1))

@@ -14,7 +14,8 @@ from one2set.distributed import Processes
 from one2set.inference.engine import Engine
 from one2set.model.generation import Generation
 from one2set.model.network import Network
-from one2set.systems import configuration, task_of
+from one2set.systems import configuration
+from one2set.tasks import task_of
 from one2set.training.loop import Event, Task, train
 from one2set.training.run import Facts, Run
 from one2set.training.validation import Generate

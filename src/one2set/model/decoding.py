@@ -91,10 +91,10 @@ def roll_out(
     """Write step by step, greedily or as `choose` does. A row that has written one of `ends` costs
     nothing more. Each row can be written several times, as `copies` that follow one another."""
     state = network.start(memory, steps=steps)
-    if copies > 1:
-        every = torch.arange(len(state.documents), device=memory.words.extended.device)
-        state = state.select(every.repeat_interleave(copies))
     rows = torch.arange(len(state.documents), device=memory.words.extended.device)
+    if copies > 1:
+        state = state.select(rows.repeat_interleave(copies))
+        rows = torch.arange(len(state.documents), device=rows.device)
     tokens = torch.full_like(rows, BOS)
     written = tokens.new_empty(len(rows), 0)
     stops = torch.tensor(ends, dtype=rows.dtype, device=rows.device)
