@@ -18,6 +18,8 @@ from one2set.errors import ConfigError
 from tests.training.children import finish, start
 from tests.training.conftest import SETTINGS
 
+_LAST = "checkpoints/00000007/weights.safetensors"
+
 
 def command(corpus: Path, folder: Path, *settings: str) -> list[str]:
     options = [part for setting in [*SETTINGS, *settings] for part in ("--set", setting)]
@@ -64,6 +66,33 @@ def test_torchrun_with_two_processes_is_one_with_two_shares(
     before, after = (load_file(folder / "model/weights.safetensors") for folder in (one, two))
     for name, tensor in before.items():
         assert torch.equal(tensor, after[name]), name
+
+
+def test_steps_that_change_only_some_weights_are_made_together(
+    corpus_folder: Path, tmp_path: Path
+) -> None:
+    """Rounds of GAN_MR: what one network's steps do not touch stays as it is in every process."""
+    settings = ("limits.steps=7", "train.batch_documents=8", "model.sequence_length=8")
+    first = command(corpus_folder, tmp_path / "first", "limits.steps=2")
+    assert finish(start([*first, "--system", "catseq"], output=tmp_path / "first.txt")) == 0
+    init = ["--system", "gan-mr", "--init", str(tmp_path / "first")]
+    alone = start(
+        [*command(corpus_folder, tmp_path / "one", *settings), *init], output=tmp_path / "one.txt"
+    )
+    children = [
+        start(
+            [*command(corpus_folder, tmp_path / "two", *settings), *init],
+            output=tmp_path / "two.txt",
+            environment=env,
+        )
+        for env in ranks(2)
+    ]
+    assert finish(alone) == 0, (tmp_path / "one.txt").read_text()
+    assert [finish(child) for child in children] == [0, 0], (tmp_path / "two.txt").read_text()
+    one, two = (load_file(tmp_path / name / _LAST) for name in ("one", "two"))
+    assert any(name.startswith("discriminator.") for name in one)
+    for name, tensor in one.items():
+        assert torch.equal(tensor, two[name]), name
 
 
 def test_without_dropout_shares_do_not_matter_either(corpus_folder: Path, tmp_path: Path) -> None:
