@@ -27,7 +27,7 @@ def command(corpus: Path, folder: Path, *settings: str) -> list[str]:
 def curve(folder: Path) -> list[tuple[str, int, float, float]]:
     lines = (folder / "metrics.jsonl").read_text().splitlines()
     rows = map(json.loads, lines)
-    return [(row["kind"], row["step"], row["loss"], row["present"]) for row in rows]
+    return [(row["kind"], row["step"], row["loss"], row.get("present", 0.0)) for row in rows]
 
 
 def ranks(count: int) -> list[dict[str, str]]:
@@ -60,6 +60,28 @@ def test_torchrun_with_two_processes_is_one_with_two_shares(
     assert finish(alone) == 0, (tmp_path / "one.txt").read_text()
     assert together.returncode == 0, together.stderr
     assert together.stderr.count("the model is") == 1  # one process speaks for all
+    assert curve(one) == curve(two)
+    before, after = (load_file(folder / "model/weights.safetensors") for folder in (one, two))
+    for name, tensor in before.items():
+        assert torch.equal(tensor, after[name]), name
+
+
+def test_recurrent_networks_take_turns_as_well(corpus_folder: Path, tmp_path: Path) -> None:
+    """Two processes, one with two shares: the same losses and weights, dropout included."""
+    one, two = tmp_path / "one", tmp_path / "two"
+    settings = ("limits.steps=3", "train.shares=2", "model.sequence_length=9")
+    system = ["--system", "catseq"]
+    alone = start([*command(corpus_folder, one, *settings), *system], output=tmp_path / "one.txt")
+    children = [
+        start(
+            [*command(corpus_folder, two, *settings), *system],
+            output=tmp_path / "two.txt",
+            environment=env,
+        )
+        for env in ranks(2)
+    ]
+    assert finish(alone) == 0, (tmp_path / "one.txt").read_text()
+    assert [finish(child) for child in children] == [0, 0], (tmp_path / "two.txt").read_text()
     assert curve(one) == curve(two)
     before, after = (load_file(folder / "model/weights.safetensors") for folder in (one, two))
     for name, tensor in before.items():

@@ -6,7 +6,13 @@ import pytest
 import torch
 
 from one2set.config import Config
-from one2set.data.batch import SetLayout, sequence, sequence_missing_eos, sequence_peos
+from one2set.data.batch import (
+    SetLayout,
+    one_to_one,
+    sequence,
+    sequence_missing_eos,
+    sequence_peos,
+)
 from one2set.errors import ConfigError
 from one2set.model.gru import TitleGuidedEncoder
 from one2set.model.recurrent import Recurrent
@@ -36,6 +42,7 @@ LAYOUTS = {
     "sequence": sequence,
     "sequence_peos": sequence_peos,
     "sequence_missing_eos": sequence_missing_eos,
+    "one_to_one": one_to_one,
 }
 
 

@@ -37,13 +37,15 @@ def test_every_system_learns(system: str, miniature: Miniature, tmp_path: Path) 
     assert (run.model / "weights.safetensors").exists()
 
 
+@pytest.mark.parametrize("system", ["settrans", "catseq"])
 def test_an_interrupted_run_goes_on_as_if_nothing_had_happened(
-    miniature: Miniature, tmp_path: Path, weights: Weights
+    system: str, miniature: Miniature, tmp_path: Path, weights: Weights
 ) -> None:
-    calm = miniature.run(tmp_path / "calm", "limits.steps=9")
+    settings = ("limits.steps=9", "model.sequence_length=9")
+    calm = miniature.run(tmp_path / "calm", *settings, system=system)
     miniature.train(calm)
 
-    run = miniature.run(tmp_path / "run", "limits.steps=9")
+    run = miniature.run(tmp_path / "run", *settings, system=system)
     for number in (signal.SIGINT, signal.SIGTERM):
         heard = []
         for event in miniature.events(run):
