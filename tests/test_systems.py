@@ -8,12 +8,14 @@ import torch
 from one2set.config import Config
 from one2set.data.batch import (
     SetLayout,
+    nested,
     one_to_one,
     sequence,
     sequence_missing_eos,
     sequence_peos,
 )
 from one2set.errors import ConfigError
+from one2set.model.exhird import ExHiRD
 from one2set.model.gru import TitleGuidedEncoder
 from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
@@ -43,6 +45,7 @@ LAYOUTS = {
     "sequence_peos": sequence_peos,
     "sequence_missing_eos": sequence_missing_eos,
     "one_to_one": one_to_one,
+    "nested": nested,
 }
 
 
@@ -61,7 +64,8 @@ def test_every_row_reaches_what_is_built() -> None:
     for name, system in SYSTEMS.items():
         objective, network = built[name].objective, built[name].network
         assert isinstance(network, SetTrans) == (system.network == "settrans")
-        if isinstance(network, Recurrent):
+        assert isinstance(network, ExHiRD) == (system.network == "exhird")
+        if isinstance(network, Recurrent | ExHiRD):
             guided = isinstance(network.encoder, TitleGuidedEncoder)
             assert guided == (system.network == "recurrent_title")
             sizes = network.arguments["embedding_width"], network.arguments["hidden_width"]

@@ -17,6 +17,7 @@ from one2set.data.batch import (
     Layout,
     SetLayout,
     collate,
+    nested,
     one_to_one,
     sequence,
     sequence_missing_eos,
@@ -25,6 +26,8 @@ from one2set.data.batch import (
 from one2set.data.example import Example
 from one2set.data.vocabulary import Vocabulary
 from one2set.errors import ConfigError
+from one2set.model.exclusion import NESTED_STEPS
+from one2set.model.exhird import ExHiRD
 from one2set.model.generation import Generation, Search
 from one2set.model.network import Network
 from one2set.model.recurrent import Recurrent
@@ -37,6 +40,10 @@ from one2set.training.likelihood import Likelihood
 from one2set.training.policy import SelfCritical
 from one2set.training.reward import AdaptiveReward
 from one2set.training.set_loss import SetLoss
+
+Targets = Literal[
+    "sequence", "sequence_peos", "sequence_missing_eos", "nested", "one_to_one", "set"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +60,10 @@ class SetOptions:
 class System:
     """One row of the table."""
 
-    network: Literal["transformer", "settrans", "recurrent", "recurrent_title"]
-    targets: Literal["sequence", "sequence_peos", "sequence_missing_eos", "one_to_one", "set"]
+    network: Literal["transformer", "settrans", "recurrent", "recurrent_title", "exhird"]
+    targets: Targets
     objective: Literal["likelihood", "set_loss", "reward", "adversarial"]
-    decoder: Literal["greedy", "greedy_set", "beam"]
+    decoder: Literal["greedy", "greedy_set", "exclusive", "beam"]
     options: SetOptions = SetOptions()
     starts_from: str | None = None
     settings: tuple[str, ...] = ()  # such as train.learning_rate=1e-3, instead of the scale's
@@ -78,6 +85,7 @@ SYSTEMS = {
     "catseqtg-peos": System(  # what 2RF1 starts from
         "recurrent_title", "sequence_peos", "likelihood", "greedy", settings=_RATE
     ),
+    "exhird": System("exhird", "nested", "likelihood", "exclusive", settings=_RATE),
     "copyrnn": System("recurrent", "one_to_one", "likelihood", "beam", settings=_RATE),
     # The release forgets the `<eos>` of documents without absent phrases, a fifth of KP20k.
     "transformer-missing-eos": System(
@@ -140,6 +148,8 @@ def _network(system: System, config: Config, vocabulary_size: int) -> Network:
             dropout=size.dropout,
             title_guided=system.network == "recurrent_title",
         )
+    if system.network == "exhird":
+        return ExHiRD(**words, embedding_width=size.embedding_width, hidden_width=size.hidden_width)
     layers: dict[str, Any] = {
         "width": size.width,
         "heads": size.heads,
@@ -164,6 +174,8 @@ def _layout(system: System, config: Config) -> Layout:
             return sequence
         case "sequence_peos":
             return sequence_peos
+        case "nested":
+            return nested
         case "sequence_missing_eos":
             return sequence_missing_eos
         case "one_to_one":
@@ -227,3 +239,5 @@ def _generation(system: System, config: Config) -> Generation:
                 beam.width, length_penalty=beam.length_penalty, pool=True, keep=beam.keep
             )
             return Generation("phrase", config.model.phrase_length, search)
+        case "exclusive":
+            return Generation("nested", NESTED_STEPS, Search(exclusive=1))

@@ -9,6 +9,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from one2set.cli import app
@@ -23,6 +24,7 @@ from one2set.model.folder import load_model
 from one2set.model.generation import Search
 from tests.training.children import finish, start
 
+DOCUMENT = '{"id": "bees", "title": "A study of bees", "abstract": "Bees dance in the dark."}'
 QUICK = ["--scale", "tiny", "--set", "record.curves=false"]
 
 
@@ -106,6 +108,25 @@ def test_a_run_is_resumed_with_its_own_settings(corpus_folder: Path, tmp_path: P
     assert "limits.steps is now 4 (was 2)" in said
     assert f"continuing from {run / 'checkpoints' / '00000002'}" in said
     assert "step 4" in said
+
+
+@pytest.mark.parametrize("system", ["catseq", "exhird"])
+def test_networks_of_other_kinds_are_trained_resumed_and_used(
+    system: str, corpus_folder: Path, tmp_path: Path
+) -> None:
+    options = ["--system", system, *QUICK, "--set", "train.batch_documents=3"]
+    options += ["--set", "validation.documents=2", "--set", "model.hidden_width=8"]
+    train(corpus_folder, tmp_path / "whole", "--steps", "2", *options)
+    train(corpus_folder, tmp_path / "halves", "--steps", "1", *options)
+    train(corpus_folder, tmp_path / "halves", "--resume", "--steps", "2")
+    whole, halves = (load_model(tmp_path / name / "model") for name in ("whole", "halves"))
+    for name, weight in whole.network.state_dict().items():
+        assert torch.equal(weight, halves.network.state_dict()[name]), name
+    document = tmp_path / "bees.jsonl"
+    document.write_text(DOCUMENT)
+    found = CliRunner().invoke(app, ["predict", str(tmp_path / "halves"), str(document)])
+    assert found.exception is None
+    assert json.loads(found.stdout)["id"] == "bees"
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,14 @@ from one2set.errors import ConfigError
 from one2set.inference.engine import Engine
 from one2set.inference.stream import WINDOW
 from one2set.model.authors import import_checkpoint
+from one2set.model.exclusion import NESTED_STEPS
 from one2set.model.generation import Generation, Search
 from one2set.model.network import Network
 from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 from tests.inference.same import assert_same
+from tests.networks import lively_exhird
 
 REFERENCE = Path(__file__).resolve().parents[2] / ".." / "shared" / "reference"
 SEARCHES = [Search(), Search(beam=3), Search(beam=2, pool=True)]
@@ -106,6 +108,28 @@ def test_a_set_is_what_the_specification_says(
     for document, prediction in zip(documents, predictions, strict=True):
         expected = plain(settrans, vocabulary, document)
         assert [slot.text for slot in prediction.phrases] == expected
+
+
+def test_nested_rows_are_well_formed(vocabulary: WordVocabulary, documents: list[Document]) -> None:
+    generation = Generation("nested", NESTED_STEPS, Search(exclusive=1))
+    network, some = lively_exhird(), documents[::6]
+    batched, single = (
+        list(Engine(network, vocabulary, generation=generation, batch_tokens=n).predict(some))
+        for n in (4096, 1)
+    )
+    assert_same(batched, single)
+    assert len({len(prediction.slots) for prediction in batched}) > 3
+    for prediction in batched:
+        *phrases, end = prediction.slots
+        assert end.tokens == ("<eos>",)
+        assert 1 <= len(phrases) <= 20
+        for slot in phrases:
+            kind, *words, mark = slot.tokens
+            assert kind in ("<peos>", "<null>")
+            assert mark == "<sep>"
+            assert slot.text == " ".join(words)
+            assert len(words) <= 5
+        assert [slot.text for slot in prediction.phrases] == [s.text for s in phrases if s.text]
 
 
 def test_any_iterable_in_order_and_in_windows(

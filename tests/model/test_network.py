@@ -18,6 +18,7 @@ NETWORKS: dict[str, Callable[[], Network]] = {
     "transformer": tiny.transformer,
     "recurrent": tiny.recurrent,
     "title": partial(tiny.recurrent, title_guided=True),
+    "exhird": tiny.exhird,
     "copies": partial(tiny.recurrent, output_size=20),
 }
 

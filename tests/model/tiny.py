@@ -8,6 +8,7 @@ from one2set.data.batch import Batch, Layout, SetLayout, collate
 from one2set.data.example import Example, Ids
 from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import WordVocabulary
+from one2set.model.exhird import ExHiRD
 from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
@@ -66,6 +67,13 @@ def recurrent(
         title_guided=title_guided,
         output_size=output_size,
     )
+    roughen(network)
+    return network
+
+
+def exhird(*, seed: int = 0, output_size: int = V) -> ExHiRD:
+    torch.manual_seed(seed)
+    network = ExHiRD(vocabulary_size=V, embedding_width=6, hidden_width=10, output_size=output_size)
     roughen(network)
     return network
 

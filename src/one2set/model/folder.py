@@ -16,6 +16,7 @@ from torch import Tensor
 from one2set.atomic import complete_folder
 from one2set.data.vocabulary import Vocabulary, load_vocabulary
 from one2set.errors import ConfigError, DataError, missing_extra
+from one2set.model.exhird import ExHiRD
 from one2set.model.network import Network
 from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
@@ -30,6 +31,7 @@ NETWORKS: dict[str, Callable[..., Network]] = {
     "transformer": Transformer,
     "settrans": SetTrans,
     "recurrent": Recurrent,
+    "exhird": ExHiRD,
 }
 _FIX = "pass a folder that one2set wrote, and copy it whole"
 
