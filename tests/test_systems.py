@@ -6,7 +6,14 @@ import pytest
 import torch
 
 from one2set.config import Config
-from one2set.data.batch import SetLayout, nested, sequence, sequence_missing_eos, sequence_peos
+from one2set.data.batch import (
+    SetLayout,
+    nested,
+    one_to_one,
+    sequence,
+    sequence_missing_eos,
+    sequence_peos,
+)
 from one2set.data.specials import PEOS
 from one2set.errors import ConfigError
 from one2set.model.exhird import ExHiRD
@@ -41,6 +48,7 @@ LAYOUTS = {
     "sequence": sequence,
     "sequence_peos": sequence_peos,
     "sequence_missing_eos": sequence_missing_eos,
+    "one_to_one": one_to_one,
     "nested": nested,
 }
 

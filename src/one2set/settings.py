@@ -94,6 +94,17 @@ class Adversarial(Section):
     """Share of numbers that are dropped between its layers in training."""
 
 
+class Beam(Section):
+    """The search of systems that generate more phrases than they keep."""
+
+    width: PositiveInt = 50
+    """Phrases that are searched for."""
+    keep: PositiveInt = 10
+    """Phrases, the most probable of them, that are kept."""
+    length_penalty: NonNegativeFloat = 0.0
+    """They are ranked by log P / length^penalty; 0 is log P, the likelihood of a phrase."""
+
+
 class Train(Section):
     """Batches, the optimiser and its learning rate."""
 

@@ -18,6 +18,7 @@ from one2set.data.batch import (
     SetLayout,
     collate,
     nested,
+    one_to_one,
     sequence,
     sequence_missing_eos,
     sequence_peos,
@@ -40,7 +41,9 @@ from one2set.training.policy import SelfCritical
 from one2set.training.reward import AdaptiveReward
 from one2set.training.set_loss import SetLoss
 
-Targets = Literal["sequence", "sequence_peos", "sequence_missing_eos", "nested", "set"]
+Targets = Literal[
+    "sequence", "sequence_peos", "sequence_missing_eos", "nested", "one_to_one", "set"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +63,13 @@ class System:
     network: Literal["transformer", "settrans", "recurrent", "recurrent_title", "exhird"]
     targets: Targets
     objective: Literal["likelihood", "set_loss", "reward", "adversarial"]
-    decoder: Literal["greedy", "greedy_set", "exclusive"]
+    decoder: Literal["greedy", "greedy_set", "exclusive", "beam"]
     options: SetOptions = SetOptions()
     starts_from: str | None = None
     settings: tuple[str, ...] = ()  # such as train.learning_rate=1e-3, instead of the scale's
 
 
-def _recurrent(network: Literal["recurrent", "recurrent_title"], targets: Targets) -> System:
-    """As Chan et al. (2019) train it: at ten times the rate of the Transformers."""
-    settings = ("train.learning_rate=1e-3",)
-    return System(network, targets, "likelihood", "greedy", settings=settings)
+_RATE = ("train.learning_rate=1e-3",)  # of recurrent networks, as Chan et al. (2019) have it
 
 
 def _ablation(options: SetOptions) -> System:
@@ -80,9 +80,11 @@ SYSTEMS = {
     #                     network        targets     objective     decoder
     "transformer": System("transformer", "sequence", "likelihood", "greedy"),
     "settrans": System("settrans", "set", "set_loss", "greedy_set"),
-    "catseq": _recurrent("recurrent", "sequence"),
-    "catseqtg": _recurrent("recurrent_title", "sequence"),
-    "catseqtg-peos": _recurrent("recurrent_title", "sequence_peos"),  # what 2RF1 starts from
+    "catseq": System("recurrent", "sequence", "likelihood", "greedy", settings=_RATE),
+    "catseqtg": System("recurrent_title", "sequence", "likelihood", "greedy", settings=_RATE),
+    "catseqtg-peos": System(  # what 2RF1 starts from
+        "recurrent_title", "sequence_peos", "likelihood", "greedy", settings=_RATE
+    ),
     "catseqtg-2rf1": System(
         "recurrent_title",
         "sequence_peos",
@@ -109,9 +111,8 @@ SYSTEMS = {
             "validation.select_by=f1",
         ),
     ),
-    "exhird": System(
-        "exhird", "nested", "likelihood", "exclusive", settings=("train.learning_rate=1e-3",)
-    ),
+    "exhird": System("exhird", "nested", "likelihood", "exclusive", settings=_RATE),
+    "copyrnn": System("recurrent", "one_to_one", "likelihood", "beam", settings=_RATE),
     # The release forgets the `<eos>` of documents without absent phrases, a fifth of KP20k.
     "transformer-missing-eos": System(
         "transformer", "sequence_missing_eos", "likelihood", "greedy"
@@ -203,6 +204,8 @@ def _layout(system: System, config: Config) -> Layout:
             return nested
         case "sequence_missing_eos":
             return sequence_missing_eos
+        case "one_to_one":
+            return one_to_one
         case "set":
             size = config.model
             return SetLayout(size.num_codes, size.phrase_length, system.options.separate)
@@ -256,5 +259,11 @@ def _generation(system: System, config: Config) -> Generation:
             return Generation("sequence", config.model.sequence_length)
         case "greedy_set":
             return Generation("phrase", config.model.phrase_length)
+        case "beam":
+            beam = config.beam
+            search = Search(
+                beam.width, length_penalty=beam.length_penalty, pool=True, keep=beam.keep
+            )
+            return Generation("phrase", config.model.phrase_length, search)
         case "exclusive":
             return Generation("nested", NESTED_STEPS, Search(exclusive=1))

@@ -9,6 +9,7 @@ from torch import Tensor
 from one2set.data.batch import Batch, collate, nested, shifted
 from one2set.data.specials import BOS, PAD, SEP, UNK
 from one2set.model.exhird import ExHiRD, Source
+from one2set.model.network import Network
 from one2set.model.pointer import Mixture
 from tests.model import tiny
 
@@ -26,7 +27,7 @@ def batch() -> Batch:
     return tiny.batch(6, layout=nested)
 
 
-def taught(network: ExHiRD, batch: Batch) -> Mixture:
+def taught(network: Network, batch: Batch) -> Mixture:
     return network.decode(network.encode(batch), shifted(batch.targets), batch.target_mask)
 
 

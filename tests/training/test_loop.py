@@ -37,7 +37,7 @@ def test_every_system_learns(system: str, miniature: Miniature, tmp_path: Path) 
     assert (run.model / "weights.safetensors").exists()
 
 
-@pytest.mark.parametrize("system", ["settrans", "gan-mr"])
+@pytest.mark.parametrize("system", ["settrans", "catseq", "gan-mr"])
 def test_an_interrupted_run_goes_on_as_if_nothing_had_happened(
     system: str, miniature: Miniature, tmp_path: Path, weights: Weights
 ) -> None:

@@ -58,6 +58,12 @@ def nested(present: Phrases, absent: Phrases) -> list[list[int]]:
     return [[*chain(*([start, *p, SEP] for start, half in kinds for p in half)), EOS]]
 
 
+def one_to_one(present: Phrases, absent: Phrases) -> list[list[int]]:
+    """A row for each phrase, so that every pair of document and phrase is a sample: `p1 <eos>`.
+    Without phrases there is one row that says nothing."""
+    return [[*phrase, EOS] for phrase in [*present, *absent]] or [[EOS]]
+
+
 def _joined(phrases: Phrases) -> list[int]:
     return list(chain.from_iterable([SEP, *phrase] for phrase in phrases))[1:]
 

@@ -176,6 +176,8 @@ class ExHiRD(Network):
         words = Words(batch.source_extended, batch.source_first)
         return ExHiRDMemory(batch.lengths, words, states, batch.source_mask, summary)
 
+    # To compile it would be to compile it for every number of rows.
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def decode(self, memory: ExHiRDMemory, inputs: Tensor, mask: Tensor) -> Mixture:
         inputs, mask = inputs[:, 0], mask[:, 0]  # (B, L), as a document has one row
         lengths = mask.sum(1)
