@@ -22,7 +22,7 @@ from one2set.data.document import Document
 from one2set.distributed import processes
 from one2set.experiments import documents_of
 from one2set.inference.engine import Engine
-from one2set.systems import task_of
+from one2set.tasks import task_of
 from one2set.training.batches import Batches
 from one2set.training.checkpoint import Checkpoints
 from one2set.training.run import Run

@@ -9,6 +9,8 @@ import torch
 from one2set.data.document import Document
 from one2set.data.specials import EOS, NULL, SEP, SPECIALS, UNK
 from one2set.data.vocabulary import WordVocabulary
+from one2set.model.exhird import ExHiRD
+from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import DecoderLayer, Transformer
 
@@ -45,6 +47,38 @@ def lively_transformer() -> Transformer:
     torch.manual_seed(9)
     network = Transformer(**_SIZES)  # type: ignore[arg-type]
     _enliven(network, {EOS: 0.08, SEP: 0.1, UNK: 0.08})
+    return network.eval()
+
+
+def lively_recurrent() -> Recurrent:
+    torch.manual_seed(5)
+    network = Recurrent(
+        vocabulary_size=VOCABULARY_SIZE,
+        embedding_width=8,
+        hidden_width=16,
+        dropout=0.1,
+        title_guided=True,
+    )
+    with torch.no_grad():
+        for weight in network.parameters():
+            weight.mul_(4.0)
+        network.embedding.weight.mul_(5.0)
+        network.attention.score.weight.mul_(8.0)
+        network.vocabulary.weight.mul_(2.0)
+        network.vocabulary.weight[[EOS, SEP, UNK], -1] += torch.tensor([9.0, 9.0, 4.0])
+    return network.eval()
+
+
+def lively_exhird() -> ExHiRD:
+    torch.manual_seed(2)
+    network = ExHiRD(vocabulary_size=VOCABULARY_SIZE, embedding_width=12, hidden_width=16)
+    with torch.no_grad():
+        for weight in network.parameters():
+            weight.mul_(8.0)
+        network.decoder.query.weight.mul_(3.0)
+        network.gate.weight.mul_(3.0)
+        network.vocabulary.weight.mul_(1.2)
+        network.vocabulary.weight[[UNK, EOS, SEP], -1] += torch.tensor([1.0, 1.0, 2.0])
     return network.eval()
 
 

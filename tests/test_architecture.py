@@ -26,6 +26,7 @@ _ORDER = (
     "config",
     "training",
     "systems",
+    "tasks",
     "inference",
     "experiments",
     "cli",

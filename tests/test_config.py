@@ -20,6 +20,8 @@ def test_the_paper_scale_is_the_papers() -> None:
         "encoder_layers": 6,
         "decoder_layers": 6,
         "dropout": 0.1,
+        "embedding_width": 100,
+        "hidden_width": 300,
         "num_codes": 20,
         "phrase_length": 6,
         "sequence_length": 60,

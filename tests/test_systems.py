@@ -1,30 +1,39 @@
 """The table of systems, and what is built from it."""
 
 from dataclasses import asdict
-from pathlib import Path
 
 import pytest
 import torch
 
 from one2set.config import Config
-from one2set.data.batch import SetLayout, sequence, sequence_missing_eos
-from one2set.data.corpus import Corpus
+from one2set.data.batch import (
+    SetLayout,
+    nested,
+    one_to_one,
+    sequence,
+    sequence_missing_eos,
+    sequence_peos,
+)
+from one2set.data.specials import PEOS
 from one2set.errors import ConfigError
-from one2set.model.folder import load_model
+from one2set.model.exhird import ExHiRD
+from one2set.model.gru import TitleGuidedEncoder
+from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
 from one2set.systems import (
     SYSTEMS,
     System,
     build,
     configuration,
-    expect_start,
     system_named,
 )
+from one2set.training.adversarial import Adversarial
 from one2set.training.likelihood import Likelihood
-from one2set.training.run import Facts, Run
+from one2set.training.policy import SelfCritical
+from one2set.training.reward import AdaptiveReward
 from one2set.training.set_loss import SetLoss
 from tests.model import tiny
-from tests.training.conftest import SETTINGS, Miniature
+from tests.training.conftest import SETTINGS
 
 ABLATIONS = {
     "settrans-no-codes": ("control_codes", False),
@@ -32,6 +41,15 @@ ABLATIONS = {
     "settrans-random": ("assignment", "random"),
     "settrans-student": ("teacher_forcing", False),
     "settrans-single": ("separate", False),
+}
+
+
+LAYOUTS = {
+    "sequence": sequence,
+    "sequence_peos": sequence_peos,
+    "sequence_missing_eos": sequence_missing_eos,
+    "one_to_one": one_to_one,
+    "nested": nested,
 }
 
 
@@ -50,10 +68,32 @@ def test_every_row_reaches_what_is_built() -> None:
     for name, system in SYSTEMS.items():
         objective, network = built[name].objective, built[name].network
         assert isinstance(network, SetTrans) == (system.network == "settrans")
+        assert isinstance(network, ExHiRD) == (system.network == "exhird")
+        if isinstance(network, Recurrent | ExHiRD):
+            guided = isinstance(network.encoder, TitleGuidedEncoder)
+            assert guided == (system.network == "recurrent_title")
+            sizes = network.arguments["embedding_width"], network.arguments["hidden_width"]
+            assert sizes == (config.model.embedding_width, config.model.hidden_width)
         if system.objective == "likelihood":
             assert isinstance(objective, Likelihood)
-            missing = name == "transformer-missing-eos"
-            assert objective.layout is (sequence_missing_eos if missing else sequence)
+            assert objective.layout is LAYOUTS[system.targets]
+            continue
+        if system.objective == "reward":
+            assert isinstance(objective, SelfCritical)
+            assert isinstance(objective.reward, AdaptiveReward)
+            assert objective.steps == config.model.sequence_length
+            batch = built[name].collate(tiny.examples(1))
+            assert PEOS in batch.targets
+            continue
+        if system.objective == "adversarial":
+            assert isinstance(objective, Adversarial)
+            rounds = config.adversarial
+            assert objective.discriminator.embedding.embedding_dim == rounds.embedding
+            assert objective.discriminator.score.in_features == 2 * rounds.hidden
+            assert objective.begin(0) == rounds.learning_rate / config.train.learning_rate
+            assert objective.begin(rounds.head_start) == 1.0
+            assert objective.generator_steps == rounds.generator_steps
+            assert objective.discriminator_steps == rounds.discriminator_steps
             continue
         assert isinstance(objective, SetLoss)
         assert isinstance(network, SetTrans)
@@ -97,37 +137,3 @@ def test_a_system_has_settings_of_its_own_which_the_user_overrules(
 def test_an_unknown_system_is_told() -> None:
     with pytest.raises(ConfigError, match="system is 'settran'; expected one of transformer"):
         system_named("settran")
-
-
-def test_a_system_that_starts_from_another_says_how_to_make_that(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    later = System("transformer", "sequence", "likelihood", "greedy", starts_from="transformer")
-    monkeypatch.setitem(SYSTEMS, "later", later)
-    expect_start("transformer", init=None, corpus=Path("corpus"))
-    expect_start("later", init=Path("run"), corpus=Path("corpus"))
-    with pytest.raises(ConfigError, match="one2set train corpus --system transformer --output RUN"):
-        expect_start("later", init=None, corpus=Path("corpus"))
-
-
-def test_a_run_can_start_from_another_ones_model(corpus_folder: Path, tmp_path: Path) -> None:
-    miniature = Miniature(Corpus(corpus_folder))
-    before = miniature.run(tmp_path / "before", "limits.steps=2")
-    miniature.train(before)
-    saved = load_model(before.model)
-    assert saved.config["system"] == "settrans"
-
-    def start(init: Path, *settings: str, system: str = "settrans") -> torch.nn.Module:
-        facts = Facts.new(system=system, seed=9, corpus=miniature.corpus, init=init)
-        config = Config.scale("tiny").override([*SETTINGS, *settings])
-        return miniature.task(Run(tmp_path / "run", facts, config)).objective
-
-    for init in (before.folder, before.model):
-        network = start(init).network
-        assert isinstance(network, SetTrans)
-        for name, tensor in saved.network.state_dict().items():
-            assert torch.equal(network.state_dict()[name], tensor), name
-    with pytest.raises(ConfigError, match=r"its codes\.weight is \(8, 16\), .* is missing"):
-        start(before.folder, system="transformer")
-    with pytest.raises(ConfigError, match=r"is \(8, 16\), but this run's is \(4, 16\)"):
-        start(before.folder, "model.num_codes=4")

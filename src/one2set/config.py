@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from one2set.errors import ConfigError
 from one2set.settings import (
     Adversarial,
+    Beam,
     Limits,
     Loss,
     Machine,
@@ -47,6 +48,7 @@ class Config(Section):
 
     model: Model = Model()
     loss: Loss = Loss()
+    beam: Beam = Beam()
     adversarial: Adversarial = Adversarial()
     train: Train = Train()
     validation: Validation = Validation()

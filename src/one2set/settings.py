@@ -31,7 +31,7 @@ class Model(Section):
     """Words, the most frequent ones, that it can also generate; it can only copy all others from
     the document. 0 for all that it can read."""
     width: PositiveInt = 512
-    """Width of embeddings and hidden states (D)."""
+    """Width of embeddings and hidden states (D), of Transformers."""
     heads: PositiveInt = 8
     """Attention heads; they divide the width."""
     feed_forward: PositiveInt = 2048
@@ -42,6 +42,10 @@ class Model(Section):
     """Layers of the decoder."""
     dropout: Share = 0.1
     """Share of numbers that are dropped in training."""
+    embedding_width: PositiveInt = 100
+    """Width of embeddings (E), of recurrent networks, which have a width of their own for them."""
+    hidden_width: Annotated[PositiveInt, Field(multiple_of=2)] = 300
+    """Width of hidden states (D), of recurrent networks: half of it for either direction."""
     num_codes: Annotated[PositiveInt, Field(multiple_of=2)] = 20
     """Control codes of a set (N): half for present phrases, half for absent ones."""
     phrase_length: Annotated[int, Field(ge=2)] = 6
@@ -88,6 +92,17 @@ class Adversarial(Section):
     """Width of its hidden states, in each direction."""
     dropout: Share = 0.5
     """Share of numbers that are dropped between its layers in training."""
+
+
+class Beam(Section):
+    """The search of systems that generate more phrases than they keep."""
+
+    width: PositiveInt = 50
+    """Phrases that are searched for."""
+    keep: PositiveInt = 10
+    """Phrases, the most probable of them, that are kept."""
+    length_penalty: NonNegativeFloat = 0.0
+    """They are ranked by log P / length^penalty; 0 is log P, the likelihood of a phrase."""
 
 
 class Train(Section):

@@ -7,10 +7,8 @@ generates. Some start from the weights of another, some are trained with setting
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-import torch
 from torch import nn
 
 from one2set.config import Config
@@ -19,31 +17,33 @@ from one2set.data.batch import (
     Layout,
     SetLayout,
     collate,
+    nested,
+    one_to_one,
     sequence,
     sequence_missing_eos,
     sequence_peos,
 )
-from one2set.data.corpus import TRAIN, VALID, Corpus, Split
 from one2set.data.example import Example
-from one2set.data.specials import SPECIALS
-from one2set.data.vocabulary import Vocabulary, load_vocabulary
-from one2set.errors import ConfigError, DataError
-from one2set.model.folder import load_model, save_model
-from one2set.model.generation import Generation
+from one2set.data.vocabulary import Vocabulary
+from one2set.errors import ConfigError
+from one2set.model.exclusion import NESTED_STEPS
+from one2set.model.exhird import ExHiRD
+from one2set.model.generation import Generation, Search
 from one2set.model.network import Network
+from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 from one2set.training.adversarial import Adversarial
 from one2set.training.assignment import Assignment
-from one2set.training.checkpoint import Checkpoints
 from one2set.training.discriminator import Discriminator
 from one2set.training.likelihood import Likelihood
-from one2set.training.loop import Task
 from one2set.training.policy import SelfCritical
 from one2set.training.reward import AdaptiveReward
-from one2set.training.run import MODEL, Run
 from one2set.training.set_loss import SetLoss
-from one2set.training.validation import Generate
+
+Targets = Literal[
+    "sequence", "sequence_peos", "sequence_missing_eos", "nested", "one_to_one", "set"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +60,16 @@ class SetOptions:
 class System:
     """One row of the table."""
 
-    network: Literal["transformer", "settrans"]
-    targets: Literal["sequence", "sequence_peos", "sequence_missing_eos", "set"]
+    network: Literal["transformer", "settrans", "recurrent", "recurrent_title", "exhird"]
+    targets: Targets
     objective: Literal["likelihood", "set_loss", "reward", "adversarial"]
-    decoder: Literal["greedy", "greedy_set"]
+    decoder: Literal["greedy", "greedy_set", "exclusive", "beam"]
     options: SetOptions = SetOptions()
     starts_from: str | None = None
     settings: tuple[str, ...] = ()  # such as train.learning_rate=1e-3, instead of the scale's
+
+
+_RATE = ("train.learning_rate=1e-3",)  # of recurrent networks, as Chan et al. (2019) have it
 
 
 def _ablation(options: SetOptions) -> System:
@@ -77,6 +80,39 @@ SYSTEMS = {
     #                     network        targets     objective     decoder
     "transformer": System("transformer", "sequence", "likelihood", "greedy"),
     "settrans": System("settrans", "set", "set_loss", "greedy_set"),
+    "catseq": System("recurrent", "sequence", "likelihood", "greedy", settings=_RATE),
+    "catseqtg": System("recurrent_title", "sequence", "likelihood", "greedy", settings=_RATE),
+    "catseqtg-peos": System(  # what 2RF1 starts from
+        "recurrent_title", "sequence_peos", "likelihood", "greedy", settings=_RATE
+    ),
+    "catseqtg-2rf1": System(
+        "recurrent_title",
+        "sequence_peos",
+        "reward",
+        "greedy",
+        starts_from="catseqtg-peos",
+        settings=(
+            "train.learning_rate=5e-5",
+            "train.batch_documents=32",
+            "train.schedule=constant",
+            "validation.select_by=loss",
+        ),
+    ),
+    "gan-mr": System(
+        "recurrent",
+        "sequence",
+        "adversarial",
+        "greedy",
+        starts_from="catseq",
+        settings=(
+            "train.learning_rate=5e-5",
+            "train.batch_documents=32",
+            "train.schedule=constant",
+            "validation.select_by=f1",
+        ),
+    ),
+    "exhird": System("exhird", "nested", "likelihood", "exclusive", settings=_RATE),
+    "copyrnn": System("recurrent", "one_to_one", "likelihood", "beam", settings=_RATE),
     # The release forgets the `<eos>` of documents without absent phrases, a fifth of KP20k.
     "transformer-missing-eos": System(
         "transformer", "sequence_missing_eos", "likelihood", "greedy"
@@ -126,29 +162,35 @@ def build(name: str, config: Config, vocabulary: Vocabulary) -> Built:
 
 def _network(system: System, config: Config, vocabulary_size: int) -> Network:
     size = config.model
-    output_size = min(size.output_size or vocabulary_size, vocabulary_size)
-    if system.network == "transformer":
-        return Transformer(
-            vocabulary_size=vocabulary_size,
-            width=size.width,
-            heads=size.heads,
-            feed_forward=size.feed_forward,
-            encoder_layers=size.encoder_layers,
-            decoder_layers=size.decoder_layers,
+    words: dict[str, Any] = {
+        "vocabulary_size": vocabulary_size,
+        "output_size": min(size.output_size or vocabulary_size, vocabulary_size),
+    }
+    if system.network in ("recurrent", "recurrent_title"):
+        return Recurrent(
+            **words,
+            embedding_width=size.embedding_width,
+            hidden_width=size.hidden_width,
             dropout=size.dropout,
-            output_size=output_size,
+            title_guided=system.network == "recurrent_title",
         )
+    if system.network == "exhird":
+        return ExHiRD(**words, embedding_width=size.embedding_width, hidden_width=size.hidden_width)
+    layers: dict[str, Any] = {
+        "width": size.width,
+        "heads": size.heads,
+        "feed_forward": size.feed_forward,
+        "encoder_layers": size.encoder_layers,
+        "decoder_layers": size.decoder_layers,
+    }
+    if system.network == "transformer":
+        return Transformer(**words, **layers, dropout=size.dropout)
     return SetTrans(
-        vocabulary_size=vocabulary_size,
-        width=size.width,
-        heads=size.heads,
-        feed_forward=size.feed_forward,
-        encoder_layers=size.encoder_layers,
-        decoder_layers=size.decoder_layers,
+        **words,
+        **layers,
         dropout=size.dropout,
         num_codes=size.num_codes,
         control_codes=system.options.control_codes,
-        output_size=output_size,
     )
 
 
@@ -158,8 +200,12 @@ def _layout(system: System, config: Config) -> Layout:
             return sequence
         case "sequence_peos":
             return sequence_peos
+        case "nested":
+            return nested
         case "sequence_missing_eos":
             return sequence_missing_eos
+        case "one_to_one":
+            return one_to_one
         case "set":
             size = config.model
             return SetLayout(size.num_codes, size.phrase_length, system.options.separate)
@@ -213,66 +259,11 @@ def _generation(system: System, config: Config) -> Generation:
             return Generation("sequence", config.model.sequence_length)
         case "greedy_set":
             return Generation("phrase", config.model.phrase_length)
-
-
-# Makes what generates the phrases of documents, of a network and a vocabulary.
-Generator = Callable[[Network, Vocabulary, Generation], Generate]
-
-
-def task_of(run: Run, corpus: Corpus, generator: Generator) -> Task:
-    """What a run has to learn: its system's objective on a corpus."""
-    train = corpus.split(TRAIN)
-    if not len(train):
-        raise DataError("has no training documents", fix="prepare it again", path=corpus.folder)
-    size = min(run.config.model.vocabulary_size, corpus.manifest.vocabulary_size)
-    vocabulary = load_vocabulary(corpus.folder, size=size)
-    torch.manual_seed(run.facts.seed)
-    built = build(run.facts.system, run.config, vocabulary)
-    begun = Checkpoints(run.checkpoints, owner=run.owner).last() is not None
-    if run.facts.init is not None and not begun:
-        _take_weights(built.network, vocabulary, Path(run.facts.init))
-    description = {
-        "system": run.facts.system,
-        "seed": run.facts.seed,
-        "generation": built.generation.saved(),
-        **run.config.model_dump(),
-    }
-    return Task(
-        objective=built.objective,
-        collate=built.collate,
-        generate=generator(built.network, vocabulary, built.generation),
-        save=lambda: save_model(run.model, built.network, vocabulary, description, overwrite=True),
-        vocabulary=vocabulary,
-        train=train,
-        valid=corpus.split(VALID) if VALID in corpus.manifest.splits else Split([]),
-    )
-
-
-def _take_weights(network: Network, vocabulary: Vocabulary, path: Path) -> None:
-    """Start from the weights of another run, or of a model folder."""
-    other = load_model(path / MODEL if (path / MODEL).is_dir() else path)
-    ours, theirs = network.state_dict(), other.network.state_dict()
-    for name in sorted(ours.keys() | theirs.keys()):
-        shapes = [tuple(w[name].shape) if name in w else "missing" for w in (theirs, ours)]
-        if shapes[0] != shapes[1]:
-            raise ConfigError(
-                f"--init {path}: its {name} is {shapes[0]}, but this run's is {shapes[1]}; "
-                "train the same network at the same scale"
+        case "beam":
+            beam = config.beam
+            search = Search(
+                beam.width, length_penalty=beam.length_penalty, pool=True, keep=beam.keep
             )
-    ids = range(len(SPECIALS), vocabulary.size)
-    if any(vocabulary.text([id]) != other.vocabulary.text([id]) for id in ids):
-        raise ConfigError(
-            f"--init {path}: its vocabulary is not the corpus's; pass a model that was trained on "
-            "this corpus"
-        )
-    network.load_state_dict(theirs)
-
-
-def expect_start(name: str, *, init: Path | None, corpus: Path) -> None:
-    """That a system which goes on from another one's weights is given some."""
-    before = system_named(name).starts_from
-    if before is not None and init is None:
-        raise ConfigError(
-            f"{name} starts from a trained {before}, and no --init is given; first run "
-            f"one2set train {corpus} --system {before} --output RUN, then pass --init RUN"
-        )
+            return Generation("phrase", config.model.phrase_length, search)
+        case "exclusive":
+            return Generation("nested", NESTED_STEPS, Search(exclusive=1))

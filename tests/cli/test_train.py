@@ -9,6 +9,8 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 from one2set.cli import app
@@ -20,8 +22,11 @@ from one2set.evaluation.protocols import YE2021
 from one2set.evaluation.scoring import gold_of_document, score
 from one2set.inference.engine import Engine
 from one2set.model.folder import load_model
+from one2set.model.generation import Search
+from one2set.systems import SYSTEMS
 from tests.training.children import finish, start
 
+DOCUMENT = '{"id": "bees", "title": "A study of bees", "abstract": "Bees dance in the dark."}'
 QUICK = ["--scale", "tiny", "--set", "record.curves=false"]
 
 
@@ -53,6 +58,38 @@ def test_from_a_corpus_to_a_model(corpus_folder: Path, tmp_path: Path) -> None:
     assert [json.loads(row)["kind"] for row in rows] == ["train", "train", "train", "valid"]
 
 
+@pytest.mark.parametrize(
+    ("system", "search"),
+    [
+        ("catseq", Search()),
+        ("catseqtg", Search()),
+        ("copyrnn", Search(beam=8, length_penalty=0.0, pool=True, keep=10)),
+    ],
+)
+def test_recurrent_systems_from_a_corpus_to_keyphrases(
+    system: str, search: Search, corpus_folder: Path, tmp_path: Path
+) -> None:
+    """The model knows how it is to generate, and one document has no title."""
+    run, documents = tmp_path / "run", tmp_path / "documents.jsonl"
+    train(corpus_folder, run, "--system", system, "--steps", "3", *QUICK)
+    assert "learning_rate = 0.001 " in (run / "config.toml").read_text()
+    assert Engine.load(run).generation.search == search
+    documents.write_text(
+        '{"id": "a", "title": "graphs", "abstract": "We colour planar graphs."}\n'
+        '{"id": "b", "title": "", "abstract": "A text without a title, of no great length."}\n'
+    )
+    arguments = ["predict", str(run), str(documents), "--slots"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [line["id"] for line in lines] == ["a", "b"]
+    if system == "copyrnn":
+        assert [len(line["slots"]) for line in lines] == [8, 8]  # of ten, a beam of eight has eight
+        fewer = CliRunner().invoke(app, [*arguments, "--keep", "3"]).stdout.splitlines()
+        for line, few in zip(lines, map(json.loads, fewer), strict=True):
+            assert few["slots"] == line["slots"][:3]
+
+
 def test_options_reach_the_run(corpus_folder: Path, tmp_path: Path) -> None:
     chosen = ["--system", "transformer", "--seed", "4", "--documents", "8", *QUICK]
     train(corpus_folder, tmp_path / "run", *chosen, "--set", "train.batch_documents=3")
@@ -73,6 +110,36 @@ def test_a_run_is_resumed_with_its_own_settings(corpus_folder: Path, tmp_path: P
     assert "limits.steps is now 4 (was 2)" in said
     assert f"continuing from {run / 'checkpoints' / '00000002'}" in said
     assert "step 4" in said
+
+
+@pytest.mark.parametrize("system", ["catseq", "exhird", "catseqtg-2rf1", "gan-mr"])
+def test_networks_of_other_kinds_are_trained_resumed_and_used(
+    system: str, corpus_folder: Path, tmp_path: Path
+) -> None:
+    options = ["--system", system, *QUICK, "--set", "train.batch_documents=3"]
+    options += ["--set", "validation.documents=2", "--set", "model.hidden_width=8"]
+    options += ["--set", "model.sequence_length=8"]
+    options += ["--set", "adversarial.head_start=1"]  # the second step is the generator's
+    before = SYSTEMS[system].starts_from
+    if before is not None:
+        with pytest.raises(One2SetError, match=f"train {corpus_folder} --system {before} --output"):
+            train(corpus_folder, tmp_path / "whole", *options)
+        same = ["--set", "model.hidden_width=8", *QUICK]
+        train(corpus_folder, tmp_path / "before", "--system", before, "--steps", "1", *same)
+        options += ["--init", str(tmp_path / "before")]
+    train(corpus_folder, tmp_path / "whole", "--steps", "2", *options)
+    train(corpus_folder, tmp_path / "halves", "--steps", "1", *options)
+    train(corpus_folder, tmp_path / "halves", "--resume", "--steps", "2")
+    last = "checkpoints/00000002/weights.safetensors"
+    whole, halves = (load_file(tmp_path / name / last) for name in ("whole", "halves"))
+    assert whole.keys() == halves.keys()
+    for name, weight in whole.items():
+        assert torch.equal(weight, halves[name]), name
+    document = tmp_path / "bees.jsonl"
+    document.write_text(DOCUMENT)
+    found = CliRunner().invoke(app, ["predict", str(tmp_path / "halves"), str(document)])
+    assert found.exception is None
+    assert json.loads(found.stdout)["id"] == "bees"
 
 
 @pytest.mark.parametrize(
@@ -145,11 +212,20 @@ def test_a_disk_that_takes_no_more_is_told(corpus_folder: Path, tmp_path: Path) 
     assert finish(child) == 0, output.read_text()
 
 
-def test_validation_measures_what_prediction_says(corpus_folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("system", ["settrans", "copyrnn"])
+def test_validation_measures_what_prediction_says(
+    system: str, corpus_folder: Path, tmp_path: Path
+) -> None:
     """The figures of the best step are those of the model on the raw validation documents."""
     run = tmp_path / "run"
-    learn = ["limits.epochs=0", "limits.steps=30", "validation.every=30"]
-    train(corpus_folder, run, *QUICK, *(part for x in learn for part in ("--set", x)))
+    learn = [
+        "limits.epochs=0",
+        "limits.steps=30",
+        "validation.every=30",
+        "train.learning_rate=5e-3",
+    ]
+    settings = (part for x in learn for part in ("--set", x))
+    train(corpus_folder, run, "--system", system, *QUICK, *settings)
     rows = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
     (row,) = (row for row in rows if row["kind"] == "valid")
     held_out = {example.id for example in Corpus(corpus_folder).split("valid")}
@@ -158,8 +234,9 @@ def test_validation_measures_what_prediction_says(corpus_folder: Path, tmp_path:
     predictions = Engine.load(run).predict(documents)
     said = [[slot.text for slot in prediction.phrases] for prediction in predictions]
     scores = score([gold_of_document(document) for document in documents], said)
-    assert row["duplication"] == scores.duplication > 0
+    assert row["duplication"] == scores.duplication
     for name, group in (("f1", "all"), ("f1_present", "present"), ("f1_absent", "absent")):
         assert row[name] == figures(scores.groups[group], "M", YE2021).f1  # type: ignore[index]
     for name, group in (("num_present", "present"), ("num_absent", "absent")):
-        assert row[name] == counts(scores.groups[group]).predicted > 0  # type: ignore[index]
+        assert row[name] == counts(scores.groups[group]).predicted  # type: ignore[index]
+    assert row["num_present"] + row["num_absent"] > 0

@@ -1,15 +1,18 @@
 """Layouts and batches (baselines.md §11, tests 1–4) and what a network relies on in them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 from one2set.data.batch import (
+    USUAL_TITLE,
     SetLayout,
     collate,
     nested,
+    one_to_one,
     sequence,
     sequence_missing_eos,
     sequence_peos,
@@ -67,6 +70,25 @@ def test_nested_phrases_begin_with_their_kind_and_end_in_a_separator() -> None:
     assert nested([], [A2]) == [[absent, 12, SEP, EOS]]
     assert nested([], []) == [[EOS]]
     assert len({present, absent, SEP, EOS, BOS, PAD}) == 6
+
+
+def test_one_to_one_has_a_row_for_each_phrase() -> None:
+    assert one_to_one([P1, P2], [A1]) == [[7, 8, EOS], [9, EOS], [10, 11, EOS]]
+    assert one_to_one([], []) == [[EOS]]
+    examples = [example([7], present=[P1, P2]), example([7], absent=[A1], name="e")]
+    batch = collate(examples, vocabulary_size=V, layout=one_to_one)
+    assert batch.targets.tolist() == [[[7, 8, EOS], [9, EOS, PAD]], [[10, 11, EOS], [PAD] * 3]]
+    assert batch.tokens == 8
+
+
+def test_a_document_without_a_title_is_told_by_its_first_words() -> None:
+    sources = [[7] * length for length in (30, 30, 4, 0, 3)]
+    titles = (8, 0, 0, 0, 5)  # the last title was cut off with the rest of its source
+    examples = [
+        replace(example(source), title_length=title)
+        for source, title in zip(sources, titles, strict=True)
+    ]
+    assert collate(examples, vocabulary_size=V).title_lengths == (8, USUAL_TITLE, 4, 1, 3)
 
 
 def test_a_set_keeps_what_fits_and_fills_up_with_null() -> None:

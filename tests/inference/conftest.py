@@ -7,9 +7,15 @@ import pytest
 from one2set.data.document import Document
 from one2set.data.readers import read
 from one2set.data.vocabulary import WordVocabulary
+from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
-from tests.networks import lively_settrans, lively_transformer, small_vocabulary
+from tests.networks import (
+    lively_recurrent,
+    lively_settrans,
+    lively_transformer,
+    small_vocabulary,
+)
 
 
 @pytest.fixture(scope="session")
@@ -30,3 +36,8 @@ def settrans() -> SetTrans:
 @pytest.fixture(scope="session")
 def transformer() -> Transformer:
     return lively_transformer()
+
+
+@pytest.fixture(scope="session")
+def recurrent() -> Recurrent:
+    return lively_recurrent()

@@ -16,24 +16,28 @@ from one2set.errors import ConfigError
 from one2set.inference.engine import Engine
 from one2set.inference.stream import WINDOW
 from one2set.model.authors import import_checkpoint
-from one2set.model.generation import Search
+from one2set.model.exclusion import NESTED_STEPS
+from one2set.model.generation import Generation, Search
+from one2set.model.network import Network
+from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 from tests.inference.same import assert_same
+from tests.networks import lively_exhird
 
 REFERENCE = Path(__file__).resolve().parents[2] / ".." / "shared" / "reference"
 SEARCHES = [Search(), Search(beam=3), Search(beam=2, pool=True)]
 
 
-@pytest.fixture(params=["settrans", "transformer"])
-def network(request: pytest.FixtureRequest) -> Transformer:
-    found: Transformer = request.getfixturevalue(request.param)
+@pytest.fixture(params=["settrans", "transformer", "recurrent"])
+def network(request: pytest.FixtureRequest) -> Network:
+    found: Network = request.getfixturevalue(request.param)
     return found
 
 
 @pytest.mark.parametrize("search", SEARCHES, ids=str)
 def test_batched_is_one_at_a_time(
-    network: Transformer, vocabulary: WordVocabulary, documents: list[Document], search: Search
+    network: Network, vocabulary: WordVocabulary, documents: list[Document], search: Search
 ) -> None:
     batched = Engine(network, vocabulary, search=search, batch_tokens=4096)
     single = Engine(network, vocabulary, search=search, batch_tokens=1)
@@ -44,23 +48,28 @@ def test_batched_is_one_at_a_time(
 def test_the_tests_see_every_kind_of_slot(
     settrans: SetTrans,
     transformer: Transformer,
+    recurrent: Recurrent,
     vocabulary: WordVocabulary,
     documents: list[Document],
 ) -> None:
     """Random networks must not be so dull that the tests here cannot fail."""
     sets = [slot for p in Engine(settrans, vocabulary).predict(documents) for slot in p.slots]
-    sequences = [s for p in Engine(transformer, vocabulary).predict(documents) for s in p.slots]
+    sequences, others = (
+        [slot for p in Engine(network, vocabulary).predict(documents) for slot in p.slots]
+        for network in (transformer, recurrent)
+    )
     assert len({slot.text for slot in sets}) > 50
     assert sum(slot.says_null for slot in sets) > 50
     assert sum(slot.ended and not slot.says_null for slot in sets) > 50
     assert sum(not slot.ended for slot in sets) > 50
-    assert sum(slot.tokens[-1] == "<sep>" for slot in sequences) > 50
     known = set(vocabulary.words)
-    for slots in (sets, sequences):
+    for slots in (sequences, others):
+        assert sum(slot.tokens[-1] == "<sep>" for slot in slots) > 50
+    for slots in (sets, sequences, others):
         assert any(word not in known for slot in slots for word in slot.text.split())
 
 
-def plain(network: Transformer, vocabulary: WordVocabulary, document: Document) -> list[str]:
+def plain(network: Network, vocabulary: WordVocabulary, document: Document) -> list[str]:
     """The phrases of a set as §4.1 of the specification has it: every code writes six tokens of the
     whole distribution, everything is computed again at each step, one document at a time."""
     example = vocabulary.encode(document)
@@ -101,6 +110,28 @@ def test_a_set_is_what_the_specification_says(
         assert [slot.text for slot in prediction.phrases] == expected
 
 
+def test_nested_rows_are_well_formed(vocabulary: WordVocabulary, documents: list[Document]) -> None:
+    generation = Generation("nested", NESTED_STEPS, Search(exclusive=1))
+    network, some = lively_exhird(), documents[::6]
+    batched, single = (
+        list(Engine(network, vocabulary, generation=generation, batch_tokens=n).predict(some))
+        for n in (4096, 1)
+    )
+    assert_same(batched, single)
+    assert len({len(prediction.slots) for prediction in batched}) > 3
+    for prediction in batched:
+        *phrases, end = prediction.slots
+        assert end.tokens == ("<eos>",)
+        assert 1 <= len(phrases) <= 20
+        for slot in phrases:
+            kind, *words, mark = slot.tokens
+            assert kind in ("<peos>", "<null>")
+            assert mark == "<sep>"
+            assert slot.text == " ".join(words)
+            assert len(words) <= 5
+        assert [slot.text for slot in prediction.phrases] == [s.text for s in phrases if s.text]
+
+
 def test_any_iterable_in_order_and_in_windows(
     settrans: SetTrans, vocabulary: WordVocabulary, documents: list[Document]
 ) -> None:
@@ -136,7 +167,7 @@ def test_a_pool_holds_a_full_beam_of_phrases_for_each_code(
 
 
 def test_known_keyphrases_are_never_seen(
-    network: Transformer, vocabulary: WordVocabulary, documents: list[Document]
+    network: Network, vocabulary: WordVocabulary, documents: list[Document]
 ) -> None:
     blind = [replace(document, keyphrases=None) for document in documents]
     engine = Engine(network, vocabulary)
@@ -144,7 +175,7 @@ def test_known_keyphrases_are_never_seen(
 
 
 def test_documents_without_words_say_nothing(
-    network: Transformer, vocabulary: WordVocabulary, documents: list[Document]
+    network: Network, vocabulary: WordVocabulary, documents: list[Document]
 ) -> None:
     empty = Document("empty", "", " \n ")
     found = list(Engine(network, vocabulary).predict([empty, documents[0], empty]))
@@ -153,14 +184,14 @@ def test_documents_without_words_say_nothing(
     assert found[0].source_length == 0
 
 
-def test_words_that_nobody_knows(network: Transformer, vocabulary: WordVocabulary) -> None:
+def test_words_that_nobody_knows(network: Network, vocabulary: WordVocabulary) -> None:
     document = Document("d", "", " ".join(f"zzq{i}x" for i in range(1500)))
     (found,) = Engine(network, vocabulary).predict([document])
     assert found.slots
 
 
 def test_a_long_document_is_cut_and_says_so(
-    network: Transformer, vocabulary: WordVocabulary, documents: list[Document]
+    network: Network, vocabulary: WordVocabulary, documents: list[Document]
 ) -> None:
     words = " ".join(word for document in documents for word in document.words())
     long = Document("long", "", words, tokenised=True)
@@ -175,8 +206,28 @@ def test_a_long_document_is_cut_and_says_so(
     assert cut.slots != whole.slots
 
 
+def test_over_generation_keeps_the_most_probable_phrases(
+    recurrent: Recurrent, vocabulary: WordVocabulary, documents: list[Document]
+) -> None:
+    """One row, of which every hypothesis is a phrase: they stand in the order of the search."""
+    search = Search(beam=6, length_penalty=0.0, pool=True, keep=4)
+    how = Generation("phrase", 3, search)
+    for document in documents[::12]:
+        (found,) = Engine(recurrent, vocabulary, generation=how).predict([document])
+        (whole,) = Engine(
+            recurrent, vocabulary, generation=how, search=replace(search, keep=0)
+        ).predict([document])
+        assert len(found.slots) == 4 < len(whole.slots) == 6
+        assert found.slots == whole.slots[:4]
+        probabilities = [slot.probability for slot in whole.slots]
+        assert probabilities == sorted(probabilities, reverse=True)
+        assert found.phrases == [slot for slot in found.slots if slot.text]
+        assert len({slot.tokens for slot in whole.slots}) == 6
+
+
 @pytest.mark.parametrize(
-    "options", [{"beam": 0}, {"length_penalty": -1.0}, {"length_penalty": float("nan")}]
+    "options",
+    [{"beam": 0}, {"keep": -1}, {"length_penalty": -1.0}, {"length_penalty": float("nan")}],
 )
 def test_a_search_that_cannot_be(options: dict[str, float]) -> None:
     with pytest.raises(ConfigError, match="expected"):

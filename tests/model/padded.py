@@ -16,6 +16,7 @@ from torch import Tensor
 from one2set.data.batch import Batch, shifted
 from one2set.data.specials import BOS, NULL, PAD, UNK
 from one2set.model.layers import Attention, FeedForward, sinusoids
+from one2set.model.network import Network
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import DecoderLayer, Encoder, EncoderLayer, Transformer
 
@@ -37,7 +38,7 @@ def feed(layer: FeedForward, x: Tensor) -> Tensor:
     return out
 
 
-def extended_size(batch: Batch, network: Transformer) -> int:
+def extended_size(batch: Batch, network: Network) -> int:
     return network.vocabulary_size + max(map(len, batch.oov))
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -41,8 +41,7 @@ class Rigged(Network):
 
     def encode(self, batch: Batch) -> Memory:
         words = torch.full((len(batch.ids), 1), W3)
-        states, lengths = torch.zeros(len(batch.ids), 1), (1,) * len(batch.ids)
-        return Memory(states, lengths, Words(words, torch.zeros_like(words)))
+        return Memory((1,) * len(batch.ids), Words(words, torch.zeros_like(words)))
 
     def decode(self, memory: Memory, inputs: Tensor, mask: Tensor) -> Mixture:
         raise NotImplementedError
@@ -167,6 +166,7 @@ def allowed_sequence(written: list[int], window: int) -> set[int]:
     return set(range(V)) - set(firsts if window == ALL else firsts[max(0, len(firsts) - window) :])
 
 
+@settings(max_examples=50)
 @given(st.integers(0, 10**6), st.sampled_from([0, 1, 2, 4, ALL]), st.booleans())
 def test_of_all_that_is_allowed_the_best_is_written(seed: int, window: int, nested: bool) -> None:
     generator = torch.Generator().manual_seed(seed)

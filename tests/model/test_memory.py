@@ -30,7 +30,7 @@ def test_selected_rows_are_copies_with_room_for_more() -> None:
 
 def test_a_state_counts_the_rows_of_each_document() -> None:
     words = Words(torch.zeros(3, 1), torch.zeros(3, 1))
-    memory = TransformerMemory(torch.zeros(3, 2), (1, 1, 1), words, [])
+    memory = TransformerMemory((1, 1, 1), words, torch.zeros(3, 2), [])
     state = TransformerState(
         memory, [0, 0, 1, 2, 2], torch.tensor([0, 1, 0, 0, 1]), [cache(5)], step=2
     )

@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from one2set.data.batch import Batch, SetLayout, collate, sequence, shifted
-from one2set.data.specials import BOS, PAD, UNK
+from one2set.data.batch import Batch, sequence, shifted
 from one2set.errors import ConfigError
 from one2set.model.layers import Scope
 from one2set.model.pointer import Mixture
@@ -62,74 +61,6 @@ def test_all_documents_in_one_padded_call_are_the_same(
     one_by_one = distributions(network, batch)
     monkeypatch.setattr(Scope, "_one_by_one", lambda *_: False)
     close(distributions(network, batch), one_by_one)
-
-
-def test_a_batch_is_its_documents(network: Transformer, batch: Batch) -> None:
-    layout = None if network.rows > 1 else sequence
-    together = torch.split(
-        taught(network, batch).log_likelihood(batch.targets[batch.target_mask]),
-        batch.target_mask.sum((1, 2)).tolist(),
-    )
-    for example, expected in zip(tiny.examples(6), together, strict=True):
-        alone = collate([example], vocabulary_size=tiny.V, layout=layout or SetLayout(tiny.CODES))
-        words = alone.targets[alone.target_mask]
-        close(taught(network, alone).log_likelihood(words), expected)
-
-
-def test_what_padding_holds_does_not_matter(network: Transformer, batch: Batch) -> None:
-    expected = taught(network, batch).log_likelihood(batch.targets[batch.target_mask])
-    batch.source[~batch.source_mask] = 9
-    batch.source_extended[~batch.source_mask] = 9
-    targets = batch.targets.clone()
-    targets[~batch.target_mask] = 9
-    memory = network.encode(batch)
-    mixture = network.decode(memory, shifted(targets), batch.target_mask)
-    assert torch.equal(mixture.log_likelihood(batch.targets[batch.target_mask]), expected)
-
-
-def test_teaching_equals_repeated_steps(network: Transformer, batch: Batch) -> None:
-    memory = network.encode(batch)
-    inputs = shifted(batch.targets)
-    everywhere = torch.ones_like(batch.target_mask)
-    size = padded.extended_size(batch, network)
-    expected = network.decode(memory, inputs, everywhere).distribution(size)
-    expected = expected.view(-1, inputs.shape[2], size)
-    state = network.start(memory, steps=inputs.shape[2])
-    for step, tokens in enumerate(inputs.flatten(0, 1).T):
-        found = network.step(state, tokens).distribution(size)
-        close(found, expected[:, step])
-
-
-def test_selected_rows_go_on_where_they_were(network: Transformer, batch: Batch) -> None:
-    memory = network.encode(batch)
-    inputs = shifted(batch.targets).flatten(0, 1)
-    size = padded.extended_size(batch, network)
-    keep = torch.tensor([0, 0, 2, len(inputs) - 1])  # one twice, as a beam would
-    whole, some = network.start(memory, steps=3), network.start(memory, steps=3)
-    for state in (whole, some):
-        network.step(state, inputs[:, 0])
-        network.step(state, inputs[:, 1])
-    expected = network.step(whole, inputs[:, 2]).distribution(size)[keep]
-    some = some.select(keep)
-    found = network.step(some, inputs[keep, 2]).distribution(size)
-    close(found, expected)
-
-
-def test_unknown_words_are_read_as_unk(network: Transformer, batch: Batch) -> None:
-    memory = network.encode(batch)
-    inputs = torch.full_like(batch.targets, BOS)
-    inputs[..., 1:] = tiny.V + 3
-    expected = inputs.where(inputs < tiny.V, UNK)
-    found, same = (network.decode(memory, x, batch.target_mask) for x in (inputs, expected))
-    assert torch.equal(found.features, same.features)
-
-
-def test_padding_word_is_never_learned(network: Transformer, batch: Batch) -> None:
-    words = batch.targets[batch.target_mask]
-    torch.autograd.backward(taught(network, batch).log_likelihood(words).sum())
-    assert network.embedding.weight.grad is not None
-    assert network.embedding.weight.grad[PAD].abs().sum() == 0
-    assert network.embedding.weight[PAD].abs().sum() > 0
 
 
 def test_heads_must_divide_the_width() -> None:

@@ -8,6 +8,8 @@ from one2set.data.batch import Batch, Layout, SetLayout, collate
 from one2set.data.example import Example, Ids
 from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import WordVocabulary
+from one2set.model.exhird import ExHiRD
+from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 
@@ -53,6 +55,29 @@ def settrans(
     return network
 
 
+def recurrent(
+    *, seed: int = 0, dropout: float = 0.0, title_guided: bool = False, output_size: int = V
+) -> Recurrent:
+    torch.manual_seed(seed)
+    network = Recurrent(
+        vocabulary_size=V,
+        embedding_width=6,
+        hidden_width=10,
+        dropout=dropout,
+        title_guided=title_guided,
+        output_size=output_size,
+    )
+    roughen(network)
+    return network
+
+
+def exhird(*, seed: int = 0, output_size: int = V) -> ExHiRD:
+    torch.manual_seed(seed)
+    network = ExHiRD(vocabulary_size=V, embedding_width=6, hidden_width=10, output_size=output_size)
+    roughen(network)
+    return network
+
+
 def roughen(network: nn.Module) -> None:
     """So that every weight matters: a fresh network is nearly uniform, its norms are ones."""
     with torch.no_grad():
@@ -84,7 +109,8 @@ def examples(count: int = 4, *, seed: int = 0) -> list[Example]:
 
         present = tuple(copied() for _ in range(index % 4))
         absent = tuple(ids(int(rng.integers(1, 6))) for _ in range((index + 2) % 4))
-        return Example(str(index), source, 1, present, absent)
+        title_length = len(source) if index == 0 else index % 4  # one is all title, some have none
+        return Example(str(index), source, min(title_length, len(source)), present, absent)
 
     return [document(index) for index in range(count)]
 

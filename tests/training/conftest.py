@@ -14,7 +14,8 @@ from one2set.distributed import Processes
 from one2set.inference.engine import Engine
 from one2set.model.generation import Generation
 from one2set.model.network import Network
-from one2set.systems import configuration, task_of
+from one2set.systems import configuration
+from one2set.tasks import task_of
 from one2set.training.loop import Event, Task, train
 from one2set.training.run import Facts, Run
 from one2set.training.validation import Generate
@@ -24,6 +25,8 @@ ALONE = Processes(rank=0, count=1)
 SETTINGS = (
     "model.width=16",
     "model.feed_forward=16",
+    "model.embedding_width=8",
+    "model.hidden_width=8",
     "model.vocabulary_size=200",
     "train.average_decay=0.9",
     "train.shares=2",
@@ -47,9 +50,16 @@ class Miniature:
     def __init__(self, corpus: Corpus) -> None:
         self.corpus = corpus
 
-    def run(self, folder: Path, *settings: str, system: str = "settrans", seed: int = 5) -> Run:
+    def run(
+        self,
+        folder: Path,
+        *settings: str,
+        system: str = "settrans",
+        seed: int = 5,
+        init: Path | None = None,
+    ) -> Run:
         config = configuration(system, scale="tiny", changes=[*SETTINGS, *settings])
-        facts = Facts.new(system=system, seed=seed, corpus=self.corpus, init=None)
+        facts = Facts.new(system=system, seed=seed, corpus=self.corpus, init=init)
         return Run(folder, facts, config)
 
     def events(self, run: Run) -> Iterator[Event]:

@@ -83,7 +83,9 @@ class Scripted:
         return cast(Mixture, mixture)
 
     def order(self, *targets: list[int]) -> list[int]:
-        memory = TransformerMemory(torch.zeros(1, 1), (1,), Mock(Words), [])
+        memory = TransformerMemory(
+            (1,), Words(torch.zeros(1, 1), torch.zeros(1, 1)), torch.zeros(1, 1), []
+        )
         network = cast(Transformer, self)
         scores = match_scores(network, memory, torch.tensor([targets]), steps=2)
         return hungarian(scores, [slice(0, 2)])[0].tolist()

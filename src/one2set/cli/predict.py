@@ -82,6 +82,14 @@ def predict(
             show_default=False,
         ),
     ] = None,
+    keep: Annotated[
+        int | None,
+        typer.Option(
+            help="Of a pool, write the best so many for each code or document; 0 for all. "
+            "Default: the system's.",
+            show_default=False,
+        ),
+    ] = None,
     exclusive: Annotated[
         int | None,
         typer.Option(
@@ -146,6 +154,7 @@ def predict(
         "beam": beam,
         "length_penalty": length_penalty,
         "pool": pool,
+        "keep": keep,
         "exclusive": exclusive,
     }
     engine.change_search({name: wish for name, wish in wishes.items() if wish is not None})

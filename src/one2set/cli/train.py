@@ -106,7 +106,7 @@ def train(
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="training") from None
     from one2set.data.corpus import Corpus
-    from one2set.systems import task_of
+    from one2set.tasks import task_of
     from one2set.training.loop import Ended, Remark, train
 
     limits = {"steps": steps, "documents": documents, "minutes": minutes}
@@ -153,7 +153,8 @@ def _open_run(
     resume: bool,
 ) -> "tuple[Run, list[str]]":
     """A new run, or the one that is there; and what there is to say about it."""
-    from one2set.systems import configuration, expect_start
+    from one2set.systems import configuration
+    from one2set.tasks import expect_start
     from one2set.training.run import Facts, Run
 
     corpus.verify()

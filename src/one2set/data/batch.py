@@ -29,6 +29,7 @@ from one2set.data.specials import (
 from one2set.errors import ConfigError
 
 Phrases = Sequence[Sequence[int]]
+USUAL_TITLE = 10  # words; a document without a title is told by so many of its first words
 # The rows of a document's targets, a pure function of its present and its absent phrases.
 Layout = Callable[[Phrases, Phrases], list[list[int]]]
 
@@ -55,6 +56,12 @@ def nested(present: Phrases, absent: Phrases) -> list[list[int]]:
     """
     kinds = ((PRESENT_START, present), (ABSENT_START, absent))
     return [[*chain(*([start, *p, SEP] for start, half in kinds for p in half)), EOS]]
+
+
+def one_to_one(present: Phrases, absent: Phrases) -> list[list[int]]:
+    """A row for each phrase, so that every pair of document and phrase is a sample: `p1 <eos>`.
+    Without phrases there is one row that says nothing."""
+    return [[*phrase, EOS] for phrase in [*present, *absent]] or [[EOS]]
 
 
 def _joined(phrases: Phrases) -> list[int]:
@@ -107,7 +114,7 @@ class Batch:
 
     ids: tuple[str, ...]
     lengths: tuple[int, ...]
-    title_lengths: tuple[int, ...]
+    title_lengths: tuple[int, ...]  # how many of its first words tell what it is about
     oov: tuple[tuple[int, ...], ...]  # the dictionary ids of the extended ids V, V+1, …
     tokens: int  # real target cells, by which a loss is normalised
     source: Tensor  # (B, S), unknown words are `<unk>`
@@ -151,7 +158,10 @@ def collate(
     return Batch(
         ids=tuple(example.id for example in examples),
         lengths=sources.lengths,
-        title_lengths=tuple(example.title_length for example in examples),
+        title_lengths=tuple(
+            min(example.title_length or USUAL_TITLE, length)
+            for example, length in zip(examples, sources.lengths, strict=True)
+        ),
         oov=tuple(map(tuple, sources.oov)),
         tokens=int(target_mask.sum()),
         source=torch.from_numpy(sources.known(vocabulary_size)),

@@ -95,7 +95,7 @@ def _search(
     *,
     pool: bool,
 ) -> Beams:
-    device = memory.states.device
+    device = memory.words.extended.device
     state = network.start(memory, steps=steps)
     rows = len(state.documents)
     stops = torch.tensor(ends, device=device)

@@ -91,10 +91,10 @@ def roll_out(
     """Write step by step, greedily or as `choose` does. A row that has written one of `ends` costs
     nothing more. Each row can be written several times, as `copies` that follow one another."""
     state = network.start(memory, steps=steps)
+    rows = torch.arange(len(state.documents), device=memory.words.extended.device)
     if copies > 1:
-        every = torch.arange(len(state.documents), device=memory.states.device)
-        state = state.select(every.repeat_interleave(copies))
-    rows = torch.arange(len(state.documents), device=memory.states.device)
+        state = state.select(rows.repeat_interleave(copies))
+        rows = torch.arange(len(state.documents), device=rows.device)
     tokens = torch.full_like(rows, BOS)
     written = tokens.new_empty(len(rows), 0)
     stops = torch.tensor(ends, dtype=rows.dtype, device=rows.device)
@@ -122,7 +122,7 @@ def _greedy(
     choose: Choose = most_probable,
 ) -> Rows:
     grid = (len(memory.lengths), network.rows)
-    length = torch.zeros(grid, dtype=torch.int64, device=memory.states.device).flatten()
+    length = torch.zeros(grid, dtype=torch.int64, device=memory.words.extended.device).flatten()
     tokens = length.new_zeros(len(length), steps)
     place = torch.zeros_like(tokens)
     probability = torch.zeros_like(tokens, dtype=torch.float32)

@@ -16,7 +16,9 @@ from torch import Tensor
 from one2set.atomic import complete_folder
 from one2set.data.vocabulary import Vocabulary, load_vocabulary
 from one2set.errors import ConfigError, DataError, missing_extra
+from one2set.model.exhird import ExHiRD
 from one2set.model.network import Network
+from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 
@@ -25,7 +27,12 @@ FORMAT = 1
 # How graphs store weights: behind the name of one that is transposed, and of its scales; and a
 # constant among them.
 TRANSPOSED, SCALE, PLACES = " transposed", " scale", "places"
-NETWORKS: dict[str, Callable[..., Network]] = {"transformer": Transformer, "settrans": SetTrans}
+NETWORKS: dict[str, Callable[..., Network]] = {
+    "transformer": Transformer,
+    "settrans": SetTrans,
+    "recurrent": Recurrent,
+    "exhird": ExHiRD,
+}
 _FIX = "pass a folder that one2set wrote, and copy it whole"
 
 

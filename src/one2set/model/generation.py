@@ -31,6 +31,7 @@ class Search:
     beam: int = 1  # hypotheses for each row; 1 is greedy
     length_penalty: float = 1.0  # hypotheses are ranked by log P / length^penalty
     pool: bool = False  # keep all hypotheses, also of codes that say ∅: candidates to choose from
+    keep: int = 0  # of a pool, so many hypotheses of each row; 0 for all
     # A phrase of a sequence must not begin as one of so many before it; −1: as any; 0: no matter.
     exclusive: int = 0
 
@@ -41,6 +42,8 @@ class Search:
             raise ConfigError(
                 f"length penalty is {self.length_penalty}; expected 0 (none) or more, usually to 1"
             )
+        if self.keep < 0:
+            raise ConfigError(f"keep is {self.keep}; expected 0 (all) or more")
         if self.exclusive < ALL:
             raise ConfigError(
                 f"exclusive is {self.exclusive}; expected a number of phrases, {ALL} for all that "
@@ -118,7 +121,10 @@ def generate(
         length_penalty=search.length_penalty,
         pool=search.pool,
     )
-    return beams[:5] if search.pool else _single(beams.best())
+    if not search.pool:
+        return _single(beams.best())
+    kept = search.keep or search.beam
+    return (*(x[:, :, :kept] for x in beams[:4]), beams.null)
 
 
 def _single(rows: Rows) -> tuple[Tensor, ...]:

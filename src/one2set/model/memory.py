@@ -16,6 +16,7 @@ KeysValues = tuple[Tensor, Tensor]
 class TransformerMemory(Memory):
     """The documents, ready to be attended to."""
 
+    states: Tensor  # (ΣS, D)
     keys_values: list[KeysValues]  # of each decoder layer, (ΣS, D)
 
 

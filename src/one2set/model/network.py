@@ -4,8 +4,7 @@ A network reads documents into a *memory* and writes *rows*: one per document, o
 code. `decode` runs all cells of known rows at once (teacher forcing); `start` and `step` write them
 word by word and give the same mixtures.
 
-Shapes: B documents, S source words, R rows per document, L cells per row, D width. ΣS is packed:
-the words of all documents without padding.
+Shapes: B documents, R rows per document, L cells per row, C real cells of a batch.
 """
 
 from abc import ABC, abstractmethod
@@ -22,7 +21,6 @@ from one2set.model.pointer import Mixture, Words
 class Memory:
     """What a network knows of the documents; each adds what its decoder wants to keep."""
 
-    states: Tensor  # (ΣS, D)
     lengths: tuple[int, ...]
     words: Words
 

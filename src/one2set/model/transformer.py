@@ -199,7 +199,7 @@ class Transformer(Network):
     def encode(self, batch: Batch) -> TransformerMemory:
         states = self.encoder(batch, self.embedding)
         words = Words(batch.source_extended, batch.source_first)
-        return TransformerMemory(states, batch.lengths, words, self.decoder.project(states))
+        return TransformerMemory(batch.lengths, words, states, self.decoder.project(states))
 
     def decode(self, memory: TransformerMemory, inputs: Tensor, mask: Tensor) -> Mixture:
         counts = mask.sum((1, 2)).tolist()

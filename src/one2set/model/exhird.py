@@ -1,0 +1,241 @@
+"""ExHiRD's network: a decoder of phrases above a decoder of words, and copying.
+
+It writes one row, `<p> p1 <sep> <a> a1 <sep> <eos>` (`batch.nested`). Where a phrase begins, the
+upper decoder takes a step: it reads z, by which the separator before was chosen, and its state q is
+where the lower decoder starts anew. That one reads words, and h̃, by which the last was chosen:
+
+    q = GRU(z, q)     h = GRU([word; h̃], h)     h̃ = tanh(W [Σ α' m; h])
+
+A word's attention to the source m, α = softmax(mᵀ W_w h), is rescaled by that of its phrase,
+β = softmax(mᵀ W_p q). Both are exponentials of scores, so α' = α β / Σ α β is the softmax of the
+scores' sum, mᵀ (W_w h + W_p q): one attention with one query.
+
+Shapes: B documents, S source words, C real cells, R rows at a step, T steps, D width, E width of
+embeddings.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor, nn
+
+from one2set.data.batch import Batch
+from one2set.data.specials import BOS, PAD, SEP, UNK
+from one2set.model.gru import GRUEncoder
+from one2set.model.network import Memory, Network, State
+from one2set.model.pointer import Mixture, Words
+from one2set.model.recurrence import Steady, gated
+
+
+class Levels(NamedTuple):
+    """How far rows have come, (R, D) each."""
+
+    phrase: Tensor  # q
+    word: Tensor  # h
+    feed: Tensor  # h̃
+
+    def first(self, rows: int) -> "Levels":
+        return self if len(self.word) == rows else Levels(*(x[:rows] for x in self))
+
+
+class Source:
+    """What rows attend to: each to the states of a document."""
+
+    def __init__(self, states: Tensor, mask: Tensor) -> None:
+        """states (R, S, D); mask (R, S), True = a word."""
+        self._states, self._mask = states, mask
+        self._steady = Steady(states)
+        self._hidden = torch.zeros_like(states[:, :, 0]).masked_fill_(~mask, -torch.inf)
+
+    def attend(self, query: Tensor) -> tuple[Tensor, Tensor]:
+        """The weights (R, S) of a query (R, D), and the states (R, D) that they mix."""
+        scores = self._steady.map_back(query) + self._hidden[: len(query)]
+        weights = torch.softmax(scores, dim=1)
+        return weights, self._steady.map(weights)
+
+    def select(self, rows: Tensor) -> "Source":
+        return Source(self._states[rows], self._mask[rows])
+
+
+class Maps:
+    """The decoder's matrices, as all steps share them."""
+
+    def __init__(self, decoder: "Decoder") -> None:
+        self.phrase_input = Steady(decoder.phrase.weight_ih.T)
+        self.phrase_state = Steady(decoder.phrase.weight_hh.T)
+        self.word_feed = Steady(decoder.word.weight_ih[:, decoder.embedding_width :].T)
+        self.word_state = Steady(decoder.word.weight_hh.T)
+        self.query = Steady(decoder.query.weight.T)
+        self.out = Steady(decoder.out.weight.T)
+
+
+class Decoder(nn.Module):
+    """Both levels, one word at a time."""
+
+    def __init__(self, *, embedding_width: int, width: int) -> None:
+        super().__init__()
+        self.embedding_width = embedding_width
+        self.phrase = nn.GRUCell(width, width)
+        self.word = nn.GRUCell(embedding_width + width, width)
+        self.query = nn.Linear(2 * width, width, bias=False)  # W_w and W_p, side by side
+        self.out = nn.Linear(2 * width, width, bias=False)
+
+    def gates(self, words: Tensor) -> Tensor:
+        """(…, 3 D) what embedded words (…, E) add to the gates of the lower decoder."""
+        weight = self.word.weight_ih[:, : self.embedding_width]
+        return F.linear(words, weight, self.word.bias_ih)
+
+    def forward(
+        self, maps: Maps, source: Source, levels: Levels, gates: Tensor, begins: Tensor
+    ) -> tuple[Levels, Tensor]:
+        """The next levels and α' (R, S), of the words' `gates` (R, 3 D) and of the rows (r,) that
+        begin a phrase."""
+        q, h, feed = levels
+        if len(begins):
+            before = q[begins]
+            q_begun = gated(
+                maps.phrase_input.map(feed[begins]) + self.phrase.bias_ih,
+                maps.phrase_state.map(before) + self.phrase.bias_hh,
+                before,
+            )
+            q, h = q.index_copy(0, begins, q_begun), h.index_copy(0, begins, q_begun)
+            feed = feed.index_fill(0, begins, 0.0)
+        state = maps.word_state.map(h) + self.word.bias_hh
+        h = gated(gates + maps.word_feed.map(feed), state, h)
+        attention, context = source.attend(maps.query.map(torch.cat([h, q], dim=1)))
+        feed = torch.tanh(maps.out.map(torch.cat([context, h], dim=1)))
+        return Levels(q, h, feed), attention
+
+
+@dataclass(frozen=True)
+class ExHiRDMemory(Memory):
+    """The documents side by side, as every step attends to them."""
+
+    states: Tensor  # (B, S, D), of no meaning where the mask is False
+    mask: Tensor  # (B, S)
+    summary: Tensor  # (B, D)
+
+
+@dataclass
+class ExHiRDState(State):
+    """Rows, and how far they have come."""
+
+    memory: ExHiRDMemory
+    levels: Levels
+    source: Source
+    maps: Maps
+
+    def select(self, rows: Tensor) -> "ExHiRDState":
+        return ExHiRDState(
+            self.memory,
+            [self.documents[row] for row in rows.tolist()],
+            Levels(*(x[rows] for x in self.levels)),
+            self.source.select(rows),
+            self.maps,
+        )
+
+
+class ExHiRD(Network):
+    """The softmax over its vocabulary has a bias, the weights' last column: that feature is 1."""
+
+    dropout = 0.0
+
+    def __init__(
+        self,
+        *,
+        vocabulary_size: int,
+        embedding_width: int,
+        hidden_width: int,
+        output_size: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.arguments = {
+            "vocabulary_size": vocabulary_size,
+            "embedding_width": embedding_width,
+            "hidden_width": hidden_width,
+            "output_size": output_size or vocabulary_size,
+        }
+        self.vocabulary_size = vocabulary_size
+        self.embedding = nn.Embedding(vocabulary_size, embedding_width, padding_idx=PAD)
+        size = {"embedding_width": embedding_width, "width": hidden_width}
+        self.encoder = GRUEncoder(**size, layers=2)
+        self.decoder = Decoder(**size)
+        self.vocabulary = nn.Linear(hidden_width + 1, output_size or vocabulary_size, bias=False)
+        self.gate = nn.Linear(hidden_width, 1)  # σ of it is 1 − p_copy
+        for weight in self.parameters():
+            nn.init.uniform_(weight, -0.1, 0.1)
+        with torch.no_grad():
+            # As good as −∞: `<pad>` has probability 0 exactly, hence no gradient, and keeps it.
+            self.vocabulary.weight[PAD, -1] = -1e4
+
+    def encode(self, batch: Batch) -> ExHiRDMemory:
+        states, summary = self.encoder(batch, self.embedding)
+        words = Words(batch.source_extended, batch.source_first)
+        return ExHiRDMemory(batch.lengths, words, states, batch.source_mask, summary)
+
+    # To compile it would be to compile it for every number of rows.
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    def decode(self, memory: ExHiRDMemory, inputs: Tensor, mask: Tensor) -> Mixture:
+        inputs, mask = inputs[:, 0], mask[:, 0]  # (B, L), as a document has one row
+        lengths = mask.sum(1)
+        order = lengths.argsort(descending=True, stable=True)  # so that rows end from below
+        real, tokens = mask[order].T, inputs[order].T  # (L, B)
+        counts = [count for count in real.sum(1).tolist() if count]
+        begins = _begins(tokens) & real
+        begun = torch.split(begins.nonzero()[:, 1], begins.sum(1).tolist())
+        words = self._embed(tokens[real], begins[real])
+        gates = torch.split(self.decoder.gates(words), counts)
+        maps, source = Maps(self.decoder), Source(memory.states[order], memory.mask[order])
+        levels = self._start(memory.summary[order])
+        feeds: list[Tensor] = []
+        attentions: list[Tensor] = []
+        for count, gate, rows in zip(counts, gates, begun, strict=False):
+            levels, attention = self.decoder(maps, source, levels.first(count), gate, rows)
+            feeds.append(levels.feed)
+            attentions.append(attention)
+        # Cells are ordered by document, steps by time.
+        document, time = mask.nonzero(as_tuple=True)  # (C,)
+        before = torch.tensor([0, *counts[:-1]], device=mask.device).cumsum(0)
+        cell = before[time] + order.argsort()[document]
+        states, attention = (torch.cat(x).index_select(0, cell) for x in (feeds, attentions))
+        return self._mixture(states, attention, memory, lengths.tolist())
+
+    def start(self, memory: ExHiRDMemory, *, steps: int) -> ExHiRDState:
+        documents = list(range(len(memory.lengths)))
+        source = Source(memory.states, memory.mask)
+        levels = self._start(memory.summary)
+        return ExHiRDState(memory, documents, levels, source, Maps(self.decoder))
+
+    def step(self, state: ExHiRDState, tokens: Tensor) -> Mixture:
+        begins = _begins(tokens)
+        gates = self.decoder.gates(self._embed(tokens, begins))
+        rows = begins.nonzero().squeeze(1)
+        walked = self.decoder(state.maps, state.source, state.levels, gates, rows)
+        state.levels, attention = walked
+        return self._mixture(state.levels.feed, attention, state.memory, state.counts)
+
+    def _start(self, summary: Tensor) -> Levels:
+        """Before the first phrase, where z is 0."""
+        nothing = torch.zeros_like(summary)
+        return Levels(summary, nothing, nothing)
+
+    def _embed(self, tokens: Tensor, begins: Tensor) -> Tensor:
+        """(…, E) what is read: unknown words as `<unk>`; where a phrase begins, `<bos>`."""
+        known = tokens.where(tokens < self.vocabulary_size, UNK)
+        # A sparse gradient is added to the encoder's dense one without a second table of V × E.
+        return F.embedding(known.masked_fill(begins, BOS), self.embedding.weight, PAD, sparse=True)
+
+    def _mixture(
+        self, states: Tensor, attention: Tensor, memory: ExHiRDMemory, counts: Sequence[int]
+    ) -> Mixture:
+        features = F.pad(states, (0, 1), value=1.0)
+        gate = torch.sigmoid(self.gate(states)).squeeze(1)
+        return Mixture(features, self.vocabulary.weight, gate, attention, memory.words, counts)
+
+
+def _begins(tokens: Tensor) -> Tensor:
+    """Where a phrase begins: at what is read before it."""
+    return (tokens == BOS) | (tokens == SEP)

@@ -1,0 +1,81 @@
+"""What a run has to learn: its system on a corpus, from new weights or from those of another."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from one2set.data.corpus import TRAIN, VALID, Corpus, Split
+from one2set.data.specials import SPECIALS
+from one2set.data.vocabulary import Vocabulary, load_vocabulary
+from one2set.errors import ConfigError, DataError
+from one2set.model.folder import load_model, save_model
+from one2set.model.generation import Generation
+from one2set.model.network import Network
+from one2set.systems import build, system_named
+from one2set.training.checkpoint import Checkpoints
+from one2set.training.loop import Task
+from one2set.training.run import MODEL, Run
+from one2set.training.validation import Generate
+
+# Makes what generates the phrases of documents, of a network and a vocabulary.
+Generator = Callable[[Network, Vocabulary, Generation], Generate]
+
+
+def task_of(run: Run, corpus: Corpus, generator: Generator) -> Task:
+    """What a run has to learn: its system's objective on a corpus."""
+    train = corpus.split(TRAIN)
+    if not len(train):
+        raise DataError("has no training documents", fix="prepare it again", path=corpus.folder)
+    size = min(run.config.model.vocabulary_size, corpus.manifest.vocabulary_size)
+    vocabulary = load_vocabulary(corpus.folder, size=size)
+    torch.manual_seed(run.facts.seed)
+    built = build(run.facts.system, run.config, vocabulary)
+    begun = Checkpoints(run.checkpoints, owner=run.owner).last() is not None
+    if run.facts.init is not None and not begun:
+        _take_weights(built.network, vocabulary, Path(run.facts.init))
+    description = {
+        "system": run.facts.system,
+        "seed": run.facts.seed,
+        "generation": built.generation.saved(),
+        **run.config.model_dump(),
+    }
+    return Task(
+        objective=built.objective,
+        collate=built.collate,
+        generate=generator(built.network, vocabulary, built.generation),
+        save=lambda: save_model(run.model, built.network, vocabulary, description, overwrite=True),
+        vocabulary=vocabulary,
+        train=train,
+        valid=corpus.split(VALID) if VALID in corpus.manifest.splits else Split([]),
+    )
+
+
+def _take_weights(network: Network, vocabulary: Vocabulary, path: Path) -> None:
+    """Start from the weights of another run, or of a model folder."""
+    other = load_model(path / MODEL if (path / MODEL).is_dir() else path)
+    ours, theirs = network.state_dict(), other.network.state_dict()
+    for name in sorted(ours.keys() | theirs.keys()):
+        shapes = [tuple(w[name].shape) if name in w else "missing" for w in (theirs, ours)]
+        if shapes[0] != shapes[1]:
+            raise ConfigError(
+                f"--init {path}: its {name} is {shapes[0]}, but this run's is {shapes[1]}; "
+                "train the same network at the same scale"
+            )
+    ids = range(len(SPECIALS), vocabulary.size)
+    if any(vocabulary.text([id]) != other.vocabulary.text([id]) for id in ids):
+        raise ConfigError(
+            f"--init {path}: its vocabulary is not the corpus's; pass a model that was trained on "
+            "this corpus"
+        )
+    network.load_state_dict(theirs)
+
+
+def expect_start(name: str, *, init: Path | None, corpus: Path) -> None:
+    """That a system which goes on from another one's weights is given some."""
+    before = system_named(name).starts_from
+    if before is not None and init is None:
+        raise ConfigError(
+            f"{name} starts from a trained {before}, and no --init is given; first run "
+            f"one2set train {corpus} --system {before} --output RUN, then pass --init RUN"
+        )

@@ -1,0 +1,136 @@
+"""ExHiRD's network against the specification, written out phrase by phrase and word by word."""
+
+from functools import partial
+
+import pytest
+import torch
+from torch import Tensor
+
+from one2set.data.batch import Batch, collate, nested, shifted
+from one2set.data.specials import BOS, PAD, SEP, UNK
+from one2set.model.exhird import ExHiRD, Source
+from one2set.model.network import Network
+from one2set.model.pointer import Mixture
+from tests.model import tiny
+
+close = partial(torch.testing.assert_close, rtol=1e-5, atol=1e-6)
+
+
+@pytest.fixture
+def network() -> ExHiRD:
+    return tiny.exhird()
+
+
+@pytest.fixture
+def batch() -> Batch:
+    """Documents of two to five phrases, and of none."""
+    return tiny.batch(6, layout=nested)
+
+
+def taught(network: Network, batch: Batch) -> Mixture:
+    return network.decode(network.encode(batch), shifted(batch.targets), batch.target_mask)
+
+
+def size(batch: Batch) -> int:
+    return tiny.V + max(map(len, batch.oov))
+
+
+def phrases_of(targets: list[int]) -> list[list[int]]:
+    """What is written of each phrase; the last is `<eos>` alone."""
+    phrases: list[list[int]] = [[]]
+    for token in targets:
+        phrases[-1].append(token)
+        if token == SEP:
+            phrases.append([])
+    return phrases
+
+
+def plain(network: ExHiRD, batch: Batch, index: int) -> Tensor:
+    """(L, X) the distributions over what one document writes, by §6.1 of the specification."""
+    length, width = batch.lengths[index], network.arguments["hidden_width"]
+    decoder = network.decoder
+    phrase_map, word_map = decoder.query.weight[:, width:], decoder.query.weight[:, :width]
+    alone = collate([tiny.examples(6)[index]], vocabulary_size=tiny.V)
+    (memory,), (q,) = network.encoder(alone, network.embedding)  # (S, D), (D,)
+    z = torch.zeros(width)
+    found = []
+    for phrase in phrases_of(batch.targets[index, 0][batch.target_mask[index, 0]].tolist()):
+        q = decoder.phrase(z[None], q[None])[0]
+        beta = torch.softmax(memory @ phrase_map @ q, 0)
+        h, feed, read = q, torch.zeros(width), BOS
+        for token in phrase:
+            word = network.embedding(torch.tensor(read if read < tiny.V else UNK))
+            h = decoder.word(torch.cat([word, feed])[None], h[None])[0]
+            alpha = torch.softmax(memory @ word_map @ h, 0)
+            rescaled = alpha * beta / (alpha * beta).sum()
+            feed = torch.tanh(decoder.out(torch.cat([rescaled @ memory, h])))
+            weight, bias = network.vocabulary.weight[:, :-1], network.vocabulary.weight[:, -1]
+            logits = weight @ feed + bias
+            logits = logits.masked_fill(torch.arange(len(logits)) == PAD, -torch.inf)
+            gate = torch.sigmoid(network.gate(feed))
+            full = torch.cat([gate * torch.softmax(logits, 0), torch.zeros(size(batch) - tiny.V)])
+            extended = batch.source_extended[index, :length]
+            found.append(full.index_add(0, extended, (1 - gate) * rescaled))
+            read = token
+        z = feed  # which has chosen the separator, and not read it
+    return torch.stack(found)
+
+
+def test_every_cell_is_what_the_specification_says(network: ExHiRD, batch: Batch) -> None:
+    expected = torch.cat([plain(network, batch, index) for index in range(6)])
+    close(taught(network, batch).distribution(size(batch)), expected)
+
+
+def test_gradients_are_those_of_the_specification(network: ExHiRD, batch: Batch) -> None:
+    words = batch.targets[batch.target_mask]
+    torch.autograd.backward(taught(network, batch).log_likelihood(words).sum())
+    ours = {name: weight.grad for name, weight in network.named_parameters()}
+    network.zero_grad()
+    full = torch.cat([plain(network, batch, index) for index in range(6)])
+    torch.autograd.backward((full + 1e-8).log().gather(1, words[:, None]).sum())
+    for name, weight in network.named_parameters():
+        torch.testing.assert_close(ours[name], weight.grad, rtol=1e-4, atol=1e-5, msg=name)
+
+
+def test_attention_is_rescaled_by_that_of_the_phrase() -> None:
+    source = Source(torch.eye(3)[None], torch.ones(1, 3) > 0)
+    alpha, beta = torch.tensor([[0.5, 0.3, 0.2]]), torch.tensor([[0.1, 0.1, 0.8]])
+    found, context = source.attend(alpha.log() + beta.log())
+    close(found, torch.tensor([[0.2083, 0.125, 0.6667]]), atol=1e-4)
+    close(context, found)  # as the states are the unit vectors
+    even, _ = source.attend(alpha.log() + torch.full((1, 3), 1 / 3).log())
+    close(even, alpha)
+
+
+def test_padding_is_not_attended_to() -> None:
+    states = torch.randn(2, 3, 4)
+    mask = torch.tensor([[True, True, False], [True, True, True]])
+    weights, _ = Source(states, mask).attend(torch.randn(2, 4))
+    assert weights[0, 2] == 0
+    close(weights.sum(1), torch.ones(2))
+
+
+def test_pad_is_never_said_and_stays_so(network: ExHiRD, batch: Batch) -> None:
+    mixture = taught(network, batch)
+    assert (mixture.distribution(size(batch))[:, PAD] == 0).all()
+    torch.autograd.backward(mixture.log_likelihood(batch.targets[batch.target_mask]).sum())
+    assert network.vocabulary.weight.grad is not None
+    assert (network.vocabulary.weight.grad[PAD] == 0).all()
+
+
+def test_a_phrase_sees_of_those_before_only_what_the_upper_decoder_passes_on(
+    network: ExHiRD, batch: Batch
+) -> None:
+    """With its state put back, a second phrase is written as the first one is."""
+    memory = network.encode(batch)
+    state = network.start(memory, steps=5)
+    network.step(state, torch.full((6,), BOS))
+    network.step(state, torch.full((6,), 9))
+    before = state.levels
+    second = network.step(state, torch.full((6,), SEP))
+    assert not torch.equal(state.levels.phrase, before.phrase)
+    q = network.decoder.phrase(before.feed, before.phrase)
+    close(state.levels.phrase, q)
+    again = network.start(memory, steps=5)
+    again.levels = again.levels._replace(phrase=before.phrase, feed=before.feed)
+    close(network.step(again, torch.full((6,), BOS)).features, second.features)
