@@ -216,7 +216,7 @@ def test_calibration_changes_the_probability_and_nothing_else(
     assert "present" in said
     assert (tmp_path / "reliability.png").exists()
     run("predict", tiny_model, SAMPLE, "-o", after)
-    assert Engine.load(tiny_model).calibration.present.weights is not None
+    assert Engine.load(tiny_model).calibration.absent.weights is not None
     changed = 0
     for old, new in zip(lines_of(before), lines_of(after), strict=True):
         for one, other in zip(old["keyphrases"], new["keyphrases"], strict=True):
@@ -230,7 +230,7 @@ def test_an_exported_model_is_calibrated_without_being_made_again(
 ) -> None:
     run("export", tiny_model, "-o", tmp_path / "out")
     run("calibrate", tmp_path / "out", SAMPLE)
-    assert Runtime(tmp_path / "out").calibration.present.weights is not None
+    assert Runtime(tmp_path / "out").calibration.absent.weights is not None
     assert Engine.load(tiny_model).calibration == Calibration()
 
 
