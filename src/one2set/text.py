@@ -238,16 +238,19 @@ class PhraseIndex:
         for place, stemmed in enumerate(self._stems):
             self._places.setdefault(stemmed, []).append(place)
 
+    def count(self, stem: str) -> int:
+        """How often a stem stands there."""
+        return len(self._places.get(stem, ()))
+
     def places(self, stems: Sequence[str]) -> list[int]:
         """The index of the first word of each occurrence of a stemmed phrase, in order."""
         if not stems:
             return []
         wanted, count = tuple(stems), len(stems)
-        rarest = min(range(count), key=lambda at: len(self._places.get(wanted[at], ())))
+        rarest = min(range(count), key=lambda at: self.count(wanted[at]))
         starts = (place - rarest for place in self._places.get(wanted[rarest], ()))
         return [at for at in starts if at >= 0 and self._stems[at : at + count] == wanted]
 
-    def spans(self, stems: Sequence[str]) -> list[Span]:
-        """The characters of each occurrence."""
-        last = len(stems) - 1
-        return [(self._spans[at][0], self._spans[at + last][1]) for at in self.places(stems)]
+    def span(self, place: int, count: int) -> Span:
+        """The characters of so many words from a place on."""
+        return self._spans[place][0], self._spans[place + count - 1][1]

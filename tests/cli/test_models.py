@@ -206,6 +206,16 @@ def test_an_exported_model_runs_without_torch(tiny_model: Path, tmp_path: Path) 
     assert done.stdout.strip() == "8"
 
 
+def test_keyphrases_of_training_documents_become_known(tiny_model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "train.jsonl"
+    line = json.dumps({"abstract": "Text.", "keywords": ["graph networks", f"{'w ' * 9}"]})
+    path.write_text(f"{line}\n" * 3)
+    run("export", tiny_model, "-o", tmp_path / "out", "--phrases", path)
+    assert (tmp_path / "out" / "phrases.tsv").read_text() == "graph networks\tgraph network\t3\n"
+    run("export", tmp_path / "out", "-o", tmp_path / "again")
+    assert (tmp_path / "again" / "phrases.tsv").exists(), "exported again, they are kept"
+
+
 def test_calibration_changes_the_probability_and_nothing_else(
     tiny_model: Path, tmp_path: Path
 ) -> None:
@@ -216,7 +226,7 @@ def test_calibration_changes_the_probability_and_nothing_else(
     assert "present" in said
     assert (tmp_path / "reliability.png").exists()
     run("predict", tiny_model, SAMPLE, "-o", after)
-    assert Engine.load(tiny_model).calibration.absent.weights is not None
+    assert Engine.load(tiny_model).calibration.absent.said is not None
     changed = 0
     for old, new in zip(lines_of(before), lines_of(after), strict=True):
         for one, other in zip(old["keyphrases"], new["keyphrases"], strict=True):
@@ -230,7 +240,7 @@ def test_an_exported_model_is_calibrated_without_being_made_again(
 ) -> None:
     run("export", tiny_model, "-o", tmp_path / "out")
     run("calibrate", tmp_path / "out", SAMPLE)
-    assert Runtime(tmp_path / "out").calibration.absent.weights is not None
+    assert Runtime(tmp_path / "out").calibration.absent.said is not None
     assert Engine.load(tiny_model).calibration == Calibration()
 
 

@@ -48,7 +48,7 @@ def test_a_line_for_each_document_as_the_engine_predicts(tiny_model: Path, tmp_p
     lines = lines_of(output)
     for line, document, prediction in zip(lines, documents, predictions, strict=True):
         assert line["id"] == document.id
-        candidates = Reading(document).candidates(prediction)
+        candidates = Reading(document).said(prediction)
         said = {slot.code: one for one in candidates for slot in one.slots}
         for phrase, slot in zip(line["keyphrases"], prediction.phrases, strict=True):
             assert phrase["text"] == slot.text

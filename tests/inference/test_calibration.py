@@ -6,34 +6,43 @@ from pathlib import Path
 import pytest
 
 from one2set.errors import DataError
-from one2set.inference.calibration import Calibration, Half
+from one2set.inference.calibration import Calibration, Curve, Half
 from one2set.inference.candidates import INPUTS, Candidate
 from one2set.inference.prediction import NullBias, Slot
 
-
-def candidate(*probabilities: float, present: bool = True) -> Candidate:
-    slot = Slot(0, "a b", ("a", "b", "<eos>"), probabilities, ended=True, null=0.2)
-    return Candidate(("a", "b"), (slot,), ((0, 3),) if present else (), 0 if present else -1, False)
+SLOT = Slot(0, "a b", ("a", "b", "<eos>"), (0.5, 0.5, 0.8), ended=True, null=0.2)
 
 
-def test_without_weights_a_phrase_is_as_likely_as_its_tokens() -> None:
-    assert Half().probability(candidate(0.5, 0.5, 0.8)) == pytest.approx(0.2)
+def candidate(*, present: bool = True, said: bool = True, **inputs: float) -> Candidate:
+    return Candidate(
+        "a b",
+        ("a", "b"),
+        (SLOT,) if said else (),
+        (3,) if present else (),
+        tuple(inputs.get(name, 0.0) for name in INPUTS),
+    )
 
 
-def test_weights_are_those_of_a_logistic() -> None:
-    half = Half(intercept=0.3, weights={"probability": 0.5, "words": -1.0})
-    z = 0.3 + 0.5 * math.log(0.2) - 2
-    expected = 1 / (1 + math.exp(-z))
-    assert half.probability(candidate(0.5, 0.5, 0.8)) == pytest.approx(expected)
-    assert Half(intercept=1e6, weights={}).probability(candidate(0.5)) == 1.0
-    assert Half(intercept=-1e6, weights={}).probability(candidate(0.5)) == 0.0
+def test_without_a_curve_a_phrase_is_as_likely_as_its_tokens() -> None:
+    assert Half().probability(candidate()) == pytest.approx(0.2)
+    assert Half().probability(candidate(said=False)) == 0
 
 
-def test_each_side_has_its_half() -> None:
-    calibration = Calibration(Half(intercept=20.0, weights={}), Half(intercept=-20.0, weights={}))
-    present, absent = candidate(0.5), candidate(0.5, present=False)
-    assert calibration.half(present).probability(present) == pytest.approx(1)
-    assert calibration.half(absent).probability(absent) == pytest.approx(0, abs=1e-6)
+def test_a_curve_is_a_logistic() -> None:
+    curve = Curve(0.3, {"probability": 0.5, "words": -1.0})
+    expected = 1 / (1 + math.exp(-(0.3 + 0.5 * -2.0 - 3.0)))
+    one = candidate(probability=-2.0, words=3.0, title=7.0)
+    assert curve(one) == pytest.approx(expected)
+    assert (Curve(1e6, {})(one), Curve(-1e6, {})(one)) == (1.0, 0.0)
+
+
+def test_each_kind_of_candidate_has_its_curve() -> None:
+    curves = [Curve(z, {}) for z in (-2.0, -1.0, 1.0, 2.0)]
+    calibration = Calibration(Half(said=curves[0], known=curves[1]), Half(0, 0, *curves[2:]))
+    kinds = [(present, said) for present in (True, False) for said in (True, False)]
+    for (present, said), curve in zip(kinds, curves, strict=True):
+        one = candidate(present=present, said=said)
+        assert calibration.half(one).probability(one) == curve(one)
 
 
 def test_the_dial_moves_biases_and_least_odds_alike() -> None:
@@ -48,8 +57,8 @@ def test_the_dial_moves_biases_and_least_odds_alike() -> None:
 
 def test_it_is_stored_with_a_model(tmp_path: Path) -> None:
     assert Calibration.load(tmp_path) == Calibration()
-    half = Half(-1.5, 0.125, 0.5, dict.fromkeys(INPUTS, -2.0))
-    calibration = Calibration(half, Half(), drop_parts=True)
+    half = Half(-1.5, 0.125, Curve(0.5, dict.fromkeys(INPUTS, -2.0)))
+    calibration = Calibration(half, Half(known=Curve(1.0, {})), drop_parts=True)
     calibration.save(tmp_path)
     assert Calibration.load(tmp_path) == calibration
 
@@ -61,8 +70,8 @@ def test_it_is_stored_with_a_model(tmp_path: Path) -> None:
         "[]",
         "{}",
         '{"present": {"bias": 1}, "absent": {}}',
-        '{"present": {}, "absent": {}, "other": 1}',
-        '{"present": {"weights": {"colour": 1}}, "absent": {}}',
+        '{"present": {"said": null, "known": null}, "absent": {}, "other": 1}',
+        '{"present": {"said": {"intercept": 1, "weights": {"colour": 1}}, "known": null}}',
     ],
 )
 def test_a_damaged_file_is_told(tmp_path: Path, content: str) -> None:

@@ -1,4 +1,4 @@
-"""Candidates: phrases merged by their stems, where they stand, and what is known of them."""
+"""Candidates: phrases merged by their stems, where they stand, and what there is to weigh."""
 
 import math
 
@@ -6,12 +6,22 @@ import pytest
 
 from one2set.data.document import Document
 from one2set.inference.candidates import INPUTS, Candidate, Reading
+from one2set.inference.known import NOTHING_KNOWN, Known, KnownPhrases
 from one2set.inference.prediction import Prediction, Slot
 
 DOCUMENT = Document(
     "d",
     "Real-Time Graph Networks",
     "A graph network for 3D\nmodels of Graph Networks, 42 of them.",
+)
+KNOWN = KnownPhrases(
+    {
+        ("graph", "network"): Known("graph networks", 7),
+        ("real", "time"): Known("real-time", 20),
+        ("network", "model"): Known("network models", 15),
+        ("graph", "model"): Known("graph models", 4),  # too rare to be thought of unsaid
+        ("graph", "theori"): Known("graph theory", 99),
+    }
 )
 
 
@@ -20,8 +30,13 @@ def slot(code: int, text: str, p: float, null: float = 0.1) -> Slot:
     return Slot(code, text, (*words, "<eos>"), (p,) * (len(words) + 1), ended=True, null=null)
 
 
-def candidates(*slots: Slot) -> list[Candidate]:
-    return Reading(DOCUMENT).candidates(Prediction("d", slots, "score", 12, 12))
+def candidates(*slots: Slot, known: KnownPhrases = NOTHING_KNOWN) -> list[Candidate]:
+    prediction = Prediction("d", slots, "score", 12, 12)
+    return Reading(DOCUMENT, known).candidates(prediction, DOCUMENT)
+
+
+def inputs(candidate: Candidate) -> dict[str, float]:
+    return dict(zip(INPUTS, candidate.inputs, strict=True))
 
 
 def test_the_same_stems_are_one_candidate() -> None:
@@ -36,37 +51,67 @@ def test_the_same_stems_are_one_candidate() -> None:
     assert [[s.code for s in one.slots] for one in found] == [[2, 0], [1, 4]]
     assert [one.text for one in found] == ["graph networks", "deep nets"]
     assert [one.present for one in found] == [True, False]
+    assert [one.side for one in found] == ["present", "absent"]
+    assert all(one.said for one in found)
+
+
+def test_known_phrases_that_nobody_says_follow() -> None:
+    said, *others = candidates(slot(0, "graph network", 0.5), known=KNOWN)
+    assert said.said
+    assert [(one.text, one.stems, one.present) for one in others] == [
+        ("network models", ("network", "model"), False),
+        ("real-time", ("real", "time"), True),
+    ]
+    assert not any(one.said for one in others)
+    assert inputs(said)["known"] == pytest.approx(math.log(8))
+    for one in others:
+        assert [inputs(one)[name] for name in INPUTS[:4]] == [0, 0, 0, 0]
+
+
+def test_known_phrases_are_looked_for_in_the_passage() -> None:
+    reading = Reading(DOCUMENT, KNOWN)
+    nothing = Prediction("d", (), "score", 12, 12)
+    passage = Document("d", "", "real time , and graph", tokenised=True)
+    assert [one.text for one in reading.candidates(nothing, passage)] == ["real-time"]
+    assert reading.known_in(passage) == {("real", "time")}
 
 
 def test_where_a_candidate_stands() -> None:
-    (found,) = candidates(slot(0, "graph network", 0.5))
-    surfaces = [DOCUMENT.text[start:end] for start, end in found.spans]
+    reading = Reading(DOCUMENT)
+    prediction = Prediction(
+        "d", (slot(0, "graph network", 0.5), slot(1, "set", 0.4)), "score", 9, 9
+    )
+    found, absent = reading.said(prediction)
+    surfaces = [DOCUMENT.text[start:end] for start, end in reading.spans(found)]
     assert surfaces == ["Graph Networks", "graph network", "Graph Networks"]
-    assert found.place == 2
-    assert found.in_title
-    (absent,) = candidates(slot(0, "set", 0.5))
-    assert (absent.spans, absent.place, absent.in_title) == ((), -1, False)
-    (below,) = candidates(slot(0, "3d models", 0.5))
-    assert (below.place, below.in_title) == (9, False)
+    assert found.places == (2, 6, 12)
+    assert (absent.places, reading.spans(absent)) == ((), ())
+    assert reading.holds(["graph", "network"])
+    assert not reading.holds(["graph", "set"])
 
 
-def test_what_is_known_of_it() -> None:
+def test_what_there_is_to_weigh() -> None:
     (found,) = candidates(slot(0, "graph network", 0.5, 0.2), slot(1, "graph networks", 0.4))
-    assert dict(zip(INPUTS, found.inputs(), strict=True)) == pytest.approx(
+    assert inputs(found) == pytest.approx(
         {
             "probability": math.log(0.125),
             "score": math.log(0.5),
             "null": math.log(0.2),
+            "codes": math.log(2),
             "words": 2,
             "single": 0,
-            "codes": math.log(2),
             "occurrences": math.log(4),
             "place": math.log(3),
             "title": 1,
+            "frequency": math.log(1 + 3 * 3) / 2,
+            "known": 0,
         }
     )
+    (absent,) = candidates(slot(0, "network", 0.5), slot(1, "time model", 0.5))[1:]
+    assert inputs(absent)["title"] == 0.5
+    assert inputs(absent)["occurrences"] == inputs(absent)["place"] == 0
     (impossible,) = candidates(slot(0, "net", 0.0, 0.0))
-    assert all(map(math.isfinite, impossible.inputs()))
+    assert all(map(math.isfinite, impossible.inputs))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +129,7 @@ def test_what_is_known_of_it() -> None:
 def test_what_can_be_shown(text: str, readable: bool) -> None:
     tokenised = Document("d", "", "the graph network , <digit> of them .", tokenised=True)
     prediction = Prediction("d", (slot(0, text, 0.5),), "score", 8, 8)
-    (found,) = Reading(tokenised).candidates(prediction)
+    (found,) = Reading(tokenised).said(prediction)
     assert found.readable == readable
 
 

@@ -14,7 +14,7 @@ from one2set.data.document import Document
 from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError
-from one2set.inference.calibration import Calibration, Half
+from one2set.inference.calibration import Calibration, Curve, Half
 from one2set.inference.candidates import Reading
 from one2set.inference.export import export_model
 from one2set.inference.generator import KeyphraseGenerator, document_of
@@ -40,7 +40,7 @@ def folder(
     vocabulary = WordVocabulary([*SPECIALS, *frequent], size=VOCABULARY_SIZE)
     save_model(path / "trained", settrans, vocabulary)
     weights = {"probability": 0.1, "occurrences": 0.5, "codes": 0.2}
-    halves = (Half(-1.0, 0.4, 0.1, weights), Half(-0.5, 0.35, 0.2, weights))
+    halves = (Half(-1.0, 0.4, Curve(0.1, weights)), Half(-0.5, 0.35, Curve(0.2, weights)))
     Calibration(*halves).save(path / "trained")
     export_model(path / "trained", path / "exported", int8=False)
     return path
@@ -145,7 +145,7 @@ def test_a_long_text_is_read_to_its_end(
     predictions = list(runtime.predict(parts, null_bias=EVERYTHING))
     reading = Reading(document)
     said = [
-        {one.stems for one in reading.candidates(prediction) if one.readable}
+        {one.stems for one in reading.said(prediction) if one.readable}
         for prediction in predictions
     ]
     assert {stem_all(words_of(one.text)) for one in found} == set().union(*said)

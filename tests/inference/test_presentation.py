@@ -17,6 +17,8 @@ DOCUMENT = Document(
     "A graph network for 3D\nmodels of Graph Networks.",
 )
 
+READING = Reading(DOCUMENT)
+
 
 def said(**phrases: float) -> list[Candidate]:
     """Candidates with given probabilities; `_` stands for a space."""
@@ -25,14 +27,14 @@ def said(**phrases: float) -> list[Candidate]:
         text = text.replace("_", " ")
         slots.append(Slot(code, text, ("a", "<eos>"), (p, 1.0), ended=True))
     prediction = Prediction("d", tuple(slots), "score", 12, 12)
-    return Reading(DOCUMENT).candidates(prediction)
+    return READING.said(prediction)
 
 
 def shown(
     *passages: list[Candidate], calibration: Calibration | None = None, **wanted: object
 ) -> list[Keyphrase]:
     wish = Wanted(**wanted)  # type: ignore[arg-type]
-    return keyphrases(passages, DOCUMENT, calibration or Calibration(), wish)
+    return keyphrases(passages, READING, calibration or Calibration(), wish)
 
 
 def texts(*passages: list[Candidate], **options: object) -> list[str]:

@@ -10,14 +10,23 @@ from numpy.typing import NDArray
 
 from one2set.data.document import Document
 from one2set.evaluation.scoring import evaluate
-from one2set.inference.calibration import Calibration, Half
+from one2set.inference.calibration import Calibration, Curve, Half
 from one2set.inference.candidates import Reading
+from one2set.inference.known import Known, KnownPhrases
 from one2set.inference.prediction import SIDES, NullBias, Prediction, Slot
 from one2set.inference.presentation import keyphrases
 from one2set.inference.reliability import cross_check
 from one2set.inference.tuning import Judged, Pool, fit_logistic, judge, judgement, quality, tune
 
 CODES = 6
+CURVE = Curve(-1.0, {"probability": -0.5, "codes": 1.0, "known": 0.3, "title": 2.0})
+# Some letters, and pairs of them that the made-up texts hold, scattered or not.
+KNOWN = KnownPhrases(
+    {
+        tuple(text.split()): Known(text, documents)
+        for text, documents in {"b": 5, "o": 50, "c x": 8, "c d": 30, "d b": 9, "zz": 7}.items()
+    }
+)
 
 
 def sigmoid(z: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -64,7 +73,7 @@ def made_up(count: int, *, seed: int = 0) -> list[tuple[Document, Prediction]]:
 
 
 def judged(pairs: list[tuple[Document, Prediction]]) -> list[Judged]:
-    return [judge(*pair) for pair in pairs]
+    return [judge(*pair, KNOWN) for pair in pairs]
 
 
 def test_candidates_are_judged_by_their_stems() -> None:
@@ -92,7 +101,8 @@ def test_candidates_are_judged_by_their_stems() -> None:
         Calibration(),
         Calibration(Half(-2.0), Half(-1.0)),
         Calibration(Half(-8.0, 0.1), Half(0.5, 0.05), drop_parts=True),
-        Calibration(Half(-3.0, 0.3, -1.0, {"probability": -0.5, "codes": 1.0}), Half(-2.0)),
+        Calibration(Half(-3.0, 0.3, CURVE), Half(-2.0)),
+        Calibration(Half(-2.0, 0.3, None, CURVE), Half(-1.0, 0.2, CURVE, CURVE)),
     ],
     ids=str,
 )
@@ -107,8 +117,9 @@ def test_it_counts_what_readers_are_shown_as_the_evaluation_does(calibration: Ca
             for slot in prediction.slots
             if slot.odds >= (bias.present if slot.code < CODES // 2 else bias.absent)
         )
-        candidates = Reading(document).candidates(replace(prediction, slots=spoken))
-        found = keyphrases([candidates], document, calibration)
+        reading = Reading(document, KNOWN)
+        candidates = reading.candidates(replace(prediction, slots=spoken), document)
+        found = keyphrases([candidates], reading, calibration)
         shown.append([one.text for one in found])
     figures = evaluate([document for document, _ in pairs], shown)
     found_quality = quality(Pool(judged(pairs)), calibration)

@@ -73,6 +73,16 @@ def export(
             "quarter of the size, about twice as fast, and nearly the same keyphrases.",
         ),
     ] = False,
+    phrases: Annotated[
+        list[str],
+        typer.Option(
+            metavar="INPUT",
+            help="Training documents, in any readable format. Keyphrases that several of them have "
+            "become candidates where a text holds them, or their words. Repeatable.",
+        ),
+    ] = [],  # noqa: B006
+    field: FieldOption = [],  # noqa: B006
+    on_error: OnErrorOption = "stop",
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an existing OUT.")
     ] = False,
@@ -86,9 +96,17 @@ def export(
         from one2set.inference.export import agreement, export_model
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="Exporting a model") from None
+    from one2set.data.readers import read
+    from one2set.data.records import Fields
+    from one2set.data.streams import Intake
+    from one2set.inference.known import KnownPhrases
     from one2set.inference.runtime import Runtime
 
-    export_model(model, output, int8=not float32, overwrite=overwrite)
+    with Intake(on_error) as intake:
+        fields = Fields.mapped(field)
+        documents = (read(path, fields=fields, intake=intake) for path in phrases)
+        known = KnownPhrases.of(chain.from_iterable(documents))
+    export_model(model, output, int8=not float32, known=known, overwrite=overwrite)
     size = sum(path.stat().st_size for path in output.iterdir())
     err.print(f"{output}: {size / 1e6:.1f} MB", soft_wrap=True)
     same, said = agreement(Engine.load(model, device="cpu"), Runtime(output))
@@ -125,6 +143,7 @@ def calibrate(
     try:
         from one2set.inference import reliability, tuning
         from one2set.inference.engine import model_folder
+        from one2set.inference.known import KnownPhrases
         from one2set.inference.loading import load_predictor
         from one2set.inference.output import predict_all
         from one2set.inference.prediction import EVERYTHING
@@ -136,6 +155,7 @@ def calibrate(
 
     folder = model_folder(model)
     engine = load_predictor(folder, device=device, batch_tokens=batch_tokens, threads=threads)
+    known = KnownPhrases.load(folder)
     judged = []
     with Intake(on_error) as intake, progress_bar("Predicting", total=None) as update:
         documents = chain.from_iterable(
@@ -148,7 +168,7 @@ def calibrate(
                     f"document {document.id!r} has no keyphrases",
                     fix="pass documents whose keyphrases are known",
                 )
-            judged.append(tuning.judge(document, prediction))
+            judged.append(tuning.judge(document, prediction, known))
             update(number, f"{number:,} documents")
     if sum(bool(one.candidates) for one in judged) < 2:
         raise DataError("the model says phrases for fewer than 2 documents", fix="pass more")

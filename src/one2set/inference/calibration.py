@@ -10,37 +10,49 @@ seen.
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import orjson
 
 from one2set.atomic import complete_file
 from one2set.errors import DataError
 from one2set.inference.candidates import INPUTS, Candidate
-from one2set.inference.prediction import NullBias
+from one2set.inference.prediction import SIDES, NullBias
 
 FILE = "calibration.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A candidate is as likely as σ(intercept + Σ weight · input)."""
+
+    intercept: float
+    weights: dict[str, float]  # by the names of `INPUTS`
+
+    def __call__(self, candidate: Candidate) -> float:
+        named = zip(INPUTS, candidate.inputs, strict=True)
+        z = self.intercept + sum(self.weights.get(name, 0.0) * value for name, value in named)
+        return 0.5 * (1 + math.tanh(z / 2))  # σ(z), which never overflows
 
 
 @dataclass(frozen=True, slots=True)
 class Half:
     """One half of the codes, or of the phrases: those for present, or those for absent ones.
 
-    A phrase is as likely as σ(intercept + Σ weight · input). Without weights, as long as nothing is
-    fitted, it is as likely as its tokens together.
+    As long as no curve is fitted, a phrase is as likely as its tokens together, and one that no
+    code says is impossible.
     """
 
     null_bias: float = 0.0  # added to log P(∅) where one of its codes begins
     least: float = 0.0  # what is less likely is not shown
-    intercept: float = 0.0
-    weights: dict[str, float] | None = None  # by the names of `INPUTS`
+    said: Curve | None = None  # for phrases that a code says
+    known: Curve | None = None  # for those that are only known
 
     def probability(self, candidate: Candidate) -> float:
         """How likely a candidate is a keyphrase."""
-        if self.weights is None:
-            return candidate.slots[0].probability
-        named = zip(INPUTS, candidate.inputs(), strict=True)
-        z = self.intercept + sum(self.weights.get(name, 0.0) * value for name, value in named)
-        return 0.5 * (1 + math.tanh(z / 2))  # σ(z), which never overflows
+        if (curve := self.said if candidate.said else self.known) is not None:
+            return curve(candidate)
+        return candidate.slots[0].probability if candidate.said else 0.0
 
     def least_for(self, more: float) -> float:
         """`least`, with its odds divided by e^more."""
@@ -60,7 +72,7 @@ class Calibration:
 
     def half(self, candidate: Candidate) -> Half:
         """The half that a candidate belongs to."""
-        return self.present if candidate.present else self.absent
+        return self.present if candidate.side == "present" else self.absent
 
     def null_bias(self, more: float = 0.0) -> NullBias:
         """The biases of both halves; `more` lets more codes speak, below 0 fewer."""
@@ -79,10 +91,16 @@ class Calibration:
             return cls()
         try:
             values = orjson.loads(path.read_bytes())
-            halves = {name: Half(**values[name]) for name in ("present", "absent")}
-            unknown = {w for half in halves.values() for w in half.weights or ()} - {*INPUTS}
-            if not unknown:
-                return cls(**{**values, **halves})
+            return cls(**values | {side: _half(values[side]) for side in SIDES})
         except (orjson.JSONDecodeError, KeyError, TypeError):
-            pass
-        raise DataError("is no calibration", fix="make it again with one2set calibrate", path=path)
+            raise DataError(
+                "is no calibration", fix="make it again with one2set calibrate", path=path
+            ) from None
+
+
+def _half(values: dict[str, Any]) -> Half:
+    curves = {name: values[name] and Curve(**values[name]) for name in ("said", "known")}
+    for curve in filter(None, curves.values()):
+        if unknown := curve.weights.keys() - {*INPUTS}:
+            raise KeyError(*unknown)
+    return Half(**values | curves)

@@ -1,7 +1,7 @@
-"""Candidates: the phrases that a model says of a document, each once, with all that is known of it.
+"""Candidates: phrases that may be keyphrases of a document, each once, and all there is to weigh.
 
-Several codes may say the same phrase, in the same or in another inflection; that makes one
-candidate. What a calibration weighs is read off here.
+Codes say them; several may say the same phrase, in the same or in another inflection. Others are
+`known` phrases that no code says, but that the document holds, or all of whose words it does.
 """
 
 import math
@@ -11,7 +11,8 @@ from functools import cached_property
 
 from one2set.data.document import Document
 from one2set.data.specials import SPECIALS
-from one2set.inference.prediction import Prediction, Slot
+from one2set.inference.known import NOTHING_KNOWN, KnownPhrases, Stems
+from one2set.inference.prediction import Prediction, Side, Slot
 from one2set.text import DIGIT, PhraseIndex, Span, stem_all
 
 # What a calibration can weigh, by name.
@@ -19,37 +20,47 @@ INPUTS = (
     "probability",  # log of that of all tokens
     "score",  # log of the mean probability of the words, by which the authors order phrases
     "null",  # log P(∅) of the code that says it best
+    "codes",  # log of how many say it
     "words",
     "single",  # whether it is one word
-    "codes",  # log of how many say it
     "occurrences",  # log(1 + how often it stands in the document)
     "place",  # log(1 + the words before it); 0 if it is absent
-    "title",  # whether it stands in the title
+    "title",  # the share of its words that stand in the title
+    "frequency",  # log(1 + Π how often the document has its words), by word
+    "known",  # log(1 + of how many training documents it is a keyphrase)
 )
+SPOKEN = 4  # so many of them are of the codes that say a phrase, and 0 if none does
+UNSAID = (0.0,) * SPOKEN
 _TINY = 1e-12  # whose logarithm stands for that of 0
 _FAR = 512  # words; longer documents than those of training look no different
+_OFTEN = 20
 _NO_WORDS = {*SPECIALS, ".", ","}
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A phrase, said by one slot or more."""
+    """A phrase."""
 
-    stems: tuple[str, ...]
-    slots: tuple[Slot, ...]  # those that say it, best first
-    spans: tuple[Span, ...]  # where it stands in the document's text
-    place: int  # of its first word; −1 if it is absent
-    in_title: bool
+    text: str  # as its best slot writes it, or as authors do
+    stems: Stems
+    slots: tuple[Slot, ...]  # those that say it, best first; none if it is only known
+    places: tuple[int, ...]  # the document's words where it stands
+    inputs: tuple[float, ...]  # what `INPUTS` names
 
     @property
-    def text(self) -> str:
-        """As its best slot writes it."""
-        return self.slots[0].text
+    def said(self) -> bool:
+        """Whether a code says it."""
+        return bool(self.slots)
 
     @property
     def present(self) -> bool:
         """Whether the document holds it."""
-        return self.place >= 0
+        return bool(self.places)
+
+    @property
+    def side(self) -> Side:
+        """The half that it belongs to."""
+        return "present" if self.places else "absent"
 
     @property
     def readable(self) -> bool:
@@ -57,53 +68,69 @@ class Candidate:
         unreadable = _NO_WORDS if self.present else {*_NO_WORDS, DIGIT}
         return bool(self.stems) and unreadable.isdisjoint(self.stems)
 
-    def inputs(self) -> tuple[float, ...]:
-        """What `INPUTS` names."""
-        best = self.slots[0]
-        return (
-            math.log(max(best.probability, _TINY)),
-            math.log(max(best.score, _TINY)),
-            math.log(max(best.null, _TINY)),
-            float(len(self.stems)),
-            float(len(self.stems) == 1),
-            math.log(len(self.slots)),
-            math.log1p(len(self.spans)),
-            math.log1p(min(max(self.place, 0), _FAR)),
-            float(self.in_title),
-        )
-
 
 class Reading:
-    """A document, read once for any number of predictions."""
+    """A document, read once for all its passages."""
 
-    def __init__(self, document: Document) -> None:
-        self.document = document
+    def __init__(self, document: Document, known: KnownPhrases = NOTHING_KNOWN) -> None:
+        self.document, self._known = document, known
         self._index = PhraseIndex(document.tokens())
 
-    @cached_property
-    def _title_length(self) -> int:
-        return len(self.document.title_words())
+    def spans(self, candidate: Candidate) -> tuple[Span, ...]:
+        """The characters of the document's text where a candidate stands."""
+        return tuple(self._index.span(at, len(candidate.stems)) for at in candidate.places)
 
     def holds(self, stems: Sequence[str]) -> bool:
         """Whether the document has these stems next to each other."""
         return bool(self._index.places(stems))
 
-    def candidates(self, prediction: Prediction) -> list[Candidate]:
+    def said(self, prediction: Prediction) -> list[Candidate]:
         """What a prediction says, in its order. The same phrase again is the same candidate."""
         slots = prediction.phrases
         words = self.document.phrase_words([slot.text for slot in slots])
-        saying: dict[tuple[str, ...], list[Slot]] = {}
+        saying: dict[Stems, list[Slot]] = {}
         for stems, slot in zip(map(stem_all, words), slots, strict=True):
             saying.setdefault(stems, []).append(slot)
-        return [self._candidate(stems, same) for stems, same in saying.items()]
+        return [self._said(stems, same) for stems, same in saying.items()]
 
-    def _candidate(self, stems: tuple[str, ...], slots: Sequence[Slot]) -> Candidate:
-        places = self._index.places(stems)
-        place = places[0] if places else -1
-        return Candidate(
-            stems,
-            tuple(sorted(slots, key=lambda slot: -slot.probability)),
-            tuple(self._index.spans(stems)),
-            place,
-            in_title=place >= 0 and place + len(stems) <= self._title_length,
+    def candidates(self, prediction: Prediction, passage: Document) -> list[Candidate]:
+        """What a prediction says of a passage, then the known phrases that it does not say."""
+        found = self.said(prediction)
+        others = self.known_in(passage).difference(one.stems for one in found)
+        texts = {stems: self._known.phrases[stems].text for stems in sorted(others)}
+        return found + [self._candidate(text, one, (), UNSAID) for one, text in texts.items()]
+
+    def known_in(self, passage: Document) -> set[Stems]:
+        """The known phrases that a passage holds, or all of whose words it does."""
+        if not self._known.phrases:
+            return set()
+        stems = stem_all(passage.words())
+        return self._known.within(stems) | self._known.scattered(stems)
+
+    def _said(self, stems: Stems, slots: Sequence[Slot]) -> Candidate:
+        ordered = tuple(sorted(slots, key=lambda slot: -slot.probability))
+        best = ordered[0]
+        measured = (best.probability, best.score, best.null)
+        logs = (*(math.log(max(p, _TINY)) for p in measured), math.log(len(ordered)))
+        return self._candidate(best.text, stems, ordered, logs)
+
+    def _candidate(
+        self, text: str, stems: Stems, slots: tuple[Slot, ...], spoken: tuple[float, ...]
+    ) -> Candidate:
+        places, known = self._index.places(stems), self._known.phrases.get(stems)
+        count = max(len(stems), 1)
+        often = [min(self._index.count(stem), _OFTEN) for stem in stems]
+        written = (
+            float(len(stems)),
+            float(len(stems) == 1),
+            math.log1p(min(len(places), _OFTEN)),
+            math.log1p(min(places[0], _FAR)) if places else 0.0,
+            len(self._title.intersection(stems)) / count,
+            math.log1p(math.prod(often)) / count,
+            math.log1p(known.documents) if known else 0.0,
         )
+        return Candidate(text, stems, slots, tuple(places), spoken + written)
+
+    @cached_property
+    def _title(self) -> frozenset[str]:
+        return frozenset(stem_all(self.document.title_words()))

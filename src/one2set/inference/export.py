@@ -4,6 +4,7 @@ runtime.json             what the graphs are
 encoder.onnx, step.onnx  the two graphs
 weights.safetensors      their weights
 config.json, words.tsv   as in any model folder (`model/folder`), which this still is
+phrases.tsv              known phrases, where they are given
 calibration.json         where the model has one
 """
 
@@ -15,10 +16,12 @@ from typing import Any
 
 from one2set.atomic import complete_folder
 from one2set.data.readers import read
-from one2set.data.vocabulary import WordVocabulary
+from one2set.data.vocabulary import Vocabulary, WordVocabulary
 from one2set.errors import ConfigError, missing_extra
 from one2set.inference import calibration
+from one2set.inference import known as known_phrases
 from one2set.inference.engine import model_folder
+from one2set.inference.known import NOTHING_KNOWN, KnownPhrases
 from one2set.inference.runtime import Description, write_description
 from one2set.inference.stream import Predictor
 from one2set.model.folder import WEIGHTS, load_model, save_config
@@ -26,9 +29,16 @@ from one2set.model.generation import Generation
 from one2set.model.settrans import SetTrans
 
 
-def export_model(model: Path, output: Path, *, int8: bool = True, overwrite: bool = False) -> None:
+def export_model(
+    model: Path,
+    output: Path,
+    *,
+    int8: bool = True,
+    known: KnownPhrases = NOTHING_KNOWN,
+    overwrite: bool = False,
+) -> None:
     """Write the folder, complete or not at all. With `int8`, it is a quarter as large, twice as
-    fast, and says a little else."""
+    fast, and says a little else. `known` are the keyphrases of training documents."""
     try:
         from safetensors.numpy import save_file
 
@@ -41,12 +51,6 @@ def export_model(model: Path, output: Path, *, int8: bool = True, overwrite: boo
     if not isinstance(network, SetTrans):
         raise ConfigError(
             f"{model} holds a {type(network).__name__}; only a SetTrans can be exported"
-        )
-    if isinstance(vocabulary, WordVocabulary):
-        # The rest of a corpus's dictionary is of no use: all unknown words are copied.
-        known = slice(vocabulary.size)
-        vocabulary = WordVocabulary(
-            vocabulary.words[known], size=vocabulary.size, counts=vocabulary.counts[known]
         )
     weights: dict[str, Any] = {}
     graphs = [make(network, weights, int8=int8) for make in (encoder_graph, step_graph)]
@@ -64,10 +68,21 @@ def export_model(model: Path, output: Path, *, int8: bool = True, overwrite: boo
         places = weight_places(partial / WEIGHTS)
         for graph in graphs:
             graph.save(partial, WEIGHTS, places)
-        vocabulary.save(partial)
+        _trimmed(vocabulary).save(partial)
         write_description(partial, description)
-        if (folder / calibration.FILE).exists():
-            shutil.copy(folder / calibration.FILE, partial)
+        if known.phrases:
+            known.save(partial)
+        for file in (calibration.FILE, known_phrases.FILE):
+            if (folder / file).exists() and not (partial / file).exists():
+                shutil.copy(folder / file, partial)
+
+
+def _trimmed(vocabulary: Vocabulary) -> Vocabulary:
+    """A vocabulary without the rest of a corpus's dictionary: all unknown words are copied."""
+    if not isinstance(vocabulary, WordVocabulary):
+        return vocabulary
+    size = vocabulary.size
+    return WordVocabulary(vocabulary.words[:size], size=size, counts=vocabulary.counts[:size])
 
 
 def agreement(one: Predictor, other: Predictor) -> tuple[int, int]:

@@ -6,14 +6,16 @@ Texts of any length; nothing of them is left unread. Without torch, where the mo
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import overload
 
 from one2set.data.document import Document
 from one2set.data.records import make_document
-from one2set.inference.candidates import Candidate, Reading
+from one2set.inference.candidates import Reading
+from one2set.inference.known import KnownPhrases
 from one2set.inference.loading import DEFAULT, load_predictor, named_model
 from one2set.inference.passages import passages
 from one2set.inference.prediction import Side
@@ -32,9 +34,9 @@ class KeyphraseGenerator:
 
     def __init__(self, model: str | Path = DEFAULT, *, threads: int = 0) -> None:
         """`threads` compute at once, 0 for one on every core."""
-        self._predictor = load_predictor(
-            named_model(model), threads=threads, batch_tokens=_BATCH_TOKENS
-        )
+        folder = named_model(model)
+        self._predictor = load_predictor(folder, threads=threads, batch_tokens=_BATCH_TOKENS)
+        self._known = KnownPhrases.load(folder)
 
     @overload
     def generate(  # type: ignore[overload-overlap]  # a string is an iterable of strings too
@@ -86,23 +88,23 @@ class KeyphraseGenerator:
         if wanted.top is None:
             wanted = replace(wanted, top=_MOST)
         calibration = self._predictor.calibration
-        waiting: deque[tuple[Document, int]] = deque()
+        waiting: deque[tuple[Document, list[Document]]] = deque()
 
         def pieces() -> Iterator[Document]:
             for document in documents:
                 parts = passages(document)
-                waiting.append((document, len(parts)))
+                waiting.append((document, parts))
                 yield from parts
 
         predictions = self._predictor.predict(
             pieces(), null_bias=calibration.null_bias(wanted.more)
         )
         for prediction in predictions:
-            document, count = waiting.popleft()
-            reading = Reading(document)
-            said: list[Sequence[Candidate]] = [reading.candidates(prediction)]
-            said += [reading.candidates(next(predictions)) for _ in range(count - 1)]
-            yield document, keyphrases(said, document, calibration, wanted)
+            document, parts = waiting.popleft()
+            reading = Reading(document, self._known)
+            said = [prediction, *islice(predictions, len(parts) - 1)]
+            pool = (reading.candidates(*pair) for pair in zip(said, parts, strict=True))
+            yield document, keyphrases(pool, reading, calibration, wanted)
 
 
 def document_of(text: str, id: str = "text") -> Document:

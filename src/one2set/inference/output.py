@@ -145,7 +145,7 @@ def json_line(
     document: Document, prediction: Prediction, engine: Predictor, *, slots: bool
 ) -> bytes:
     """A line that `one2set evaluate` reads; with `slots`, also all that was generated."""
-    candidates = Reading(document).candidates(prediction)
+    candidates = Reading(document).said(prediction)
     said = {slot: one for one in candidates for slot in one.slots}
     record: dict[str, Any] = {
         "id": prediction.id,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from one2set.data.document import Document
 from one2set.errors import ConfigError
 from one2set.inference.calibration import Calibration
-from one2set.inference.candidates import Candidate
+from one2set.inference.candidates import Candidate, Reading
 from one2set.inference.prediction import Side
 from one2set.text import Span, words_of
 
@@ -46,7 +46,7 @@ class Wanted:
 
 def keyphrases(
     passages: Iterable[Sequence[Candidate]],
-    document: Document,
+    reading: Reading,
     calibration: Calibration,
     wanted: Wanted = Wanted(),  # noqa: B008  (frozen)
 ) -> list[Keyphrase]:
@@ -60,7 +60,7 @@ def keyphrases(
         for one in candidates:
             half = calibration.half(one)
             likely = half.probability(one)
-            if not one.readable or likely < half.least_for(wanted.more):
+            if not one.readable or likely < half.least_for(wanted.more) or likely == 0:
                 continue
             doubt[one.stems] = doubt.get(one.stems, 1.0) * (1 - likely)
             if one.stems not in best or likely > best[one.stems][0]:
@@ -68,16 +68,17 @@ def keyphrases(
     ranked = sorted(best, key=lambda stems: doubt[stems])
     if calibration.drop_parts:
         ranked = without_parts(ranked)
-    found = [
-        Keyphrase(_spelt(one, document), 1 - doubt[one.stems], one.present, one.spans)
-        for one in (best[stems][1] for stems in ranked)
+    chosen = [
+        best[stems][1]
+        for stems in ranked
+        if 1 - doubt[stems] >= wanted.min_score and wanted.only in (None, best[stems][1].side)
     ]
-    kept = [
-        one
-        for one in found
-        if one.score >= wanted.min_score and wanted.only in (None, _side_of(one))
-    ]
-    return kept[: wanted.top]
+    found = []
+    for one in chosen[: wanted.top]:
+        spans = reading.spans(one)
+        text = _spelt(one, spans, reading.document)
+        found.append(Keyphrase(text, 1 - doubt[one.stems], one.present, spans))
+    return found
 
 
 def without_parts(ranked: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
@@ -92,13 +93,9 @@ def without_parts(ranked: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     return kept
 
 
-def _side_of(keyphrase: Keyphrase) -> Side:
-    return "present" if keyphrase.present else "absent"
-
-
-def _spelt(candidate: Candidate, document: Document) -> str:
+def _spelt(candidate: Candidate, spans: Sequence[Span], document: Document) -> str:
     """As the document spells it most often, in the inflection that was said if there is such."""
-    surfaces = [" ".join(document.text[start:end].split()) for start, end in candidate.spans]
+    surfaces = [" ".join(document.text[start:end].split()) for start, end in spans]
     if not surfaces:
         return candidate.text
     said = document.phrase_words([candidate.text])[0]

@@ -18,16 +18,17 @@ import numpy as np
 from one2set.data.document import Document
 from one2set.evaluation.metrics import harmonic, precision_recall
 from one2set.evaluation.rankings import Flags, Floats, Ints, Rankings
-from one2set.inference.calibration import Calibration, Half
-from one2set.inference.candidates import INPUTS, Candidate, Reading
+from one2set.inference.calibration import Calibration, Curve, Half
+from one2set.inference.candidates import INPUTS, SPOKEN, UNSAID, Candidate, Reading
+from one2set.inference.known import NOTHING_KNOWN, KnownPhrases
 from one2set.inference.prediction import SIDES, NullBias, Prediction, Side
 from one2set.inference.presentation import without_parts
 from one2set.text import stem_all
 
-_BIASES = np.arange(-6.0, 2.1, 1.0)
+_BIASES = (-6.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0)
 _START = -2.0
 _SHARES = np.linspace(0, 0.99, 67)  # of the candidates, that are less likely than `least`
-_CODES = INPUTS.index("codes")
+_CODES, _PROBABILITY = INPUTS.index("codes"), INPUTS.index("probability")
 _NOTHING = np.empty(0, np.int64)
 
 
@@ -36,19 +37,24 @@ class Judged(NamedTuple):
 
     candidates: list[Candidate]
     correct: list[bool]
+    known: list[bool]  # whether each would be a candidate if no code said it
     num_gold: tuple[int, int]  # present and absent keyphrases
     num_codes: int
 
 
-def judge(document: Document, prediction: Prediction) -> Judged:
-    """What every code says of a document, and what of it is right."""
-    reading = Reading(document)
+def judge(
+    document: Document, prediction: Prediction, known: KnownPhrases = NOTHING_KNOWN
+) -> Judged:
+    """What every code says of a document and what else is known, and what of it is right."""
+    reading = Reading(document, known)
     gold = {stem_all(words) for words in document.phrase_words()} - {()}
-    candidates = [one for one in reading.candidates(prediction) if one.readable]
+    candidates = [one for one in reading.candidates(prediction, document) if one.readable]
+    known_here = reading.known_in(document)
     present = sum(map(reading.holds, gold))
     return Judged(
         candidates,
         [one.stems in gold for one in candidates],
+        [one.stems in known_here for one in candidates],
         (present, len(gold) - present),
         len(prediction.slots),
     )
@@ -81,9 +87,14 @@ class Pool:
         return np.array([one.present for one in self.candidates], dtype=np.bool_)
 
     @cached_property
-    def inputs(self) -> Floats:
+    def known(self) -> Flags:
+        """(Q,)"""
+        return np.array([known for one in self.judged for known in one.known], dtype=np.bool_)
+
+    @cached_property
+    def _inputs(self) -> Floats:
         """(Q, I)"""
-        return np.array([one.inputs() for one in self.candidates]).reshape(-1, len(INPUTS))
+        return np.array([one.inputs for one in self.candidates]).reshape(-1, len(INPUTS))
 
     @cached_property
     def _said(self) -> tuple[Ints, Floats, Flags]:
@@ -104,10 +115,11 @@ class Pool:
         speaks = odds >= np.where(first, bias.present, bias.absent)
         return np.bincount(candidate[speaks], minlength=len(self.candidates))
 
-    def spoken_inputs(self, count: Ints) -> Floats:
-        """(Q, I) where so many codes (Q,) say each candidate."""
-        inputs = self.inputs.copy()
+    def inputs(self, count: Ints) -> Floats:
+        """(Q, I) what is known of candidates if so many codes (Q,) say each."""
+        inputs = self._inputs.copy()
         inputs[:, _CODES] = np.log(np.maximum(count, 1))
+        inputs[count == 0, :SPOKEN] = UNSAID
         return inputs
 
     def of(self, side: Side) -> Flags:
@@ -134,8 +146,8 @@ def tune(judged: Iterable[Judged]) -> Calibration:
     """The calibration that is best for these documents."""
     pool = Pool(list(judged))
     bias = NullBias(_START, _START)
-    for side in (*SIDES, *SIDES):
-        tried = [bias._replace(**{side: float(value)}) for value in _BIASES]
+    for side in SIDES:
+        tried = [bias._replace(**{side: value}) for value in _BIASES]
         bias = max(tried, key=lambda one: _fitted(pool, side, one)[1])
     present, absent = (_fitted(pool, side, bias)[0] for side in SIDES)
     found = Calibration(present, absent)
@@ -146,14 +158,21 @@ def tune(judged: Iterable[Judged]) -> Calibration:
 def _fitted(pool: Pool, side: Side, bias: NullBias) -> tuple[Half, float]:
     """The best half with these biases, and its quality."""
     count = pool.num_speaking(bias)
-    shown = (count > 0) & pool.of(side)
-    half = Half(null_bias=getattr(bias, side))
+    inputs = pool.inputs(count)
+    curves: list[Curve | None] = []
+    for chosen in (count > 0, (count == 0) & pool.known):
+        chosen &= pool.of(side)
+        if not chosen.any():
+            curves.append(None)
+            continue
+        intercept, *weights = fit_logistic(inputs[chosen], pool.correct[chosen]).tolist()
+        curves.append(Curve(intercept, dict(zip(INPUTS, weights, strict=True))))
+    half = Half(getattr(bias, side), 0.0, *curves)
+    likely = _likely(pool, half, count)
+    shown = likely > 0
     if not shown.any():
         return half, 0.0
-    weights = fit_logistic(pool.spoken_inputs(count)[shown], pool.correct[shown]).tolist()
-    half = replace(half, intercept=weights[0], weights=dict(zip(INPUTS, weights[1:], strict=True)))
-    likely = _likely(pool, half, count)
-    tried = [0.0, *np.quantile(likely[shown], _SHARES).tolist()]
+    tried = [0.0, *np.quantile(likely[shown & pool.of(side)], _SHARES).tolist()]
     values = [pool.quality(side, likely, shown & (likely >= least)) for least in tried]
     best = int(np.argmax(values))
     return replace(half, least=tried[best]), values[best]
@@ -171,7 +190,7 @@ def judgement(pool: Pool, calibration: Calibration) -> tuple[Floats, Flags]:
     present, absent = calibration.present, calibration.absent
     likely = np.where(pool.present, _likely(pool, present, count), _likely(pool, absent, count))
     least = np.where(pool.present, present.least, absent.least)
-    shown = (count > 0) & (likely >= least)
+    shown = (likely > 0) & (likely >= least)
     if calibration.drop_parts:
         order = np.lexsort((-likely, pool.document))
         for numbers in np.split(order, np.flatnonzero(np.diff(pool.document[order])) + 1):
@@ -182,13 +201,18 @@ def judgement(pool: Pool, calibration: Calibration) -> tuple[Floats, Flags]:
 
 
 def _likely(pool: Pool, half: Half, count: Ints) -> Floats:
-    """`Half.probability` of all candidates, of which so many codes say each.  (Q,)"""
-    if half.weights is None:
-        return np.array([one.slots[0].probability for one in pool.candidates])
-    z = half.intercept + pool.spoken_inputs(count) @ [
-        half.weights.get(name, 0.0) for name in INPUTS
-    ]
-    return 0.5 * (1 + np.tanh(z / 2))
+    """`Half.probability` of all candidates, of which so many codes say each; 0 for those that are
+    none then.  (Q,)"""
+    likely = np.zeros(len(count))
+    inputs = pool.inputs(count)
+    said, known = count > 0, (count == 0) & pool.known
+    likely[said] = np.exp(inputs[said, _PROBABILITY])
+    for curve, chosen in ((half.said, said), (half.known, known)):
+        if curve is not None:
+            weights = [curve.weights.get(name, 0.0) for name in INPUTS]
+            z = curve.intercept + inputs[chosen] @ weights
+            likely[chosen] = 0.5 * (1 + np.tanh(z / 2))
+    return likely
 
 
 def fit_logistic(x: Floats, correct: Flags) -> Floats:
