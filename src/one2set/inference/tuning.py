@@ -169,10 +169,10 @@ def _fitted(pool: Pool, side: Side, bias: NullBias) -> tuple[Half, float]:
         curves.append(Curve(intercept, dict(zip(INPUTS, weights, strict=True))))
     half = Half(getattr(bias, side), 0.0, *curves)
     likely = _likely(pool, half, count)
-    shown = likely > 0
+    shown = (likely > 0) & pool.of(side)
     if not shown.any():
         return half, 0.0
-    tried = [0.0, *np.quantile(likely[shown & pool.of(side)], _SHARES).tolist()]
+    tried = [0.0, *np.quantile(likely[shown], _SHARES).tolist()]
     values = [pool.quality(side, likely, shown & (likely >= least)) for least in tried]
     best = int(np.argmax(values))
     return replace(half, least=tried[best]), values[best]
