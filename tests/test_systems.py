@@ -14,6 +14,7 @@ from one2set.data.batch import (
     sequence_missing_eos,
     sequence_peos,
 )
+from one2set.data.specials import PEOS
 from one2set.errors import ConfigError
 from one2set.model.exhird import ExHiRD
 from one2set.model.gru import TitleGuidedEncoder
@@ -26,7 +27,10 @@ from one2set.systems import (
     configuration,
     system_named,
 )
+from one2set.training.adversarial import Adversarial
 from one2set.training.likelihood import Likelihood
+from one2set.training.policy import SelfCritical
+from one2set.training.reward import AdaptiveReward
 from one2set.training.set_loss import SetLoss
 from tests.model import tiny
 from tests.training.conftest import SETTINGS
@@ -73,6 +77,23 @@ def test_every_row_reaches_what_is_built() -> None:
         if system.objective == "likelihood":
             assert isinstance(objective, Likelihood)
             assert objective.layout is LAYOUTS[system.targets]
+            continue
+        if system.objective == "reward":
+            assert isinstance(objective, SelfCritical)
+            assert isinstance(objective.reward, AdaptiveReward)
+            assert objective.steps == config.model.sequence_length
+            batch = built[name].collate(tiny.examples(1))
+            assert PEOS in batch.targets
+            continue
+        if system.objective == "adversarial":
+            assert isinstance(objective, Adversarial)
+            rounds = config.adversarial
+            assert objective.discriminator.embedding.embedding_dim == rounds.embedding
+            assert objective.discriminator.score.in_features == 2 * rounds.hidden
+            assert objective.begin(0) == rounds.learning_rate / config.train.learning_rate
+            assert objective.begin(rounds.head_start) == 1.0
+            assert objective.generator_steps == rounds.generator_steps
+            assert objective.discriminator_steps == rounds.discriminator_steps
             continue
         assert isinstance(objective, SetLoss)
         assert isinstance(network, SetTrans)

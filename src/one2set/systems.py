@@ -85,6 +85,32 @@ SYSTEMS = {
     "catseqtg-peos": System(  # what 2RF1 starts from
         "recurrent_title", "sequence_peos", "likelihood", "greedy", settings=_RATE
     ),
+    "catseqtg-2rf1": System(
+        "recurrent_title",
+        "sequence_peos",
+        "reward",
+        "greedy",
+        starts_from="catseqtg-peos",
+        settings=(
+            "train.learning_rate=5e-5",
+            "train.batch_documents=32",
+            "train.schedule=constant",
+            "validation.select_by=loss",
+        ),
+    ),
+    "gan-mr": System(
+        "recurrent",
+        "sequence",
+        "adversarial",
+        "greedy",
+        starts_from="catseq",
+        settings=(
+            "train.learning_rate=5e-5",
+            "train.batch_documents=32",
+            "train.schedule=constant",
+            "validation.select_by=f1",
+        ),
+    ),
     "exhird": System("exhird", "nested", "likelihood", "exclusive", settings=_RATE),
     "copyrnn": System("recurrent", "one_to_one", "likelihood", "beam", settings=_RATE),
     # The release forgets the `<eos>` of documents without absent phrases, a fifth of KP20k.

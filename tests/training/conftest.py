@@ -50,9 +50,16 @@ class Miniature:
     def __init__(self, corpus: Corpus) -> None:
         self.corpus = corpus
 
-    def run(self, folder: Path, *settings: str, system: str = "settrans", seed: int = 5) -> Run:
+    def run(
+        self,
+        folder: Path,
+        *settings: str,
+        system: str = "settrans",
+        seed: int = 5,
+        init: Path | None = None,
+    ) -> Run:
         config = configuration(system, scale="tiny", changes=[*SETTINGS, *settings])
-        facts = Facts.new(system=system, seed=seed, corpus=self.corpus, init=None)
+        facts = Facts.new(system=system, seed=seed, corpus=self.corpus, init=init)
         return Run(folder, facts, config)
 
     def events(self, run: Run) -> Iterator[Event]:

@@ -111,7 +111,7 @@ def test_it_tells_the_real_from_the_false_of_eight_documents() -> None:
     lists = [[real[d], real[(d + 1) % 8]] for d in range(8)]
     judge = discriminator(dropout=0.1)
     adam = torch.optim.Adam(judge.parameters(), lr=0.01)
-    for _ in range(60):
+    for _ in range(100):
         logits = judge(batch, lists).final
         losses = [recognition_loss(x, real=r) for x, r in zip(logits.T, (True, False), strict=True)]
         adam.zero_grad()

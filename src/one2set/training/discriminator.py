@@ -16,10 +16,12 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
+from torch.nn.utils.rnn import pad_sequence
 
 from one2set.data.batch import Batch
 from one2set.data.specials import PAD, UNK
+from one2set.model.dropout import Dropout
+from one2set.model.gru import BiGRU, Read
 
 REAL = 0.9  # the label of real phrases, smoothed; that of generated ones is 0
 
@@ -55,6 +57,20 @@ class Verdict:
         return self.scores.sum(2) / self.mask.sum(2).clamp(min=1)
 
 
+class Reader(nn.Module):
+    """Two layers of bi-GRUs with dropout between them."""
+
+    def __init__(self, inputs: int, width: int, dropout: float) -> None:
+        super().__init__()
+        self.first, self.second = BiGRU(inputs, width), BiGRU(width, width)
+        self.drop = Dropout(dropout)
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Read:
+        """x (B, S, inputs), lengths (B,)"""
+        read: Read = self.second(self.drop(self.first(x, lengths).states), lengths)
+        return read
+
+
 class Discriminator(nn.Module):
     """Reads documents and phrases with words of its own; unknown ones are all `<unk>`."""
 
@@ -66,24 +82,24 @@ class Discriminator(nn.Module):
         self.vocabulary_size = vocabulary_size
         self.embedding = nn.Embedding(vocabulary_size, embedding, padding_idx=PAD)
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
-        two = {"num_layers": 2, "batch_first": True, "dropout": dropout}
-        self.document = nn.GRU(embedding, hidden, bidirectional=True, **two)
-        self.phrase = nn.GRU(embedding, hidden, bidirectional=True, **two)
+        self.document = Reader(embedding, width, dropout)
+        self.phrase = Reader(embedding, width, dropout)
         self.attention = nn.Linear(width, width, bias=False)
         self.compress = nn.Linear(2 * width, width)
-        self.list = nn.GRU(width, width, **two)
+        self.list = nn.GRU(width, width, num_layers=2, batch_first=True, dropout=dropout)
         self.score = nn.Linear(width, 1)
 
     def forward(self, batch: Batch, lists: Sequence[Sequence[Phrases]]) -> Verdict:
         """Judge `lists[b][k]`, the k-th list of document b."""
-        document = self._read_documents(batch)  # (B, S, D)
+        lengths = torch.tensor(batch.lengths, device=batch.source.device)
+        document = self.document(self._embed(batch.source), lengths).states  # (B, S, D)
         counts = torch.tensor([[len(phrases) for phrases in row] for row in lists])  # (B, K)
         mask = torch.arange(max(int(counts.max()), 1)) < counts[:, :, None]  # (B, K, P)
         mask = mask.to(document.device)
         phrase = document.new_zeros(*mask.shape, document.shape[2])  # (B, K, P, D)
-        words = [torch.tensor(p) for row in lists for phrases in row for p in phrases]
-        if words:
-            phrase = phrase.masked_scatter(mask[..., None], self._read_phrases(words))
+        real = [phrase for row in lists for phrases in row for phrase in phrases]
+        if real:
+            phrase = phrase.masked_scatter(mask[..., None], self._read_phrases(real))
 
         asked = self.attention(phrase).flatten(1, 2)  # (B, K·P, D)
         scores = (asked @ document.transpose(1, 2)).masked_fill(
@@ -91,28 +107,19 @@ class Discriminator(nn.Module):
         )
         context = (torch.softmax(scores, dim=2) @ document).view_as(phrase)
         evidence = self.compress(torch.cat([context, phrase], dim=3))
-        mean = document.sum(1) / batch.source_mask.sum(1)[:, None]  # padding has zeros
+        mean = (document * batch.source_mask[:, :, None]).sum(1) / lengths[:, None]
         first = mean[:, None, None].expand(-1, mask.shape[1], 1, -1)
         seen, _ = self.list(torch.cat([first, evidence], dim=2).flatten(0, 1))  # (B·K, 1+P, D)
         logits = self.score(seen[:, 1:]).view(mask.shape)
         return Verdict(logits, mask)
 
-    def _read_documents(self, batch: Batch) -> Tensor:
-        """(B, S, D)"""
-        packed = pack_padded_sequence(
-            self._embed(batch.source), [*batch.lengths], batch_first=True, enforce_sorted=False
-        )
-        states, _ = pad_packed_sequence(self.document(packed)[0], batch_first=True)
-        return states
-
-    def _read_phrases(self, words: Sequence[Tensor]) -> Tensor:
+    def _read_phrases(self, phrases: Sequence[Sequence[int]]) -> Tensor:
         """(C, D) the final states of both directions."""
-        padded = pad_sequence(list(words), batch_first=True).to(self.embedding.weight.device)
-        packed = pack_padded_sequence(
-            self._embed(padded), [*map(len, words)], batch_first=True, enforce_sorted=False
-        )
-        last: Tensor = self.phrase(packed)[1]  # (2 layers × 2 directions, C, hidden)
-        return torch.cat([last[-2], last[-1]], dim=1)
+        lengths = torch.tensor([*map(len, phrases)])
+        words = pad_sequence([*map(torch.tensor, phrases)], batch_first=True)  # (C, L)
+        device = self.embedding.weight.device
+        read: Read = self.phrase(self._embed(words.to(device)), lengths.to(device))
+        return read.summary
 
     def _embed(self, words: Tensor) -> Tensor:
         known = words.where(words < self.vocabulary_size, UNK)

@@ -46,9 +46,7 @@ class Written:
 def write(network: Network, memory: Memory, *, steps: int, ways: Sequence[Way]) -> list[Written]:
     """What a network writes for each document in each of some ways, all at once."""
     shape = (len(memory.lengths), len(ways), steps)
-    tokens = torch.zeros(shape, dtype=torch.int64, device=memory.words.extended.device).flatten(
-        0, 1
-    )
+    tokens = memory.words.extended.new_zeros(shape).flatten(0, 1)
     mask = torch.zeros_like(tokens, dtype=torch.bool)
     sampled = torch.tensor([way == "sampled" for way in ways], device=tokens.device)
 
