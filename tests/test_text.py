@@ -13,10 +13,11 @@ from nltk.stem.porter import PorterStemmer
 
 from one2set.text import (
     DIGIT,
+    PhraseIndex,
     PhraseSplit,
     StemmedSource,
+    Tokens,
     looks_tokenised,
-    occurrences,
     split_present_absent,
     stem,
     stem_all,
@@ -277,9 +278,18 @@ def test_a_phrase_does_not_match_within_words() -> None:
 
 def test_occurrences_keep_the_raw_text() -> None:
     text = "Real-Time systems: a REAL time System, real  timing. Systems"
-    spans = occurrences(["real", "time", "systems"], tokenise(text))
+    index = PhraseIndex(tokenise(text))
+    spans = index.spans(stem_all(["real", "time", "systems"]))
     assert [text[start:end] for start, end in spans] == ["Real-Time systems", "REAL time System"]
-    assert occurrences([], tokenise(text)) == []
+    assert index.spans([]) == index.spans(["absent"]) == []
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=9), st.lists(st.sampled_from("abc"), max_size=3))
+def test_an_index_finds_what_a_plain_search_finds(source: list[str], phrase: list[str]) -> None:
+    index = PhraseIndex(Tokens(source, [(n, n + 1) for n in range(len(source))]))
+    expected = list(StemmedSource(source).positions(phrase)) if phrase else []
+    assert index.places(phrase) == expected
+    assert index.spans(phrase) == [(at, at + len(phrase)) for at in expected]
 
 
 @given(ANY_TEXT, st.data())
@@ -292,4 +302,4 @@ def test_occurrences_of_words_taken_from_the_text_include_their_place(
     start = data.draw(st.integers(0, len(tokens.words) - 1))
     end = data.draw(st.integers(start + 1, len(tokens.words)))
     span = (tokens.spans[start][0], tokens.spans[end - 1][1])
-    assert span in occurrences(tokens.words[start:end], tokens)
+    assert span in PhraseIndex(tokens).spans(stem_all(tokens.words[start:end]))

@@ -8,13 +8,17 @@ if TYPE_CHECKING:
     from one2set.data.document import Document
     from one2set.data.readers import read
     from one2set.evaluation.scoring import evaluate
+    from one2set.inference.generator import KeyphraseGenerator
+    from one2set.inference.presentation import Keyphrase
 
 __version__ = version("one2set")
-__all__ = ["Document", "__version__", "evaluate", "read"]
+__all__ = ["Document", "Keyphrase", "KeyphraseGenerator", "__version__", "evaluate", "read"]
 
 # Imported when they are asked for, so that the command line starts at once.
 _PLACES = {
     "Document": "one2set.data.document",
+    "Keyphrase": "one2set.inference.presentation",
+    "KeyphraseGenerator": "one2set.inference.generator",
     "evaluate": "one2set.evaluation.scoring",
     "read": "one2set.data.readers",
 }

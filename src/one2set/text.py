@@ -227,12 +227,27 @@ def split_present_absent(phrases: Sequence[Sequence[str]], source: Sequence[str]
     return PhraseSplit([index for _, index in sorted(present)], absent)
 
 
-def occurrences(phrase: Sequence[str], source: Tokens) -> list[Span]:
-    """The character span of each occurrence of a phrase in a tokenised source."""
-    stems = stem_all(phrase)
-    if not stems:
-        return []
-    return [
-        (source.spans[at][0], source.spans[at + len(stems) - 1][1])
-        for at in StemmedSource(source.words).positions(stems)
-    ]
+class PhraseIndex:
+    """Where phrases stand in a tokenised source, in any inflection. Made once for many phrases: the
+    time to find one grows with how often its rarest word stands there, not with the source."""
+
+    def __init__(self, source: Tokens) -> None:
+        self._spans = source.spans
+        self._stems = stem_all(source.words)
+        self._places: dict[str, list[int]] = {}
+        for place, stemmed in enumerate(self._stems):
+            self._places.setdefault(stemmed, []).append(place)
+
+    def places(self, stems: Sequence[str]) -> list[int]:
+        """The index of the first word of each occurrence of a stemmed phrase, in order."""
+        if not stems:
+            return []
+        wanted, count = tuple(stems), len(stems)
+        rarest = min(range(count), key=lambda at: len(self._places.get(wanted[at], ())))
+        starts = (place - rarest for place in self._places.get(wanted[rarest], ()))
+        return [at for at in starts if at >= 0 and self._stems[at : at + count] == wanted]
+
+    def spans(self, stems: Sequence[str]) -> list[Span]:
+        """The characters of each occurrence."""
+        last = len(stems) - 1
+        return [(self._spans[at][0], self._spans[at + last][1]) for at in self.places(stems)]

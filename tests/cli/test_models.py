@@ -19,7 +19,9 @@ from one2set.cli import app
 from one2set.data.batch import collate
 from one2set.data.readers import read
 from one2set.errors import ConfigError, DataError
+from one2set.inference.calibration import Calibration
 from one2set.inference.engine import Engine
+from one2set.inference.runtime import Runtime
 from one2set.model.folder import load_model
 
 SAMPLE = str(files("one2set.data") / "sample" / "documents.jsonl")
@@ -209,11 +211,12 @@ def test_calibration_changes_the_probability_and_nothing_else(
 ) -> None:
     before, after = tmp_path / "before.jsonl", tmp_path / "after.jsonl"
     run("predict", tiny_model, SAMPLE, "-o", before)
-    said = run("calibrate", tiny_model, SAMPLE)
-    assert "phrases, " in said
-    assert "right; Brier score" in said
+    said = run("calibrate", tiny_model, SAMPLE, "--diagram", tmp_path / "reliability.png")
+    assert "calibrated on 60 documents" in said
+    assert "present" in said
+    assert (tmp_path / "reliability.png").exists()
     run("predict", tiny_model, SAMPLE, "-o", after)
-    assert Engine.load(tiny_model).calibration is not None
+    assert Engine.load(tiny_model).calibration.absent.weights is not None
     changed = 0
     for old, new in zip(lines_of(before), lines_of(after), strict=True):
         for one, other in zip(old["keyphrases"], new["keyphrases"], strict=True):
@@ -222,12 +225,21 @@ def test_calibration_changes_the_probability_and_nothing_else(
     assert changed > 100
 
 
+def test_an_exported_model_is_calibrated_without_being_made_again(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    run("export", tiny_model, "-o", tmp_path / "out")
+    run("calibrate", tmp_path / "out", SAMPLE)
+    assert Runtime(tmp_path / "out").calibration.absent.weights is not None
+    assert Engine.load(tiny_model).calibration == Calibration()
+
+
 def test_calibration_needs_known_keyphrases(tiny_model: Path, tmp_path: Path) -> None:
     path = tmp_path / "d.jsonl"
     path.write_text('{"id": "x", "title": "t", "abstract": "some words here"}\n')
     with pytest.raises(DataError, match="document 'x' has no keyphrases"):
         run("calibrate", tiny_model, path)
     path.write_text('{"id": "x", "title": "", "abstract": "", "keyphrases": ["a"]}\n')
-    with pytest.raises(DataError, match="no phrase"):
+    with pytest.raises(DataError, match="says phrases for fewer than 2 documents"):
         run("calibrate", tiny_model, path)
     assert not (tiny_model / "calibration.json").exists()

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from one2set.cli import app
 from one2set.data.readers import read
 from one2set.errors import ConfigError, DataError
+from one2set.inference.candidates import Reading
 from one2set.inference.engine import Engine
-from one2set.inference.presentation import keyphrases
 from one2set.model.folder import save_model
 from one2set.model.generation import Search
 from tests.networks import lively_transformer, small_vocabulary
@@ -48,12 +48,14 @@ def test_a_line_for_each_document_as_the_engine_predicts(tiny_model: Path, tmp_p
     lines = lines_of(output)
     for line, document, prediction in zip(lines, documents, predictions, strict=True):
         assert line["id"] == document.id
-        expected = keyphrases(prediction, document)
-        assert [phrase["text"] for phrase in line["keyphrases"]] == [one.text for one in expected]
-        for phrase, one in zip(line["keyphrases"], expected, strict=True):
-            assert phrase["score"] == pytest.approx(one.score, rel=1e-5)
-            assert phrase["probability"] == pytest.approx(one.probability, rel=1e-5)
-            assert phrase["present"] is one.present
+        candidates = Reading(document).candidates(prediction)
+        said = {slot.code: one for one in candidates for slot in one.slots}
+        for phrase, slot in zip(line["keyphrases"], prediction.phrases, strict=True):
+            assert phrase["text"] == slot.text
+            assert phrase["score"] == pytest.approx(slot.score, rel=1e-5)
+            best = max(other.probability for other in said[slot.code].slots)
+            assert phrase["probability"] == pytest.approx(best, rel=1e-5)
+            assert phrase["present"] is said[slot.code].present
         assert set(line) == {"id", "keyphrases"}
     texts = [[phrase["text"] for phrase in line["keyphrases"]] for line in lines]
     assert any(len(set(some)) < len(some) for some in texts), "duplicates are kept"

@@ -8,7 +8,7 @@ import torch
 from one2set.data.document import Document
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError
-from one2set.inference.calibration import Calibration, Curve
+from one2set.inference.calibration import Calibration, Half
 from one2set.inference.engine import Engine
 from one2set.inference.export import export_model
 from one2set.inference.runtime import Runtime
@@ -28,7 +28,7 @@ def trained(settrans: SetTrans, vocabulary: WordVocabulary, tmp_path: Path) -> P
 def test_it_takes_along_what_belongs_to_the_model(
     trained: Path, vocabulary: WordVocabulary, tmp_path: Path
 ) -> None:
-    calibration = Calibration(Curve(0.5, 1.25, -2.0, 0.1), None)
+    calibration = Calibration(Half(0.5, 0.25), Half(-2.0))
     calibration.save(trained)
     export_model(trained, tmp_path / "out")
     runtime = Runtime(tmp_path / "out", threads=1)

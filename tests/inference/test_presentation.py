@@ -1,12 +1,15 @@
-"""What readers are shown: places, spelling, and each phrase once."""
+"""What readers are shown: each phrase once, likely enough, as the document spells it."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from one2set.data.document import Document
 from one2set.errors import ConfigError
-from one2set.inference.calibration import Calibration, Curve
+from one2set.inference.calibration import Calibration, Half
+from one2set.inference.candidates import Candidate, Reading
 from one2set.inference.prediction import Prediction, Slot
-from one2set.inference.presentation import Keyphrase, keyphrases, select
+from one2set.inference.presentation import Keyphrase, Wanted, keyphrases, without_parts
 
 DOCUMENT = Document(
     "d",
@@ -15,67 +18,105 @@ DOCUMENT = Document(
 )
 
 
-def predicted(*texts: str) -> Prediction:
-    """Slots whose scores fall by the order given."""
+def said(**phrases: float) -> list[Candidate]:
+    """Candidates with given probabilities; `_` stands for a space."""
     slots = []
-    for rank, text in enumerate(texts):
-        words = text.split()
-        p = 0.9 - 0.1 * rank
-        slots.append(Slot(rank, text, (*words, "<eos>"), (p,) * (len(words) + 1), ended=True))
-    return Prediction("d", tuple(slots), "score", 12, 12)
+    for code, (text, p) in enumerate(phrases.items()):
+        text = text.replace("_", " ")
+        slots.append(Slot(code, text, ("a", "<eos>"), (p, 1.0), ended=True))
+    prediction = Prediction("d", tuple(slots), "score", 12, 12)
+    return Reading(DOCUMENT).candidates(prediction)
 
 
-def test_every_phrase_with_its_places_duplicates_included() -> None:
-    found = keyphrases(predicted("graph networks", "deep nets", "graph network"), DOCUMENT)
-    assert [one.text for one in found] == ["graph networks", "deep nets", "graph network"]
-    assert [one.present for one in found] == [True, False, True]
-    surfaces = [DOCUMENT.text[start:end] for start, end in found[0].spans]
+def shown(
+    *passages: list[Candidate], calibration: Calibration | None = None, **wanted: object
+) -> list[Keyphrase]:
+    wish = Wanted(**wanted)  # type: ignore[arg-type]
+    return keyphrases(passages, DOCUMENT, calibration or Calibration(), wish)
+
+
+def texts(*passages: list[Candidate], **options: object) -> list[str]:
+    return [one.text for one in shown(*passages, **options)]  # type: ignore[arg-type]
+
+
+def test_a_keyphrase() -> None:
+    (present, absent) = shown(said(graph_networks=0.9, deep_nets=0.5))
+    assert present.text == "Graph Networks"
+    assert present.score == pytest.approx(0.9)
+    assert present.present
+    surfaces = [DOCUMENT.text[start:end] for start, end in present.spans]
     assert surfaces == ["Graph Networks", "graph network", "Graph Networks"]
-    assert found[0].spans == found[2].spans
-    assert found[0].score == pytest.approx(0.9)
-    assert found[0].probability == pytest.approx(0.9**3)
+    assert absent == Keyphrase("deep nets", pytest.approx(0.5), False, ())  # type: ignore[arg-type]
 
 
-def test_probabilities_are_calibrated_by_half() -> None:
-    calibration = Calibration(Curve(20.0, 0.0, 0.0, 0.0), Curve(-20.0, 0.0, 0.0, 0.0))
-    found = keyphrases(predicted("graph network", "nets"), DOCUMENT, calibration=calibration)
-    assert [one.probability for one in found] == pytest.approx([1.0, 0.0], abs=1e-6)
+def test_each_once_as_the_document_spells_it_best_first() -> None:
+    found = texts(said(graph_network=0.3, graph_networks=0.2, deep_nets=0.6, real_time=0.5))
+    assert found == ["deep nets", "Real-Time", "graph network"]
+    assert texts(said(**{"3d_models": 0.9})) == ["3D models"]
 
 
-def test_selection_shows_each_phrase_once_as_the_document_spells_it() -> None:
-    texts = ["graph network", "graph networks", "deep nets", "real time", "3d models"]
-    chosen = select(keyphrases(predicted(*texts), DOCUMENT), DOCUMENT, by="score")
-    assert [one.text for one in chosen] == ["graph network", "deep nets", "Real-Time", "3D models"]
-    assert [one.present for one in chosen] == [True, False, True, True]
+def test_the_inflection_that_was_said_is_preferred_then_the_most_frequent() -> None:
+    assert texts(said(graph_networks=0.9)) == ["Graph Networks"]
+    assert texts(said(graph_network=0.9)) == ["graph network"]
+    assert texts(said(graph_networking=0.9)) == ["Graph Networks"]  # twice, none is written so
 
 
-def test_the_inflection_that_was_written_is_preferred() -> None:
-    (plural,) = select(keyphrases(predicted("graph networks"), DOCUMENT), DOCUMENT)
-    assert plural.text == "Graph Networks"
-    (other,) = select(keyphrases(predicted("graph networking"), DOCUMENT), DOCUMENT)
-    assert other.text == "Graph Networks"  # the first place, as none is written so
+def test_a_phrase_of_several_passages_is_likelier() -> None:
+    (one, other) = shown(said(graph=0.5, deep=0.6), said(graph=0.5), said(graph=0.2))
+    assert (one.text, other.text) == ("graph", "deep") or one.text == "Graph"
+    assert one.score == pytest.approx(1 - 0.5 * 0.5 * 0.8)
+    assert other.score == pytest.approx(0.6)
 
 
-def made(text: str, score: float, probability: float) -> Keyphrase:
-    return Keyphrase(text, score, probability, ())
+def test_what_is_wanted() -> None:
+    found = said(graph=0.9, deep=0.7, time=0.4, nets=0.3)
+    assert texts(found) == ["Graph", "deep", "Time", "nets"]
+    assert texts(found, top=2) == ["Graph", "deep"]
+    assert texts(found, top=0) == []
+    assert texts(found, min_score=0.4) == ["Graph", "deep", "Time"]
+    assert texts(found, only="present") == ["Graph", "Time"]
+    assert texts(found, only="absent", top=1) == ["deep"]
 
 
-def test_order_limit_and_threshold() -> None:
-    found = [made("a", 0.9, 0.1), made("b", 0.5, 0.6), made("c", 0.7, 0.4), made("d", 0.7, 0.4)]
-
-    def texts(**options: object) -> str:
-        return "".join(k.text for k in select(found, DOCUMENT, **options))  # type: ignore[arg-type]
-
-    assert texts() == "bcda"
-    assert texts(by="score") == "acdb"
-    assert texts(least=0.4) == "bcd"
-    assert texts(by="score", least=0.6, top=2) == "ac"
-    assert texts(top=0) == ""
-    with pytest.raises(ConfigError, match="top is -1"):
-        texts(top=-1)
+def test_less_likely_than_the_operating_point_is_not_shown() -> None:
+    calibration = Calibration(Half(least=0.5), Half(least=0.2))
+    found = said(graph=0.45, deep=0.25, nets=0.15)
+    assert texts(found, calibration=calibration) == ["deep"]
+    assert texts(found, calibration=calibration, more=0.5) == ["Graph", "deep", "nets"]
+    assert texts(found, calibration=calibration, more=-1.0) == []
 
 
-def test_of_duplicates_the_best_counts() -> None:
-    found = [made("nets", 0.9, 0.1), made("net", 0.1, 0.8)]
-    assert [one.text for one in select(found, DOCUMENT)] == ["net"]
-    assert [one.text for one in select(found, DOCUMENT, by="score")] == ["nets"]
+def test_parts_are_left_out_if_tuning_says_so() -> None:
+    found = said(graph_networks=0.9, networks=0.8, graph=0.95, deep_nets=0.4, nets=0.5)
+    assert texts(found) == ["Graph", "Graph Networks", "Networks", "nets", "deep nets"]
+    thinned = texts(found, calibration=Calibration(drop_parts=True))
+    assert thinned == ["Graph", "Graph Networks", "nets", "deep nets"]
+
+
+@given(st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map(tuple), max_size=8))
+def test_parts_against_a_plain_search(ranked: list[tuple[str, ...]]) -> None:
+    ranked = list(dict.fromkeys(ranked))
+    expected: list[tuple[str, ...]] = []
+    for stems in ranked:
+        inside = (f" {' '.join(stems)} " in f" {' '.join(other)} " for other in expected)
+        if not any(inside):
+            expected.append(stems)
+    assert without_parts(ranked) == expected
+
+
+def test_unreadable_phrases_are_not_shown() -> None:
+    assert texts(said(**{"graph ,": 0.9, "deep": 0.1})) == ["deep"]
+
+
+@pytest.mark.parametrize(
+    ("wish", "message"),
+    [
+        ({"top": -1}, "top is -1"),
+        ({"min_score": 1.5}, "min score is 1.5"),
+        ({"min_score": float("nan")}, "min score is nan"),
+        ({"more": float("inf")}, "more is inf"),
+    ],
+)
+def test_wishes_that_cannot_be(wish: dict[str, float], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        Wanted(**wish)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from one2set.cli import compare, corpus, evaluate, models, predict, train
+from one2set.cli import compare, corpus, evaluate, generate, models, predict, train
 from one2set.cli.console import err
 from one2set.errors import One2SetError
 
@@ -17,6 +17,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(generate.generate)
 app.command()(corpus.prepare)
 app.command()(corpus.stats)
 app.command()(train.train)

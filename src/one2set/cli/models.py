@@ -10,6 +10,7 @@ import typer
 from one2set.cli.console import err, out, progress_bar
 from one2set.cli.corpus import FieldOption, OnErrorOption
 from one2set.cli.predict import BatchTokensOption, DeviceOption, ModelArgument, ThreadsOption
+from one2set.cli.tables import calibration_table
 from one2set.errors import ConfigError, DataError, missing_extra
 
 
@@ -104,57 +105,58 @@ def calibrate(
             help="Documents with keyphrases that training has not seen, in any readable format.",
         ),
     ],
+    diagram: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw how often phrases are right, by their score."),
+    ] = None,
     field: FieldOption = [],  # noqa: B006
     on_error: OnErrorOption = "stop",
     batch_tokens: BatchTokensOption = 4096,
     threads: ThreadsOption = 0,
     device: DeviceOption = "auto",
 ) -> None:
-    """Teach a model how likely its phrases are right; predict then writes that probability.
+    """Find out where a model should speak, and how likely what it says is right.
 
-    Generates for documents whose keyphrases are known, and fits two small logistic regressions, one
-    for present and one for absent phrases. They are stored in the model's folder.
+    Lets every code speak on documents whose keyphrases are known. What it finds is stored in the
+    model's folder: the biases on ∅ and the least scores at which the mean of F1@5 and F1@M is
+    highest, and how a phrase's score is computed. The figures printed are of documents left out: it
+    tunes on either half, and measures on the other.
     """
     try:
-        from one2set.distributed import use_threads
-        from one2set.inference.calibration import brier_score, judge
-        from one2set.inference.calibration import calibrate as fit
-        from one2set.inference.engine import Engine, model_folder
+        from one2set.inference import reliability, tuning
+        from one2set.inference.engine import model_folder
+        from one2set.inference.loading import load_predictor
         from one2set.inference.output import predict_all
+        from one2set.inference.prediction import EVERYTHING
     except ImportError:
-        raise missing_extra("torch", extra="train", purpose="generation") from None
+        raise missing_extra("torch", extra="train", purpose="Calibrating a model") from None
     from one2set.data.readers import read
     from one2set.data.records import Fields
     from one2set.data.streams import Intake
 
-    use_threads(threads)
     folder = model_folder(model)
-    engine = Engine.load(folder, device=device, batch_tokens=batch_tokens)
+    engine = load_predictor(folder, device=device, batch_tokens=batch_tokens, threads=threads)
     judged = []
     with Intake(on_error) as intake, progress_bar("Predicting", total=None) as update:
         documents = chain.from_iterable(
             read(path, fields=Fields.mapped(field), intake=intake) for path in inputs
         )
-        for number, (document, prediction) in enumerate(predict_all(engine, documents), 1):
+        pairs = predict_all(engine, documents, null_bias=EVERYTHING)
+        for number, (document, prediction) in enumerate(pairs, 1):
             if document.keyphrases is None:
                 raise DataError(
                     f"document {document.id!r} has no keyphrases",
                     fix="pass documents whose keyphrases are known",
                 )
-            judged += judge(document, prediction)
+            judged.append(tuning.judge(document, prediction))
             update(number, f"{number:,} documents")
-    if not judged:
-        raise DataError("the model says no phrase for the input", fix="pass more documents")
-    calibration = fit(judged)
+    if sum(bool(one.candidates) for one in judged) < 2:
+        raise DataError("the model says phrases for fewer than 2 documents", fix="pass more")
+    check = reliability.cross_check(judged)
+    calibration = tuning.tune(judged)
     calibration.save(folder)
-    for half, present in (("present", True), ("absent", False)):
-        chosen = [one for one in judged if one.present == present]
-        if chosen:
-            right = sum(one.correct for one in chosen) / len(chosen)
-            before = brier_score(chosen, [one.slot.probability for one in chosen])
-            after = brier_score(chosen, [calibration(one.slot, present=present) for one in chosen])
-            out.print(
-                f"{half}: {len(chosen):,} phrases, {right:.1%} right; Brier score {before:.4f} "
-                f"before, {after:.4f} after"
-            )
-    err.print(f"{folder}: calibrated", soft_wrap=True)
+    out.print(calibration_table(calibration, check))
+    if diagram is not None:
+        reliability.draw(check, diagram)
+        err.print(f"{diagram}: drawn", soft_wrap=True)
+    err.print(f"{folder}: calibrated on {len(judged):,} documents", soft_wrap=True)

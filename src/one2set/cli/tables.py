@@ -1,4 +1,4 @@
-"""Tables of corpora for the terminal."""
+"""Tables of corpora and models for the terminal."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from one2set.data.statistics import Statistics
+from one2set.inference.prediction import SIDES
 
 if TYPE_CHECKING:
     from one2set.data.corpus import Manifest  # which needs pyarrow, and statistics do not
+    from one2set.inference.calibration import Calibration
+    from one2set.inference.reliability import Check
 
 
 def _table(title: str, first: str, *columns: str) -> Table:
@@ -59,3 +62,34 @@ def manifest_tables(manifest: "Manifest") -> Iterator[Table]:
         for name, reason, count in dropped:
             table.add_row(name, reason, f"{count:,}")
         yield table
+
+
+def calibration_table(calibration: "Calibration", check: "Check") -> Table:
+    """Where a model speaks, and how it does there."""
+    table = _table(
+        "Calibration",
+        "phrases",
+        *("∅ bias", "least score", "F1 before", "F1 after", "shown", "right", "mean score"),
+        "off by",
+    )
+    for side in SIDES:
+        half = getattr(calibration, side)
+        chosen = check.present == (side == "present")
+        shown = max(int(chosen.sum()), 1)
+        table.add_row(
+            side,
+            f"{half.null_bias:+.1f}",
+            f"{half.least:.3f}",
+            f"{check.before[side]:.4f}",
+            f"{check.after[side]:.4f}",
+            f"{int(chosen.sum()):,}",
+            f"{check.correct[chosen].sum() / shown:.3f}",
+            f"{check.likely[chosen].sum() / shown:.3f}",
+            f"{check.calibration_error(side):.3f}",
+        )
+    parts = "left out" if calibration.drop_parts else "kept"
+    table.caption = (
+        "F1: mean of F1@5 and F1@M. Figures are of documents left out of the tuning. "
+        f"Parts of likelier phrases are {parts}."
+    )
+    return table

@@ -47,6 +47,8 @@ _EXTENSIONS: dict[str, Format] = {
     ".md": "text",
 }
 _ALLOWED = ", ".join(_EXTENSIONS)
+# What people pass for text, by its first bytes.
+_OTHERS = {b"%PDF": "a PDF", b"PK\x03\x04": "a ZIP archive (as .docx, .odt and .epub are)"}
 _DELIMITERS: dict[Format, str] = {"tsv": "\t", "csv": ","}
 _JSON_START = re.compile(r"\s*(?:\{|\[\s*[\{\]])")
 
@@ -102,6 +104,11 @@ def _format_of(path: str, fields: Fields, intake: Intake) -> Format | None:
     start = peek(path)
     if start.startswith(b"PAR1"):
         return "parquet"
+    for magic, kind in _OTHERS.items():
+        if start.startswith(magic):
+            fix = "save it as plain text first (for a PDF: pdftotext)"
+            intake.met(f"is {kind}, not text", fix=fix, path=path)
+            return None
     if b"\0" in start:
         intake.met("is binary, not text", fix=f"expected text or one of {_ALLOWED}", path=path)
         return None

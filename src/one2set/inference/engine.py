@@ -39,7 +39,7 @@ class Engine:
         network: Network,
         vocabulary: Vocabulary,
         *,
-        calibration: Calibration | None = None,
+        calibration: Calibration = Calibration(),  # noqa: B008  (frozen)
         generation: Generation | None = None,
         search: Search | None = None,
         batch_tokens: int = 4096,

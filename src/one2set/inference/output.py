@@ -19,8 +19,8 @@ import orjson
 from one2set.config import fingerprint
 from one2set.data.document import Document
 from one2set.errors import ConfigError, DataError
-from one2set.inference.prediction import Prediction, Slot
-from one2set.inference.presentation import keyphrases
+from one2set.inference.candidates import Reading
+from one2set.inference.prediction import AS_TRAINED, NullBias, Prediction, Slot
 from one2set.inference.stream import WINDOW, Predictor
 
 _SECONDS_BETWEEN_SYNCS = 5.0
@@ -101,11 +101,11 @@ def partial_file(
 
 
 def predict_all(
-    engine: Predictor, documents: Iterable[Document]
+    engine: Predictor, documents: Iterable[Document], *, null_bias: NullBias = AS_TRAINED
 ) -> Iterator[tuple[Document, Prediction]]:
     """Each document with its prediction."""
     ours, the_engines = tee(documents)
-    return zip(ours, engine.predict(the_engines), strict=True)
+    return zip(ours, engine.predict(the_engines, null_bias=null_bias), strict=True)
 
 
 def predict_rest(
@@ -145,17 +145,18 @@ def json_line(
     document: Document, prediction: Prediction, engine: Predictor, *, slots: bool
 ) -> bytes:
     """A line that `one2set evaluate` reads; with `slots`, also all that was generated."""
-    found = keyphrases(prediction, document, calibration=engine.calibration)
+    candidates = Reading(document).candidates(prediction)
+    said = {slot: one for one in candidates for slot in one.slots}
     record: dict[str, Any] = {
         "id": prediction.id,
         "keyphrases": [
             {
-                "text": one.text,
-                "score": _rounded(one.score),
-                "probability": _rounded(one.probability),
+                "text": slot.text,
+                "score": _rounded(slot.score),
+                "probability": _rounded(engine.calibration.half(one).probability(one)),
                 "present": one.present,
             }
-            for one in found
+            for slot, one in ((slot, said[slot]) for slot in prediction.phrases)
         ],
     }
     if prediction.read_length < prediction.source_length:

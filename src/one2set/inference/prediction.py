@@ -12,6 +12,9 @@ from one2set.data.specials import NULL, SPECIALS
 
 # How a prediction's phrases are ordered: by `Slot.score`, or as they were written.
 Order = Literal["score", "written"]
+# The two halves of a set: a half of the codes is for either kind of phrase.
+Side = Literal["present", "absent"]
+SIDES: tuple[Side, Side] = ("present", "absent")
 _TINY = 1e-30  # whose logarithm stands for that of 0
 
 

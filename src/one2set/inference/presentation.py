@@ -1,77 +1,107 @@
-"""Presentation: what a reader is shown of a prediction.
+"""Presentation: what a reader is shown of what a model says.
 
-`keyphrases` says of every generated phrase where it stands and how likely it is right; `select`
-chooses among them. The raw prediction stays as it is.
+`Keyphrase` is the result that the world sees. Here candidates become keyphrases: each once, likely
+enough, and spelt as the document spells it. The raw prediction stays as it is.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from one2set.data.document import Document
 from one2set.errors import ConfigError
 from one2set.inference.calibration import Calibration
-from one2set.inference.prediction import Prediction
-from one2set.text import Span, occurrences, stem_all, words_of
+from one2set.inference.candidates import Candidate
+from one2set.inference.prediction import Side
+from one2set.text import Span, words_of
 
 
 @dataclass(frozen=True, slots=True)
 class Keyphrase:
-    """A generated phrase."""
+    """A keyphrase of a text."""
 
-    text: str
-    score: float  # by which the authors order phrases: the mean probability of its words
-    probability: float  # calibrated where the model is, else the product over its tokens
-    spans: tuple[Span, ...]  # where it stands in `document.text`, in any inflection
+    text: str  # as the text spells it, if it holds it
+    score: float  # how likely it is one of the text's keyphrases, 0 to 1
+    present: bool  # whether the text holds it
+    spans: tuple[Span, ...]  # where it stands there, in any inflection: text[start:end]
 
-    @property
-    def present(self) -> bool:
-        """Whether the document holds it."""
-        return bool(self.spans)
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which keyphrases are wanted."""
+
+    top: int | None = None  # so many at most
+    min_score: float = 0.0
+    only: Side | None = None
+    more: float = 0.0  # than the model's operating point, in log odds; below 0 fewer
+
+    def __post_init__(self) -> None:
+        if self.top is not None and self.top < 0:
+            raise ConfigError(f"top is {self.top}; expected 0 or more")
+        if not 0 <= self.min_score <= 1:
+            raise ConfigError(f"min score is {self.min_score}; expected a probability, 0 to 1")
+        if not abs(self.more) <= 100:
+            raise ConfigError(f"more is {self.more}; expected −100 to 100, such as 1 or −1")
 
 
 def keyphrases(
-    prediction: Prediction, document: Document, *, calibration: Calibration | None = None
-) -> list[Keyphrase]:
-    """Every phrase of a prediction, duplicates too, in its order and as it was written."""
-    source = document.tokens()
-    found = []
-    for slot in prediction.phrases:
-        spans = tuple(occurrences(document.phrase_words([slot.text])[0], source))
-        likely = calibration(slot, present=bool(spans)) if calibration else slot.probability
-        found.append(Keyphrase(slot.text, slot.score, likely, spans))
-    return found
-
-
-def select(
-    found: Sequence[Keyphrase],
+    passages: Iterable[Sequence[Candidate]],
     document: Document,
-    *,
-    by: Literal["score", "probability"] = "probability",
-    least: float = 0.0,
-    top: int | None = None,
+    calibration: Calibration,
+    wanted: Wanted = Wanted(),  # noqa: B008  (frozen)
 ) -> list[Keyphrase]:
-    """The best keyphrases, each once, spelt as in the document where it holds them.
+    """The keyphrases of a document, best first, of which passages were read one by one.
 
-    Of phrases with equal stems the best is kept; `least` and `top` limit what is left.
+    A phrase of several passages is as likely as that one of them is right: 1 − Π (1 − p).
     """
-    if top is not None and top < 0:
-        raise ConfigError(f"top is {top}; expected 0 or more")
-    best: dict[tuple[str, ...], Keyphrase] = {}
-    for keyphrase in sorted(found, key=lambda one: -_value(one, by)):
-        words = document.phrase_words([keyphrase.text])[0]
-        if _value(keyphrase, by) >= least:
-            best.setdefault(stem_all(words), replace(keyphrase, text=_spelt(keyphrase, document)))
-    return list(best.values())[:top]
+    doubt: dict[tuple[str, ...], float] = {}
+    best: dict[tuple[str, ...], tuple[float, Candidate]] = {}
+    for candidates in passages:
+        for one in candidates:
+            half = calibration.half(one)
+            likely = half.probability(one)
+            if not one.readable or likely < half.least_for(wanted.more):
+                continue
+            doubt[one.stems] = doubt.get(one.stems, 1.0) * (1 - likely)
+            if one.stems not in best or likely > best[one.stems][0]:
+                best[one.stems] = likely, one
+    ranked = sorted(best, key=lambda stems: doubt[stems])
+    if calibration.drop_parts:
+        ranked = without_parts(ranked)
+    found = [
+        Keyphrase(_spelt(one, document), 1 - doubt[one.stems], one.present, one.spans)
+        for one in (best[stems][1] for stems in ranked)
+    ]
+    kept = [
+        one
+        for one in found
+        if one.score >= wanted.min_score and wanted.only in (None, _side_of(one))
+    ]
+    return kept[: wanted.top]
 
 
-def _value(keyphrase: Keyphrase, by: Literal["score", "probability"]) -> float:
-    return keyphrase.score if by == "score" else keyphrase.probability
+def without_parts(ranked: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Phrases, best first, but for those that are part of a better one."""
+    kept: list[tuple[str, ...]] = []
+    covered: set[tuple[str, ...]] = set()
+    for stems in ranked:
+        if stems not in covered:
+            kept.append(stems)
+            ends = range(1, len(stems) + 1)
+            covered.update(stems[start:end] for end in ends for start in range(end))
+    return kept
 
 
-def _spelt(keyphrase: Keyphrase, document: Document) -> str:
-    """The text of the first occurrence in the same inflection, else of the first."""
-    words = document.phrase_words([keyphrase.text])[0]
-    surfaces = [" ".join(document.text[start:end].split()) for start, end in keyphrase.spans]
-    same = (s for s in surfaces if words_of(s, tokenised=document.tokenised) == words)
-    return next(same, surfaces[0] if surfaces else keyphrase.text)
+def _side_of(keyphrase: Keyphrase) -> Side:
+    return "present" if keyphrase.present else "absent"
+
+
+def _spelt(candidate: Candidate, document: Document) -> str:
+    """As the document spells it most often, in the inflection that was said if there is such."""
+    surfaces = [" ".join(document.text[start:end].split()) for start, end in candidate.spans]
+    if not surfaces:
+        return candidate.text
+    said = document.phrase_words([candidate.text])[0]
+    same = [s for s in surfaces if words_of(s, tokenised=document.tokenised) == said]
+    # Of equals the first counts.
+    return Counter(same or surfaces).most_common(1)[0][0]

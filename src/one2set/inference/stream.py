@@ -26,8 +26,8 @@ class Predictor(Protocol):
     """Whatever generates, with torch or without."""
 
     @property
-    def calibration(self) -> Calibration | None:
-        """How likely its phrases are right, where that is known."""
+    def calibration(self) -> Calibration:
+        """Where it speaks, and how likely its phrases are right."""
 
     def predict(
         self, documents: Iterable[Document], *, null_bias: NullBias = AS_TRAINED

@@ -1,0 +1,115 @@
+"""The generator: texts in, keyphrases out. What Python programs and `one2set generate` use.
+
+    KeyphraseGenerator().generate("Some text")
+
+Texts of any length; nothing of them is left unread. Without torch, where the model is exported.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import overload
+
+from one2set.data.document import Document
+from one2set.data.records import make_document
+from one2set.inference.candidates import Candidate, Reading
+from one2set.inference.loading import DEFAULT, load_predictor, named_model
+from one2set.inference.passages import passages
+from one2set.inference.prediction import Side
+from one2set.inference.presentation import Keyphrase, Wanted, keyphrases
+
+_MOST = 20  # keyphrases of a document, where nobody says how many: as many as networks have codes
+_LONGEST_TITLE = 40  # words
+_BATCH_TOKENS = 2048  # what is fastest on a processor
+
+
+class KeyphraseGenerator:
+    """Finds the keyphrases of texts: those that stand in them, and those that do not.
+
+    `model` is the folder of a model; without it, the one that this package carries.
+    """
+
+    def __init__(self, model: str | Path = DEFAULT, *, threads: int = 0) -> None:
+        """`threads` compute at once, 0 for one on every core."""
+        self._predictor = load_predictor(
+            named_model(model), threads=threads, batch_tokens=_BATCH_TOKENS
+        )
+
+    @overload
+    def generate(  # type: ignore[overload-overlap]  # a string is an iterable of strings too
+        self,
+        text: str,
+        *,
+        top: int | None = None,
+        min_score: float = 0.0,
+        only: Side | None = None,
+        more: float = 0.0,
+    ) -> list[Keyphrase]: ...
+
+    @overload
+    def generate(
+        self,
+        text: Iterable[str],
+        *,
+        top: int | None = None,
+        min_score: float = 0.0,
+        only: Side | None = None,
+        more: float = 0.0,
+    ) -> list[list[Keyphrase]]: ...
+
+    def generate(
+        self,
+        text: str | Iterable[str],
+        *,
+        top: int | None = None,
+        min_score: float = 0.0,
+        only: Side | None = None,
+        more: float = 0.0,
+    ) -> list[Keyphrase] | list[list[Keyphrase]]:
+        """The keyphrases of a text, best first; of several texts, a list for each.
+
+        `top` limits their number (else 20), `min_score` what is shown, `only` its kind. `more` asks
+        for more of them than the model holds best, below 0 for fewer: 1 is a step.
+        """
+        wanted = Wanted(top, min_score, only, more)
+        if isinstance(text, str):
+            return next(self.stream([document_of(text)], wanted))[1]
+        return [found for _, found in self.stream(map(document_of, text), wanted)]
+
+    def stream(
+        self,
+        documents: Iterable[Document],
+        wanted: Wanted = Wanted(),  # noqa: B008  (frozen)
+    ) -> Iterator[tuple[Document, list[Keyphrase]]]:
+        """Each document with its keyphrases, in order and in bounded memory."""
+        if wanted.top is None:
+            wanted = replace(wanted, top=_MOST)
+        calibration = self._predictor.calibration
+        waiting: deque[tuple[Document, int]] = deque()
+
+        def pieces() -> Iterator[Document]:
+            for document in documents:
+                parts = passages(document)
+                waiting.append((document, len(parts)))
+                yield from parts
+
+        predictions = self._predictor.predict(
+            pieces(), null_bias=calibration.null_bias(wanted.more)
+        )
+        for prediction in predictions:
+            document, count = waiting.popleft()
+            reading = Reading(document)
+            said: list[Sequence[Candidate]] = [reading.candidates(prediction)]
+            said += [reading.candidates(next(predictions)) for _ in range(count - 1)]
+            yield document, keyphrases(said, document, calibration, wanted)
+
+
+def document_of(text: str, id: str = "text") -> Document:
+    """A text as a document; a short first line, if there are more, is its title. Spans in the
+    document are spans in the text."""
+    first, newline, rest = text.partition("\n")
+    words = len(first.split())
+    titled = newline and rest.strip() and 0 < words <= _LONGEST_TITLE and first[-1] not in ".,;:"
+    title, abstract = (first, rest) if titled else ("", text)
+    return make_document(id, title=title, abstract=abstract, keyphrases=None)

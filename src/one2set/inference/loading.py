@@ -1,0 +1,45 @@
+"""Which model generates, and with what: without torch where it is exported, else with it."""
+
+from importlib.resources import files
+from pathlib import Path
+
+from one2set.errors import ConfigError, missing_extra
+from one2set.inference.runtime import DESCRIPTION, Runtime
+from one2set.inference.stream import Predictor
+
+DEFAULT = "default"
+_MODELS = "models"  # in the package, each in a folder of its name
+
+
+def named_model(name: str | Path) -> Path:
+    """The folder of a model: one that the package carries, by its name, or any other."""
+    carried = Path(str(files("one2set"))) / _MODELS / str(name)
+    if name == DEFAULT and not carried.is_dir():
+        raise ConfigError(
+            "this installation carries no model; pass --model with the folder of one "
+            "(make it with one2set train, then one2set export)"
+        )
+    return carried if name == DEFAULT else Path(name)
+
+
+def load_predictor(
+    folder: Path,
+    *,
+    device: str = "auto",
+    threads: int = 0,
+    batch_tokens: int = 4096,
+) -> Predictor:
+    """What generates with a model's folder, or a run's."""
+    if not folder.is_dir():
+        raise ConfigError(f"there is no model {folder}; pass the folder of a model")
+    if (folder / DESCRIPTION).exists() and device in ("auto", "cpu"):
+        return Runtime(folder, threads=threads, batch_tokens=batch_tokens)
+    try:
+        from one2set.distributed import use_threads
+        from one2set.inference.engine import Engine
+    except ImportError:
+        raise missing_extra(
+            "torch", extra="train", purpose=f"{folder} is not exported: generating with it"
+        ) from None
+    use_threads(threads)
+    return Engine.load(folder, device=device, batch_tokens=batch_tokens)

@@ -1,0 +1,222 @@
+"""`one2set generate` from the outside: texts, files, folders, standard input, and what is none."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from one2set.cli import app
+from one2set.data.readers import read
+from one2set.data.specials import SPECIALS
+from one2set.data.vocabulary import WordVocabulary
+from one2set.errors import ConfigError, DataError
+from one2set.inference.export import export_model
+from one2set.model.folder import save_model
+from tests.inference.test_language import FOREIGN
+from tests.networks import VOCABULARY_SIZE, lively_settrans
+
+SAMPLE = files("one2set.data") / "sample" / "documents.jsonl"
+TEXT = "Graph networks for search\nWe search the graph with a network of words in a set."
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An exported model that says words."""
+    folder = tmp_path_factory.mktemp("model")
+    words = dict.fromkeys(w for d in read(str(SAMPLE)) for w in d.words() if w.isalpha())
+    vocabulary = WordVocabulary([*SPECIALS, *words], size=VOCABULARY_SIZE)
+    save_model(folder / "trained", lively_settrans(), vocabulary)
+    export_model(folder / "trained", folder / "exported")
+    return folder / "exported"
+
+
+def run(model: Path, *arguments: str | Path) -> str:
+    """What the command prints, both kinds; it must succeed, or raise the user's error."""
+    command = ["generate", "--model", str(model), "--threads", "1", *map(str, arguments)]
+    result = CliRunner().invoke(app, command)
+    if result.exception is not None:
+        raise result.exception
+    return result.output
+
+
+def records(output: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in output.splitlines()]
+
+
+def process(
+    model: Path | None, arguments: Sequence[str], *, stdin: bytes = b"", **environment: str
+) -> "subprocess.CompletedProcess[bytes]":
+    command = [sys.executable, "-m", "one2set", "generate", *arguments]
+    command += ["--model", str(model)] if model else []
+    return subprocess.run(
+        command, input=stdin, env=os.environ | environment, capture_output=True, check=False
+    )
+
+
+def test_a_text(model: Path) -> None:
+    (found,) = records(run(model, TEXT, "--format", "jsonl", "--more"))
+    assert found["id"] == "text"
+    assert found["keyphrases"]
+    for one in found["keyphrases"]:
+        assert one["present"] == bool(one["spans"])
+        for start, end in one["spans"]:
+            assert TEXT[start:end]
+    shown = run(model, TEXT, "--more")
+    for one in found["keyphrases"]:
+        assert f"{one['score']:.2f}  {one['text']}" in shown
+
+
+def test_files_folders_standard_input_and_texts_in_their_order(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "one.txt").write_text(TEXT)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "two.md").write_text("# Sets\nOf words.")
+    (tmp_path / "folder" / "three.jsonl").write_text('{"id": "3", "abstract": "Words in a set."}')
+    inputs = [str(tmp_path / "one.txt"), "a second text", str(tmp_path / "folder"), "-"]
+    done = process(model, [*inputs, "-f", "jsonl"], stdin=b"Words of a third text.")
+    found = records(done.stdout.decode())
+    assert [one["id"] for one in found] == ["one.txt", "text 2", "3", "two.md", "stdin"]
+    alone = records(process(model, ["-f", "jsonl"], stdin=TEXT.encode()).stdout.decode())
+    assert alone[0]["id"] == "stdin"
+    (text,) = records(run(model, "-f", "jsonl", TEXT))
+    assert alone[0]["keyphrases"] == text["keyphrases"] == found[0]["keyphrases"]
+
+
+def test_many_documents_are_those_of_a_file(model: Path) -> None:
+    found = records(run(model, "-f", "jsonl", str(SAMPLE)))
+    assert [one["id"] for one in found] == [document.id for document in read(str(SAMPLE))]
+
+
+@pytest.mark.parametrize("format", ["json", "csv", "html", "text"])
+def test_every_format_writes_something(model: Path, format: str) -> None:
+    shown = run(model, TEXT, "another text of words", "-f", format, "--more")
+    assert "text 1" in shown
+    assert "text 2" in shown
+    if format == "json":
+        assert len(json.loads(shown)) == 2
+
+
+def test_wishes(model: Path) -> None:
+    def phrases(*options: str) -> list[dict[str, Any]]:
+        found = records(run(model, str(SAMPLE), "-f", "jsonl", *options))
+        return [phrase for one in found for phrase in one["keyphrases"]]
+
+    usual, more = phrases(), phrases("--more", "--more")
+    assert len(phrases("--fewer", "--fewer")) < len(usual) < len(more)
+    assert len(phrases("--more", "--more", "--top", "1")) <= 60
+    present, absent = phrases("--present-only"), phrases("--absent-only")
+    assert [one["present"] for one in present] == [True] * len(present)
+    assert [one["present"] for one in absent] == [False] * len(absent)
+    assert len(present) + len(absent) == len(usual)
+    assert phrases("--min-score", "0.01") == [one for one in usual if one["score"] >= 0.01]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--present-only", "--absent-only"], "exclude each other"),
+        (["--more", "--fewer"], "exclude each other"),
+    ],
+)
+def test_wishes_that_cannot_be(model: Path, options: list[str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        run(model, TEXT, *options)
+
+
+def test_another_language_is_told(model: Path) -> None:
+    for text in FOREIGN.values():
+        assert "does not look like English" in run(model, text)
+    assert "English" not in run(model, TEXT)
+
+
+@pytest.mark.parametrize("text", ["", " \n ", "!!! ... ???", "–"])
+def test_input_without_words_is_told(model: Path, text: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="holds no words"):
+        run(model, text)
+    (tmp_path / "file.txt").write_text(text)
+    with pytest.raises(DataError, match="holds no"):
+        run(model, tmp_path / "file.txt")
+
+
+def test_empty_standard_input_is_told(model: Path) -> None:
+    done = process(model, [], stdin=b"")
+    assert done.returncode == 2
+    assert b"holds no documents" in done.stderr
+
+
+def test_documents_without_words_among_others(model: Path) -> None:
+    shown = run(model, "?", TEXT, "-f", "json")
+    assert "text 1: holds no words" in shown
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.bin", b"\x7fELF\0\0\1", "binary"),
+        ("a.pdf", b"%PDF-1.7\n%\xe2\xe3", "is a PDF, not text; save it as plain text"),
+        ("a.docx", b"PK\x03\x04\x14\0", "ZIP archive"),
+        ("a.txt", b"caf\xe9", "not UTF-8"),
+        ("a.txt", b"a\0b", "NUL"),
+        ("a.jsonl", b"{not json}", "not JSON"),
+        ("a.gz", b"\x1f\x8b\x08broken", "damaged"),
+    ],
+)
+def test_files_that_are_no_text(
+    model: Path, tmp_path: Path, name: str, content: bytes, message: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    done = process(model, [str(tmp_path / name)])
+    assert done.returncode == 2
+    assert message in done.stderr.decode()
+    assert "Traceback" not in done.stderr.decode()
+
+
+def test_a_file_that_is_not_there(model: Path) -> None:
+    for name in ("papers.jsonl", "no/such/folder/", "thesis.pdf"):
+        with pytest.raises(DataError, match="there is no such file"):
+            run(model, name)
+    assert run(model, "graph.js", "-f", "jsonl")  # a text, if an odd one
+
+
+def test_a_text_that_is_not_utf_8(model: Path) -> None:
+    done = process(model, [os.fsdecode(b"caf\xe9 text")])
+    assert done.returncode == 2
+    assert b"not UTF-8" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_colour_is_for_terminals(model: Path) -> None:
+    plain = process(model, [TEXT, "--more"])
+    assert plain.returncode == 0
+    assert b"\x1b[" not in plain.stdout
+    assert b"We search" not in plain.stdout
+    coloured = process(model, [TEXT, "--more"], FORCE_COLOR="1")
+    assert b"\x1b[" in coloured.stdout
+    assert b"We " in coloured.stdout
+
+
+def test_the_core_install_generates(model: Path) -> None:
+    """Without torch and all other extras."""
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(['torch', 'scipy', 'pyarrow', 'zstandard', "
+        "'matplotlib', 'safetensors', 'onnx', 'tensorboard']))\n"
+        f"sys.argv[1:] = ['generate', '--model', {str(model)!r}, '--more', 'Sets of words']\n"
+        "from one2set.cli import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Present" in done.stdout or "Absent" in done.stdout
+
+
+def test_a_model_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no model"):
+        run(tmp_path / "nothing", TEXT)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises((ConfigError, DataError), match="empty"):
+        run(tmp_path / "empty", TEXT)
