@@ -24,6 +24,7 @@ from one2set.settings import (
     Machine,
     Model,
     Record,
+    Reward,
     Section,
     Train,
     Validation,
@@ -35,6 +36,7 @@ SCALES = ("tiny", "small", "paper")
 _FIXED = (
     "model.",
     "loss.",
+    "reward.",
     "adversarial.",
     "train.batch_",
     "train.pool_batches",
@@ -49,6 +51,7 @@ class Config(Section):
     model: Model = Model()
     loss: Loss = Loss()
     beam: Beam = Beam()
+    reward: Reward = Reward()
     adversarial: Adversarial = Adversarial()
     train: Train = Train()
     validation: Validation = Validation()

@@ -230,7 +230,12 @@ def _objective(
             )
         case "reward":
             reward = AdaptiveReward(vocabulary)
-            return SelfCritical(network, reward=reward, steps=config.model.sequence_length)
+            return SelfCritical(
+                network,
+                reward=reward,
+                steps=config.model.sequence_length,
+                samples=config.reward.samples,
+            )
         case "adversarial":
             rounds = config.adversarial
             discriminator = Discriminator(
@@ -243,6 +248,7 @@ def _objective(
                 network,
                 discriminator,
                 steps=config.model.sequence_length,
+                samples=config.reward.samples,
                 head_start=rounds.head_start,
                 generator_steps=rounds.generator_steps,
                 discriminator_steps=rounds.discriminator_steps,
