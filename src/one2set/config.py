@@ -36,7 +36,6 @@ SCALES = ("tiny", "small", "paper")
 _FIXED = (
     "model.",
     "loss.",
-    "reward.",
     "adversarial.",
     "train.batch_",
     "train.pool_batches",
