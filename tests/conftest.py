@@ -1,6 +1,7 @@
 """What all tests share: reproducible random cases, and the data beside the repository."""
 
 import os
+import signal
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -10,6 +11,10 @@ from hypothesis import HealthCheck, settings
 # Before torch is imported: two pytest processes, and those that they start, share two cores, and
 # threads that wait for one another by spinning would stop them all.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# A shell's background jobs ignore Ctrl-C, and so would the processes that tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _SHARED = Path(__file__).resolve().parents[1] / ".." / "shared"
 

@@ -63,7 +63,7 @@ def test_an_ablation_is_settrans_with_one_option_changed(
 
 
 def test_every_row_reaches_what_is_built() -> None:
-    config = Config.scale("tiny").override(SETTINGS)
+    config = Config.scale("tiny").override([*SETTINGS, "reward.samples=3"])
     built = {name: build(name, config, tiny.vocabulary(60)) for name in SYSTEMS}
     for name, system in SYSTEMS.items():
         objective, network = built[name].objective, built[name].network
@@ -82,12 +82,14 @@ def test_every_row_reaches_what_is_built() -> None:
             assert isinstance(objective, SelfCritical)
             assert isinstance(objective.reward, AdaptiveReward)
             assert objective.steps == config.model.sequence_length
+            assert objective.samples == config.reward.samples
             batch = built[name].collate(tiny.examples(1))
             assert PEOS in batch.targets
             continue
         if system.objective == "adversarial":
             assert isinstance(objective, Adversarial)
             rounds = config.adversarial
+            assert objective.samples == config.reward.samples
             assert objective.discriminator.embedding.embedding_dim == rounds.embedding
             assert objective.discriminator.score.in_features == 2 * rounds.hidden
             assert objective.begin(0) == rounds.learning_rate / config.train.learning_rate

@@ -24,6 +24,7 @@ from one2set.settings import (
     Machine,
     Model,
     Record,
+    Reward,
     Section,
     Train,
     Validation,
@@ -49,6 +50,7 @@ class Config(Section):
     model: Model = Model()
     loss: Loss = Loss()
     beam: Beam = Beam()
+    reward: Reward = Reward()
     adversarial: Adversarial = Adversarial()
     train: Train = Train()
     validation: Validation = Validation()

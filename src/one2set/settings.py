@@ -74,6 +74,14 @@ class Loss(Section):
     reading every document a second time without: a fifth less work."""
 
 
+class Reward(Section):
+    """How systems are rewarded that write for it."""
+
+    samples: PositiveInt = 1
+    """Rows that are sampled for each document. More make a steadier gradient for little work, as a
+    document is read once for all of them."""
+
+
 class Adversarial(Section):
     """The rounds of GAN_MR, and its discriminator."""
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from one2set.data.batch import Batch, collate, sequence
+from one2set.data.batch import Batch, collate, sequence, shifted
 from one2set.data.specials import EOS, SEP
 from one2set.model.dropout import Dropout
 from one2set.training.adversarial import Adversarial, phrases_of, token_scores
@@ -19,7 +19,11 @@ A, B, C = 10, 11, 12
 
 
 def objective(
-    discriminator: nn.Module | None = None, *, dropout: float = 0.0, steps: int = STEPS
+    discriminator: nn.Module | None = None,
+    *,
+    dropout: float = 0.0,
+    steps: int = STEPS,
+    samples: int = 1,
 ) -> Adversarial:
     network = tiny.transformer(dropout=dropout)
     if discriminator is None:
@@ -31,6 +35,7 @@ def objective(
         network,
         discriminator,  # type: ignore[arg-type]
         steps=steps,
+        samples=samples,
         head_start=3,
         generator_steps=2,
         discriminator_steps=1,
@@ -158,31 +163,40 @@ def test_what_the_judge_likes_becomes_more_frequent() -> None:
 
 
 def test_the_generators_loss_compares_with_its_greedy_phrases(batch: Batch) -> None:
-    made = objective(Counting())
+    made = objective(Counting(), samples=2)
     made.begin(3)
     torch.manual_seed(6)
     loss = made(batch)
     torch.manual_seed(6)
     memory = made.network.encode(batch)
-    sampled, greedy = write(made.network, memory, steps=STEPS, ways=("sampled", "greedy"))
+    *samples, greedy = write(
+        made.network, memory, steps=STEPS, ways=("sampled", "sampled", "greedy")
+    )
     expected = torch.zeros(())
     means = []
-    for b, (said, plain) in enumerate(zip(sampled.rows(), greedy.rows(), strict=True)):
-        scores, baseline = (
-            [1 / len(phrase) for phrase in phrases_of(row)] for row in (said, plain)
-        )
-        b_mean = sum(baseline) / max(len(baseline), 1)
-        means.append(sum(scores) / max(len(scores), 1))
-        one = Written(torch.tensor([said]), torch.ones(1, len(said), dtype=torch.bool))
-        values = token_scores(torch.tensor([scores or [0.0]]), one) - b_mean
-        alone = collate([tiny.examples(6)[b]], vocabulary_size=tiny.V, layout=sequence)
-        rows = one.tokens[:, None]
-        inputs = torch.cat([torch.full_like(rows[..., :1], 2), rows[..., :-1]], 2)
-        mixture = made.network.decode(made.network.encode(alone), inputs, one.mask[:, None])
-        expected = expected - (mixture.log_likelihood(rows.flatten()) * values[0]).sum()
+    for b, example in enumerate(tiny.examples(6)):
+        alone = collate([example], vocabulary_size=tiny.V, layout=sequence)
+        baseline = mean_score(greedy.rows()[b])
+        for sampled in samples:
+            row = sampled.rows()[b]
+            means.append(mean_score(row))
+            one = Written(torch.tensor([row]), torch.ones(1, len(row), dtype=torch.bool))
+            scores = torch.tensor([[1 / len(phrase) for phrase in phrases_of(row)] or [0.0]])
+            values = token_scores(scores, one)[0] - baseline
+            rows = one.tokens[:, None]
+            mixture = made.network.decode(
+                made.network.encode(alone), shifted(rows), one.mask[:, None]
+            )
+            expected = expected - (mixture.log_likelihood(rows.flatten()) * values).sum()
     torch.testing.assert_close(loss.sum, expected)
-    assert loss.tokens == sampled.count
+    assert loss.tokens == sum(written.count for written in samples)
     assert float(loss.parts["reward"] / loss.tokens) == pytest.approx(sum(means) / len(means))
+
+
+def mean_score(row: list[int]) -> float:
+    """By the judge that counts."""
+    scores = [1 / len(phrase) for phrase in phrases_of(row)]
+    return sum(scores) / max(len(scores), 1)
 
 
 def test_validation_judges_greedy_phrases(batch: Batch) -> None:

@@ -37,39 +37,45 @@ def batch() -> Batch:
     return tiny.batch(6, layout=sequence_peos)
 
 
-def objective(*, dropout: float = 0.0, steps: int = STEPS) -> SelfCritical:
-    return SelfCritical(tiny.transformer(dropout=dropout), reward=rewards_of(evenness), steps=steps)
+def objective(*, dropout: float = 0.0, steps: int = STEPS, samples: int = 1) -> SelfCritical:
+    network = tiny.transformer(dropout=dropout)
+    return SelfCritical(network, reward=rewards_of(evenness), steps=steps, samples=samples)
 
 
 def test_the_loss_is_the_value_of_each_token_times_its_log_probability(batch: Batch) -> None:
     torch.manual_seed(1)
     network = tiny.transformer()
     memory = network.encode(batch)
-    (written,) = write(network, memory, steps=STEPS, ways=("sampled",))
-    values = torch.randn(written.mask.shape)
-    full = padded.decode(
-        network, batch, padded.encode(network, batch), shifted(written.tokens[:, None])
-    )[:, 0]  # (B, T, X)
-    log = (full.gather(2, written.tokens[:, :, None]).squeeze(2) + 1e-8).log()
-    expected = -(log * values * written.mask).sum()
-    torch.testing.assert_close(policy_loss(network, memory, written, values), expected)
+    samples = write(network, memory, steps=STEPS, ways=("sampled", "sampled"))
+    values = [torch.randn(written.mask.shape) for written in samples]
+    expected = torch.zeros(())
+    for written, value in zip(samples, values, strict=True):
+        full = padded.decode(
+            network, batch, padded.encode(network, batch), shifted(written.tokens[:, None])
+        )[:, 0]  # (B, T, X)
+        log = (full.gather(2, written.tokens[:, :, None]).squeeze(2) + 1e-8).log()
+        expected = expected - (log * value * written.mask).sum()
+    torch.testing.assert_close(policy_loss(network, memory, samples, values), expected)
 
 
 def test_the_values_are_the_returns_of_the_advantages(batch: Batch) -> None:
-    made = objective()
+    made = objective(samples=3)
     torch.manual_seed(2)
     loss = made(batch)
     torch.manual_seed(2)
     memory = made.network.encode(batch)
-    sampled, greedy = write(made.network, memory, steps=STEPS, ways=("sampled", "greedy"))
-    rewards, baseline = (made.reward(written, batch) for written in (sampled, greedy))
-    values = returns(rewards - baseline, sampled)
-    torch.testing.assert_close(loss.sum, policy_loss(made.network, memory, sampled, values))
-    assert loss.tokens == sampled.count
+    *samples, greedy = write(
+        made.network, memory, steps=STEPS, ways=("sampled", "sampled", "sampled", "greedy")
+    )
+    rewards = torch.stack([made.reward(written, batch) for written in samples])  # (3, B, 2)
+    advantages = rewards - made.reward(greedy, batch)
+    values = [returns(a, written) for a, written in zip(advantages, samples, strict=True)]
+    torch.testing.assert_close(loss.sum, policy_loss(made.network, memory, samples, values))
+    assert loss.tokens == sum(written.count for written in samples)
     for name, value in (
-        ("reward", rewards.sum(1).mean()),
-        ("reward_present", rewards[:, 0].mean()),
-        ("reward_absent", rewards[:, 1].mean()),
+        ("reward", rewards.sum(2).mean()),
+        ("reward_present", rewards[..., 0].mean()),
+        ("reward_absent", rewards[..., 1].mean()),
     ):
         torch.testing.assert_close(loss.parts[name] / loss.tokens, value)
 

@@ -23,7 +23,7 @@ class BiGRU(nn.Module):
     """A GRU in either direction, for sequences of different lengths.
 
     They are padded, and turned round for the second GRU: with torch's packed sequences a CPU takes
-    four times as long to train on two hundred words, since every step's gradient fills a table of
+    three times as long to train on two hundred words, since every step's gradient fills a table of
     the whole batch.
     """
 

@@ -91,12 +91,15 @@ class Recurrent(Network):
         self.vocabulary = nn.Linear(hidden_width + 1, output_size or vocabulary_size, bias=False)
         self.gate = nn.Linear(2 * hidden_width + embedding_width, 1)
 
+    # A compiler can do nothing for torch's GRUs, and would stop at each of them.
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def encode(self, batch: Batch) -> RecurrentMemory:
         states, summary = self.encoder(batch, self.embedding)
         words = Words(batch.source_extended, batch.source_first)
         keys = self.attention.key(states)
         return RecurrentMemory(batch.lengths, words, states, batch.source_mask, keys, summary)
 
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def decode(self, memory: RecurrentMemory, inputs: Tensor, mask: Tensor) -> Mixture:
         lengths = mask.sum(2).flatten()  # (B·R,)
         real = lengths.nonzero().squeeze(1)  # rows that have cells

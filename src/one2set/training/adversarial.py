@@ -22,7 +22,7 @@ from one2set.model.network import Network
 from one2set.training.discriminator import Discriminator, Phrases, Verdict, recognition_loss
 from one2set.training.likelihood import Loss
 from one2set.training.policy import policy_loss, rest_dropout
-from one2set.training.writing import Written, write
+from one2set.training.writing import Written, explore, write
 
 
 class Adversarial(nn.Module):
@@ -35,15 +35,17 @@ class Adversarial(nn.Module):
         discriminator: Discriminator,
         *,
         steps: int,
+        samples: int = 1,
         head_start: int,
         generator_steps: int,
         discriminator_steps: int,
         discriminator_rate: float,
     ) -> None:
-        """The generator writes up to `steps` tokens. The discriminator's learning rate is
-        `discriminator_rate` times the generator's."""
+        """The generator writes up to `steps` tokens, and so many `samples` for each document. The
+        discriminator's learning rate is `discriminator_rate` times the generator's."""
         super().__init__()
-        self.network, self.discriminator, self.steps = network, discriminator, steps
+        self.network, self.discriminator = network, discriminator
+        self.steps, self.samples = steps, samples
         self.head_start = head_start
         self.generator_steps, self.discriminator_steps = generator_steps, discriminator_steps
         self.discriminator_rate = discriminator_rate
@@ -69,13 +71,17 @@ class Adversarial(nn.Module):
 
     def _teach_generator(self, batch: Batch) -> Loss:
         memory = self.network.encode(batch)
-        sampled, greedy = write(self.network, memory, steps=self.steps, ways=("sampled", "greedy"))
-        verdict = self._judge(batch, sampled, greedy)
-        of_sample, of_greedy = verdict.means.unbind(1)  # (B,)
-        values = token_scores(verdict.scores[:, 0], sampled) - of_greedy[:, None]
-        total = policy_loss(self.network, memory, sampled, values)
-        reward = of_sample.mean() * sampled.count  # parts are divided by tokens
-        return Loss(total, sampled.count, {"generator": total.detach(), "reward": reward})
+        samples, greedy = explore(self.network, memory, steps=self.steps, samples=self.samples)
+        verdict = self._judge(batch, *samples, greedy)
+        baseline = verdict.means[:, -1:]  # (B, 1)
+        values = [
+            token_scores(verdict.scores[:, k], written) - baseline
+            for k, written in enumerate(samples)
+        ]
+        total = policy_loss(self.network, memory, samples, values)
+        tokens = sum(written.count for written in samples)
+        reward = verdict.means[:, :-1].mean() * tokens  # parts are divided by tokens
+        return Loss(total, tokens, {"generator": total.detach(), "reward": reward})
 
     def _teach_discriminator(self, batch: Batch) -> Loss:
         with torch.no_grad():

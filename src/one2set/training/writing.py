@@ -42,6 +42,15 @@ class Written:
         return [row[:end] for row, end in zip(self.tokens.tolist(), lengths, strict=True)]
 
 
+def explore(
+    network: Network, memory: Memory, *, steps: int, samples: int
+) -> tuple[list[Written], Written]:
+    """Samples, and the greedy rows to which they are compared."""
+    ways: list[Way] = ["sampled"] * samples
+    *sampled, greedy = write(network, memory, steps=steps, ways=[*ways, "greedy"])
+    return sampled, greedy
+
+
 @torch.no_grad()
 def write(network: Network, memory: Memory, *, steps: int, ways: Sequence[Way]) -> list[Written]:
     """What a network writes for each document in each of some ways, all at once."""
