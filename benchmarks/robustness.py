@@ -8,9 +8,9 @@
    error that the user is told.
 
 Keyphrases must be sound: scores between 0 and 1 that fall, spans within the text, every phrase
-once. The run ends with an error where one is not, where anything but a user's error is raised, where
-an input takes longer than --seconds (and a second more for every 50,000 characters), or where memory
-has grown by more than --megabytes since a tenth of the inputs was done.
+once. The run ends with an error where one is not, where anything but a user's error is raised,
+where an input takes longer than --seconds (and one more for every 50,000 characters), or where
+memory has grown by more than --megabytes since a tenth of the inputs was done.
 """
 
 import gzip

@@ -23,12 +23,7 @@ from one2set.inference.stream import Stream
 from one2set.model.folder import load_model
 from one2set.model.generation import Generation, Search, generate
 from one2set.model.network import Network
-from one2set.training.run import MODEL
-
-
-def model_folder(folder: Path) -> Path:
-    """The folder itself, or that of the best model where it is a run's."""
-    return folder / MODEL if (folder / MODEL).is_dir() else folder
+from one2set.training.run import model_folder
 
 
 class Engine:
