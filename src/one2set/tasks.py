@@ -15,7 +15,7 @@ from one2set.model.network import Network
 from one2set.systems import build, system_named
 from one2set.training.checkpoint import Checkpoints
 from one2set.training.loop import Task
-from one2set.training.run import MODEL, Run
+from one2set.training.run import Run, model_folder
 from one2set.training.validation import Generate
 
 # Makes what generates the phrases of documents, of a network and a vocabulary.
@@ -53,7 +53,16 @@ def task_of(run: Run, corpus: Corpus, generator: Generator) -> Task:
 
 def _take_weights(network: Network, vocabulary: Vocabulary, path: Path) -> None:
     """Start from the weights of another run, or of a model folder."""
-    other = load_model(path / MODEL if (path / MODEL).is_dir() else path)
+    other = load_model(model_folder(path))
+    ids = range(len(SPECIALS), vocabulary.size)
+    if vocabulary.size != other.vocabulary.size or any(
+        vocabulary.text([id]) != other.vocabulary.text([id]) for id in ids
+    ):
+        raise ConfigError(
+            f"--init {path}: its vocabulary ({other.vocabulary.size:,}) is not this run's "
+            f"({vocabulary.size:,}); pass a model that was trained on this corpus with as many "
+            f"words, or prepare it again with --vocabulary {path}"
+        )
     ours, theirs = network.state_dict(), other.network.state_dict()
     for name in sorted(ours.keys() | theirs.keys()):
         shapes = [tuple(w[name].shape) if name in w else "missing" for w in (theirs, ours)]
@@ -62,12 +71,6 @@ def _take_weights(network: Network, vocabulary: Vocabulary, path: Path) -> None:
                 f"--init {path}: its {name} is {shapes[0]}, but this run's is {shapes[1]}; "
                 "train the same network at the same scale"
             )
-    ids = range(len(SPECIALS), vocabulary.size)
-    if any(vocabulary.text([id]) != other.vocabulary.text([id]) for id in ids):
-        raise ConfigError(
-            f"--init {path}: its vocabulary is not the corpus's; pass a model that was trained on "
-            "this corpus"
-        )
     network.load_state_dict(theirs)
 
 

@@ -239,6 +239,7 @@ def test_an_exported_model_is_calibrated_without_being_made_again(
     tiny_model: Path, tmp_path: Path
 ) -> None:
     run("export", tiny_model, "-o", tmp_path / "out")
+    (tmp_path / "out" / "calibration.json").write_text("that of an older version")
     run("calibrate", tmp_path / "out", SAMPLE)
     assert Runtime(tmp_path / "out").calibration.absent.said is not None
     assert Engine.load(tiny_model).calibration == Calibration()

@@ -16,11 +16,13 @@ from typer.testing import CliRunner
 from one2set.cli import app
 from one2set.data.corpus import Corpus
 from one2set.data.readers import read
+from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import One2SetError
 from one2set.evaluation.metrics import counts, figures
 from one2set.evaluation.protocols import YE2021
 from one2set.evaluation.scoring import gold_of_document, score
 from one2set.inference.engine import Engine
+from one2set.inference.export import export_model
 from one2set.model.folder import load_model
 from one2set.model.generation import Search
 from one2set.systems import SYSTEMS
@@ -140,6 +142,48 @@ def test_networks_of_other_kinds_are_trained_resumed_and_used(
     found = CliRunner().invoke(app, ["predict", str(tmp_path / "halves"), str(document)])
     assert found.exception is None
     assert json.loads(found.stdout)["id"] == "bees"
+
+
+def test_a_model_is_trained_further_on_another_corpus(corpus_folder: Path, tmp_path: Path) -> None:
+    """Exported, as the one inside the package is; its sizes and its words are kept."""
+    train(corpus_folder, tmp_path / "before", "--steps", "1", *QUICK)
+    model = tmp_path / "model"
+    export_model(tmp_path / "before", model, int8=False)
+    documents = tmp_path / "mine.jsonl"
+    documents.write_text(
+        "".join(
+            json.dumps(
+                {
+                    "id": str(n),
+                    "title": f"Bees {n}",
+                    "abstract": "Bees dance in hives.",
+                    "keywords": ["bees", "dance"],
+                }
+            )
+            + "\n"
+            for n in range(6)
+        )
+    )
+    prepare = ["prepare", str(tmp_path / "corpus"), "--train", str(documents), "--hold-out", "0.3"]
+    said = CliRunner().invoke(app, [*prepare, "--vocabulary", str(model)])
+    assert said.exception is None, said.output
+    train(tmp_path / "corpus", tmp_path / "after", "--from", str(model), "--steps", "1")
+    before, after = load_model(model), load_model(tmp_path / "after" / "model")
+    assert after.network.arguments == before.network.arguments
+    assert isinstance(after.vocabulary, WordVocabulary)
+    assert isinstance(before.vocabulary, WordVocabulary)
+    size = before.vocabulary.size
+    assert after.vocabulary.words[:size] == before.vocabulary.words[:size]
+    assert "hives" in after.vocabulary.words
+    for name, weight in before.network.state_dict().items():
+        change = (after.network.state_dict()[name] - weight).abs().max()
+        assert 0 <= change < 0.05, name
+    prepare[1] = str(tmp_path / "own words")
+    assert CliRunner().invoke(app, prepare).exception is None
+    with pytest.raises(One2SetError, match="prepare it again with --vocabulary"):
+        train(tmp_path / "own words", tmp_path / "x", "--from", str(model), "--steps", "1")
+    with pytest.raises(One2SetError, match="--from and --init exclude each other"):
+        train(tmp_path / "corpus", tmp_path / "x", "--from", str(model), "--init", str(model))
 
 
 @pytest.mark.parametrize(

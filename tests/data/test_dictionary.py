@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from one2set.data.dictionary import Dictionary
 from one2set.data.specials import SPECIALS
+from one2set.data.vocabulary import WordVocabulary
 
 CHUNKS = st.lists(
     st.tuples(st.lists(st.sampled_from("abcdefgh"), max_size=12), st.booleans()), max_size=6
@@ -46,6 +47,22 @@ def test_specials_in_a_text_keep_their_ids_and_are_not_counted() -> None:
     assert vocabulary.words == [*SPECIALS, "a"]
     assert vocabulary.counts[1] == 0
     assert final.tolist() == list(range(8))
+
+
+@given(CHUNKS)
+def test_words_that_a_model_knows_keep_their_ids(chunks: list[tuple[list[str], bool]]) -> None:
+    """Whether or not the texts hold them; what follows is ordered as ever."""
+    model = WordVocabulary([*SPECIALS, "z", "c", "a", "only copied"], size=len(SPECIALS) + 3)
+    dictionary, other = Dictionary(model), Dictionary()
+    provisional = [add(dictionary, text, counted=counted) for text, counted in chunks]
+    for text, counted in chunks:
+        add(other, text, counted=counted)
+    vocabulary, final = dictionary.close(size=5)
+    rest = [word for word in other.close(size=5)[0].words if word not in (*SPECIALS, "z", "c", "a")]
+    assert vocabulary.words == [*SPECIALS, "z", "c", "a", *rest]
+    assert vocabulary.size == model.size
+    for (text, _), ids in zip(chunks, provisional, strict=True):
+        assert [vocabulary.words[id] for id in final[ids]] == text
 
 
 @pytest.mark.parametrize("text", [[], ["a"]])

@@ -68,6 +68,13 @@ def prepare(
             metavar="FILE", help="A tokenizers file: use its word pieces instead of words."
         ),
     ] = None,
+    vocabulary: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Keep the vocabulary of a model, to train it further: its folder, or default.",
+        ),
+    ] = None,
     field: FieldOption = [],  # noqa: B006
     on_error: OnErrorOption = "stop",
     report: Annotated[
@@ -92,6 +99,7 @@ def prepare(
     from one2set.data.selection import Filters
     from one2set.data.streams import Intake
     from one2set.errors import ConfigError
+    from one2set.inference.loading import named_model, word_vocabulary
 
     try:
         filters = Filters(
@@ -111,6 +119,9 @@ def prepare(
         names = ", ".join(name for name, _ in named)
         raise ConfigError(f"two test sets have one name among {names}; pass --test NAME=FILE")
     inputs = Inputs(train=train, valid=valid, tests=tests, exclude=exclude)
+    if vocabulary is not None and tokenizer is not None:
+        raise ConfigError("--vocabulary and --tokenizer exclude each other; pass one of them")
+    kept = None if vocabulary is None else word_vocabulary(named_model(vocabulary))
     started = time.perf_counter()
     with progress_bar("Preparing", total=inputs.bytes() or None) as update:
 
@@ -123,6 +134,7 @@ def prepare(
             inputs,
             filters=filters,
             tokenizer=tokenizer,
+            model_vocabulary=kept,
             fields=Fields.mapped(field),
             intake=Intake(on_error, report),
             workers=workers,

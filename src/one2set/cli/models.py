@@ -142,11 +142,11 @@ def calibrate(
     """
     try:
         from one2set.inference import reliability, tuning
-        from one2set.inference.engine import model_folder
         from one2set.inference.known import KnownPhrases
         from one2set.inference.loading import load_predictor
         from one2set.inference.output import predict_all
         from one2set.inference.prediction import EVERYTHING
+        from one2set.training.run import model_folder
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="Calibrating a model") from None
     from one2set.data.readers import read

@@ -124,7 +124,7 @@ def predict(
     """
     try:
         from one2set.distributed import use_threads
-        from one2set.inference.engine import Engine, model_folder
+        from one2set.inference.engine import Engine
         from one2set.inference.output import (
             json_line,
             partial_file,
@@ -132,6 +132,7 @@ def predict(
             predict_rest,
             text_line,
         )
+        from one2set.training.run import model_folder
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="generation") from None
     from one2set.data.readers import read

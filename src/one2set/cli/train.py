@@ -74,6 +74,16 @@ def train(
     minutes: Annotated[
         float | None, typer.Option(help="End after so many minutes.", show_default=False)
     ] = None,
+    from_: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="MODEL",
+            help="Train a model further: its folder, or default. The corpus must have its "
+            "vocabulary: prepare --vocabulary MODEL.",
+            show_default=False,
+        ),
+    ] = None,
     init: Annotated[
         Path | None,
         typer.Option(
@@ -109,6 +119,12 @@ def train(
     from one2set.tasks import task_of
     from one2set.training.loop import Ended, Remark, train
 
+    sizes: list[str] = []
+    if from_ is not None:
+        if init is not None:
+            raise ConfigError("--from and --init exclude each other; pass one of them")
+        init, own, sizes = _model_to_go_on(from_)
+        system = system or own
     limits = {"steps": steps, "documents": documents, "minutes": minutes}
     changes = [f"limits.{name}={value}" for name, value in limits.items() if value is not None]
     with processes() as group, ExitStack() as stack:
@@ -121,7 +137,7 @@ def train(
                     system=system,
                     scale=scale,
                     seed=seed,
-                    changes=[*set, *changes],
+                    changes=[*sizes, *set, *changes],
                     init=init,
                     resume=resume,
                 )
@@ -139,6 +155,20 @@ def train(
             raise typer.Exit(2) from None  # the first process says it
     if isinstance(event, Ended) and event.reason == "interrupted":
         raise typer.Exit(128 + (event.signal or 0))
+
+
+def _model_to_go_on(name: str) -> tuple[Path, str, list[str]]:
+    """A model's folder, its system, and its sizes as settings."""
+    from one2set.inference.loading import named_model
+    from one2set.model.folder import load_model
+    from one2set.settings import Model
+    from one2set.training.run import model_folder
+
+    folder = model_folder(named_model(name))
+    network, _, config = load_model(folder)
+    sizes = {**config.get("model", {}), **network.arguments}
+    named = [f"model.{key}={value}" for key, value in sizes.items() if key in Model.model_fields]
+    return folder, config.get("system", "settrans"), named
 
 
 def _open_run(

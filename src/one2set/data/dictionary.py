@@ -9,11 +9,18 @@ from one2set.data.vocabulary import WordVocabulary
 
 
 class Dictionary:
-    """Gives each new word the next provisional id, and counts; `close` orders by frequency."""
+    """Gives each new word the next provisional id, and counts; `close` orders by frequency.
 
-    def __init__(self) -> None:
-        self._ids: dict[str, int] = {word: id for id, word in enumerate(SPECIALS)}
-        self._counts: NDArray[np.int64] = np.zeros(len(SPECIALS), np.int64)
+    With the vocabulary of a model it begins with the words that the model's network knows, which
+    keep their ids: what is prepared with it can teach that network more.
+    """
+
+    def __init__(self, model: WordVocabulary | None = None) -> None:
+        self._given = model is not None
+        words = SPECIALS if model is None else model.words[: model.size]
+        self._first = len(words)  # ids that are final
+        self._ids: dict[str, int] = {word: id for id, word in enumerate(words)}
+        self._counts: NDArray[np.int64] = np.zeros(self._first, np.int64)
 
     def add(self, tokens: Ids, words: list[str], *, counted: bool) -> Ids:
         """Provisional ids of tokens that point into `words`; new words in order of appearance."""
@@ -34,15 +41,17 @@ class Dictionary:
         belong to the networks' part of the vocabulary.
         """
         self._counts[: len(SPECIALS)] = 0
-        words = np.arange(len(SPECIALS), len(self._counts))
-        by_count = words[np.argsort(-self._counts[len(SPECIALS) :], kind="stable")]
-        order = np.concatenate([np.arange(len(SPECIALS)), by_count])
+        words = np.arange(self._first, len(self._counts))
+        by_count = words[np.argsort(-self._counts[self._first :], kind="stable")]
+        order = np.concatenate([np.arange(self._first), by_count])
         final = np.empty(len(order), np.int32)
         final[order] = np.arange(len(order), dtype=np.int32)
         spelled = list(self._ids)
         counts = self._counts[order]
         known = len(SPECIALS) + int(np.count_nonzero(counts))
         vocabulary = WordVocabulary(
-            [spelled[id] for id in order.tolist()], size=min(size, known), counts=counts.tolist()
+            [spelled[id] for id in order.tolist()],
+            size=self._first if self._given else min(size, known),
+            counts=counts.tolist(),
         )
         return vocabulary, final

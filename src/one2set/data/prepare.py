@@ -38,7 +38,7 @@ from one2set.data.records import Fields
 from one2set.data.selection import Filters, Kept, Selection
 from one2set.data.shards import remap_shard, write_shard
 from one2set.data.streams import Intake, is_pipe, printable
-from one2set.data.vocabulary import PieceVocabulary, Vocabulary
+from one2set.data.vocabulary import PieceVocabulary, Vocabulary, WordVocabulary
 from one2set.errors import ConfigError
 from one2set.parallel import ordered_map
 
@@ -72,6 +72,7 @@ def prepare(
     *,
     filters: Filters = Filters(),  # noqa: B008  (frozen)
     tokenizer: Path | None = None,
+    model_vocabulary: WordVocabulary | None = None,
     fields: Fields = Fields(),  # noqa: B008  (frozen)
     intake: Intake | None = None,
     workers: int = 1,
@@ -80,7 +81,8 @@ def prepare(
 ) -> Manifest:
     """Write a corpus folder; `progress` is told the bytes and documents read so far.
 
-    With `tokenizer`, ids are those of its word pieces instead of words.
+    With `tokenizer`, ids are those of its word pieces instead of words; with `model_vocabulary`,
+    words that a model knows have its ids.
     """
     intake = intake or Intake()
     _check_output(output, overwrite=overwrite)
@@ -93,7 +95,7 @@ def prepare(
         splits = inputs.splits()
         names = [*splits, *([VALID] if filters.hold_out else [])]
         writers = {name: _Writer(folder / name) for name in names}
-        dictionary = Dictionary()
+        dictionary = Dictionary(model_vocabulary)
         documents = 0
         for name, paths in splits.items():
             read_all = (read(path, fields=fields, intake=intake) for path in paths)

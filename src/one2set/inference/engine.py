@@ -3,9 +3,9 @@
 A batch never changes what is generated, only how fast: nothing of one document reaches another.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,7 @@ from one2set.inference.stream import Stream
 from one2set.model.folder import load_model
 from one2set.model.generation import Generation, Search, generate
 from one2set.model.network import Network
-from one2set.training.run import MODEL
-
-
-def model_folder(folder: Path) -> Path:
-    """The folder itself, or that of the best model where it is a run's."""
-    return folder / MODEL if (folder / MODEL).is_dir() else folder
+from one2set.training.run import model_folder
 
 
 class Engine:
@@ -39,7 +34,7 @@ class Engine:
         network: Network,
         vocabulary: Vocabulary,
         *,
-        calibration: Calibration = Calibration(),  # noqa: B008  (frozen)
+        calibration: Callable[[], Calibration] = Calibration,
         generation: Generation | None = None,
         search: Search | None = None,
         batch_tokens: int = 4096,
@@ -54,7 +49,7 @@ class Engine:
         self.generation = how if search is None else replace(how, search=search)
         self._stream = Stream(vocabulary, batch_tokens, max_source_length)
         self.device = torch.device(device)
-        self.calibration = calibration
+        self._calibration = calibration
 
     @classmethod
     def load(
@@ -72,13 +67,18 @@ class Engine:
         return cls(
             network,
             vocabulary,
-            calibration=Calibration.load(folder),
+            calibration=partial(Calibration.load, folder),
             generation=Generation.of_model(network, config),
             search=search,
             batch_tokens=batch_tokens,
             max_source_length=max_source_length,
             device=choose_device(device),
         )
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        """The model's own; a damaged one is met only by who asks for it."""
+        return self._calibration()
 
     def change_search(self, changes: Mapping[str, Any]) -> None:
         """Search as before in all but what is named; see `Search`."""

@@ -20,13 +20,13 @@ from one2set.data.vocabulary import Vocabulary, WordVocabulary
 from one2set.errors import ConfigError, missing_extra
 from one2set.inference import calibration
 from one2set.inference import known as known_phrases
-from one2set.inference.engine import model_folder
 from one2set.inference.known import NOTHING_KNOWN, KnownPhrases
 from one2set.inference.runtime import Description, write_description
 from one2set.inference.stream import Predictor
 from one2set.model.folder import WEIGHTS, load_model, save_config
 from one2set.model.generation import Generation
 from one2set.model.settrans import SetTrans
+from one2set.training.run import model_folder
 
 
 def export_model(

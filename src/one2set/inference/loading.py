@@ -1,13 +1,16 @@
 """Which model generates, and with what: without torch where it is exported, else with it."""
 
+import json
 from importlib.resources import files
 from pathlib import Path
 
-from one2set.errors import ConfigError, missing_extra
+from one2set.data.vocabulary import WordVocabulary, load_vocabulary, vocabulary_file
+from one2set.errors import ConfigError, DataError, missing_extra
 from one2set.inference.runtime import DESCRIPTION, Runtime
 from one2set.inference.stream import Predictor
 
 DEFAULT = "default"
+_FIX = "pass the folder of a model, whole"
 _MODELS = "models"  # in the package, each in a folder of its name
 
 
@@ -20,6 +23,24 @@ def named_model(name: str | Path) -> Path:
             "(make it with one2set train, then one2set export)"
         )
     return carried if name == DEFAULT else Path(name)
+
+
+def word_vocabulary(folder: Path) -> WordVocabulary:
+    """The words that a model's network knows, without the network."""
+    path = folder / "config.json"
+    try:
+        size = json.loads(path.read_text(encoding="utf-8"))["arguments"]["vocabulary_size"]
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror})", fix=_FIX, path=path) from None
+    except (ValueError, KeyError, TypeError):
+        raise DataError("is no description of a model", fix=_FIX, path=path) from None
+    vocabulary = load_vocabulary(folder, size=size)
+    if not isinstance(vocabulary, WordVocabulary):
+        raise ConfigError(
+            f"{folder} knows word pieces, not words; prepare with --tokenizer "
+            f"{vocabulary_file(folder)}"
+        )
+    return vocabulary
 
 
 def load_predictor(

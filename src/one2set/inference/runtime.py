@@ -7,7 +7,7 @@ Shapes: B documents, N codes, T steps, R rows that are still being written, n ro
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -68,12 +68,17 @@ class Runtime:
         """`threads` compute at once, 0 for one on every core."""
         self.description = read_description(folder)
         self.vocabulary = load_vocabulary(folder, size=self.description.vocabulary_size)
-        self.calibration = Calibration.load(folder)
+        self._folder = folder
         longest = self.description.longest
         self._stream = Stream(
             self.vocabulary, batch_tokens, min(max_source_length or longest, longest)
         )
         self._encoder, self._step = (_session(folder / name, threads) for name in GRAPHS)
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        """The model's own; a damaged one is met only by who asks for it."""
+        return Calibration.load(self._folder)
 
     def predict(
         self, documents: Iterable[Document], *, null_bias: NullBias = AS_TRAINED

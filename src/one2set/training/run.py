@@ -25,6 +25,11 @@ MODEL = "model"
 _FACTS, _CONFIG, _LOCK = "run.json", "config.toml", ".lock"
 
 
+def model_folder(folder: Path) -> Path:
+    """The folder itself, or that of the best model where it is a run's."""
+    return folder / MODEL if (folder / MODEL).is_dir() else folder
+
+
 class Facts(BaseModel):
     """What never changes in the life of a run."""
 

@@ -80,6 +80,8 @@ class RunLog:
             return
         known = {name for row in self._rows for name in row}
         panels = {title: lines for title, lines in _PANELS.items() if lines[0].name in known}
+        if not panels:
+            return  # a run that ended before anything was measured
         figure = Figure(figsize=(5 * len(panels), 3.6), layout="constrained")
         axes = figure.subplots(1, len(panels), squeeze=False)[0]
         for axis, (title, lines) in zip(axes, panels.items(), strict=True):
