@@ -13,10 +13,12 @@ function element(tag, kind, text) {
 
 const speaks = (code, more) => code.text !== "" && more >= code.since;
 
-// `first` is the first code that says the same, `kept` whether that is among the keyphrases.
-function tile(code, more, first, kept) {
-  const state = !speaks(code, more) ? "silent" : kept ? "kept" : "unlikely";
-  const made = element("li", `code ${code.side ?? "present"} ${state}`, "");
+// `first` is the first code that says the same, `keyphrase` what became of it, if anything. Codes
+// are meant for one kind of phrase, but may say the other.
+function tile(code, more, first, keyphrase) {
+  const kind = keyphrase?.present === false ? "absent" : "present";
+  const state = !speaks(code, more) ? "silent" : keyphrase ? kind : "unlikely";
+  const made = element("li", `code ${state}`, "");
   made.append(element("span", "number", String(code.code + 1)));
   if (state !== "silent") {
     made.dataset.stems = code.stems;
@@ -33,7 +35,7 @@ export function showCodes(place, passages, chosen, position, choose) {
   const codes = passages[chosen];
   const { more, keyphrases } = position;
   const speaking = codes.filter((code) => speaks(code, more));
-  const kept = new Set(keyphrases.map((one) => one.stems));
+  const kept = new Map(keyphrases.map((one) => [one.stems, one]));
   const parts = [];
   if (passages.length > 1) {
     const stepper = element("div", "passage", "");
@@ -51,7 +53,7 @@ export function showCodes(place, passages, chosen, position, choose) {
     parts.push(element("h2", "", HALVES[side] ?? "Written one after another"));
     const list = element("ul", "codes", "");
     list.append(...codes.filter((code) => code.side === side).map((code) =>
-      tile(code, more, speaking.find((one) => one.stems === code.stems), kept.has(code.stems))));
+      tile(code, more, speaking.find((one) => one.stems === code.stems), kept.get(code.stems))));
     parts.push(list);
   }
   const said = new Set(passages.flat().filter((code) => speaks(code, more)).map((code) => code.stems));
