@@ -1,7 +1,9 @@
 """The application: its answers are the library's, whoever asks and however many at once."""
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -211,3 +213,11 @@ def test_no_page_of_elsewhere_may_use_it(generator: KeyphraseGenerator, client: 
 def test_other_paths_lead_nowhere(client: TestClient, path: str) -> None:
     assert client.get(path).status_code == 404
     assert json.loads(client.get(path).content) == {"detail": "Not Found"}
+
+
+def test_documented_requests_work(client: TestClient) -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "serve.md"
+    bodies = re.findall(r"-d '\n(.*?)'\n", page.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(bodies) == 2
+    for body in bodies:
+        assert client.post(KEYPHRASES, content=body, headers=JSON).status_code == 200
