@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test lint clean
+.PHONY: run test lint docs clean
 
 run: .venv/.installed-run
 	@test -d runs/sample || $(BIN)/one2set sample runs/sample
@@ -16,6 +16,9 @@ lint: .venv/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: .venv/.installed-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # The stamps make a repeated call skip what is done; a changed dependency list installs again.
 .venv/bin/python:
