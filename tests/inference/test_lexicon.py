@@ -35,8 +35,8 @@ def test_counts_are_found_by_name() -> None:
 
 
 def test_stop_words_are_common_and_hardly_begin_or_end_keyphrases() -> None:
-    numbers = (np.array(column, np.float64) for column in ([900, 900, 90], [0, 5, 0], [5, 0, 0]))
-    counts = WordCounts(*numbers, inside=np.zeros(3))
+    texts, begin, end = np.array([[900, 900, 90], [0, 5, 0], [5, 0, 0]], np.float64)
+    counts = WordCounts(texts, begin, end, inside=np.zeros(3))
     assert counts.may_begin.tolist() == [False, True, True]
     assert counts.may_end.tolist() == [True, False, True]
 

@@ -30,7 +30,7 @@ INPUTS = (
     "place",  # log(1 + the words before it); 0 if it is absent
     "title",  # the share of its words that stand in the title
     "frequency",  # log(1 + Π how often the document has its words), by word
-    "known",  # log(1 + of how many training documents it is a keyphrase)
+    "known",  # log(1 + of how many training documents it is a keyphrase); 0 if it is present
     "selector",  # the selector's log odds, cut off at `UNLIKELY`; 0 if it is absent
 )
 SPOKEN = 4  # so many of them are of the codes that say a phrase, and 0 if none does
@@ -151,7 +151,7 @@ class Reading:
             math.log1p(min(places[0], _FAR)) if places else 0.0,
             len(self._title.intersection(stems)) / count,
             math.log1p(math.prod(often)) / count,
-            self._knowledge.counted(stems),
+            0.0 if places else self._knowledge.counted(stems),
             (suggestion.odds if suggestion else UNLIKELY) if places else 0.0,
         )
         suggested = suggestion is not None

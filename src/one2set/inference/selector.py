@@ -17,7 +17,7 @@ from one2set.inference.measures import NUM_MEASURES, Grams
 from one2set.inference.ngrams import Words
 
 FILE = "selector.npz"
-UNLIKELY = -5.0  # log odds: n-grams below it are no candidates
+UNLIKELY = -4.0  # log odds: n-grams below it are no candidates
 FAR = 6.0  # standard deviations, beyond which a measure says no more
 Table = NDArray[np.float32]
 
