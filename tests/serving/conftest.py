@@ -15,8 +15,10 @@ from one2set.data.vocabulary import WordVocabulary
 from one2set.inference.calibration import Calibration, Curve, Half
 from one2set.inference.export import export_model
 from one2set.inference.generator import KeyphraseGenerator
+from one2set.inference.known import Known, KnownPhrases
 from one2set.model.folder import save_model
 from one2set.serving.app import create_app
+from one2set.text import stem_all
 from tests.networks import VOCABULARY_SIZE, lively_settrans
 
 
@@ -31,11 +33,19 @@ def model(documents: list[Document], tmp_path_factory: pytest.TempPathFactory) -
     words = Counter(word for document in documents for word in document.words() if word.isalpha())
     vocabulary = WordVocabulary([*SPECIALS, *words], size=VOCABULARY_SIZE)
     save_model(path / "trained", lively_settrans(), vocabulary)
-    weights = {"probability": 0.1, "occurrences": 0.5, "codes": 0.2}
-    Calibration(Half(-1.0, 0.4, Curve(0.1, weights)), Half(-0.5, 0.35, Curve(0.2, weights))).save(
-        path / "trained"
-    )
+    said = Curve(0.1, {"probability": 0.1, "occurrences": 0.5, "codes": 0.2})
+    known = Curve(-1.0, {"occurrences": 1.0, "title": 1.0, "words": 0.3, "place": -0.3})
+    Calibration(Half(-1.0, 0.4, said, known), Half(-0.5, 0.35, said, known)).save(path / "trained")
     export_model(path / "trained", path / "exported", int8=False)
+    # Random weights find little in a text. Keyphrases of the sample do, and words of them.
+    phrases = (words for document in documents for words in document.phrase_words())
+    known_phrases = {
+        stem_all(part): Known(" ".join(part), 20)
+        for words in phrases
+        for part in (words, words[-1:])
+        if part and "<digit>" not in part
+    }
+    KnownPhrases(known_phrases).save(path / "exported")
     return path / "exported"
 
 
