@@ -244,13 +244,18 @@ def _documents(texts: Sequence[Text]) -> "list[Document]":
     return [Document(id="", **text) for text in texts]
 
 
+OURS: dict[str, Callable[..., Callable[[Sequence[Text]], Phrases]]] = {
+    "one2set": load_ours,
+    "one2set-part": load_our_part,
+}
+
+
 def main() -> None:
     # Some tools print. What they say goes where errors go, so that answers stay alone.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     name, *paths = sys.argv[1:]
-    ours = {"one2set": load_ours, "one2set-part": load_our_part}
-    extract = ours[name](*paths) if name in ours else load(name, *paths)
+    extract = OURS[name](*paths) if name in OURS else load(name, *paths)
     for line in sys.stdin:
         documents = json.loads(line)
         begin = time.process_time()

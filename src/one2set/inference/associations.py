@@ -93,7 +93,8 @@ def _known(hashes: Hashes, keys: Keys) -> Ints:
     wanted = np.unique(key_of(hashes))
     at = np.searchsorted(keys, wanted)
     at, wanted = at[at < len(keys)], wanted[at < len(keys)]
-    return at[keys[at] == wanted]
+    found: Ints = at[keys[at] == wanted]
+    return found
 
 
 def fit_associations(
