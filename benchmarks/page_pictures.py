@@ -62,7 +62,9 @@ def main() -> None:
         )
         pictures = {
             "light": take(browser, options.url, "Traffic", light, color_scheme="light", **_DESK),
-            "dark": take(browser, options.url, "Sensor networks", dark, color_scheme="dark", **_DESK),
+            "dark": take(
+                browser, options.url, "Sensor networks", dark, color_scheme="dark", **_DESK
+            ),
             "phone": take(browser, options.url, "Traffic", phone, **_PHONE),
         }
     for name, picture in pictures.items():
