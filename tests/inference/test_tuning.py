@@ -12,8 +12,7 @@ from one2set.data.document import Document
 from one2set.evaluation.scoring import evaluate
 from one2set.inference.calibration import Calibration, Curve, Half
 from one2set.inference.candidates import Reading
-from one2set.inference.knowledge import Knowledge
-from one2set.inference.known import Known, KnownPhrases, Stems
+from one2set.inference.knowledge import Hints, Knowledge
 from one2set.inference.prediction import SIDES, NullBias, Prediction, Slot
 from one2set.inference.presentation import keyphrases
 from one2set.inference.reliability import cross_check
@@ -24,16 +23,14 @@ CURVE = Curve(-1.0, {"probability": -0.5, "codes": 1.0, "selector": 0.3, "title"
 
 
 class Taught(Knowledge):
-    """Finds some letters and pairs of them that the made-up texts hold, and some that they do not.
-    Pairs may also be scattered."""
+    """Knows some letters and pairs that the made-up texts hold, and some that they do not."""
 
-    def likely(self, passage: Document) -> dict[Stems, float]:
-        return {("b",): 0.5, ("c", "x"): -1.0, ("e",): -3.0, ("o",): 1.0}
+    def hints(self, passage: Document) -> Hints:
+        odds = {("b",): 0.5, ("c", "x"): -1.0, ("e",): -3.0, ("o",): 1.0}
+        return Hints(odds, {("c", "d"): "c d", ("d", "b"): "d b", ("zz",): "zz"}, {("zz",): 1.0})
 
 
-KNOWLEDGE = Taught(
-    KnownPhrases({("c", "d"): Known("c d", 30), ("d", "b"): Known("d b", 9)}),
-)
+KNOWLEDGE = Taught()
 
 
 def sigmoid(z: NDArray[np.float64]) -> NDArray[np.float64]:
