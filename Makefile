@@ -6,8 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 .PHONY: run test lint docs clean
 
 run: .venv/.installed-run
-	@test -d runs/sample || $(BIN)/one2set sample runs/sample
-	@$(BIN)/one2set evaluate runs/sample/documents.jsonl runs/sample/predictions.jsonl
+	@$(BIN)/one2set generate examples/abstract.txt
 
 test: lint
 	$(BIN)/pytest --numprocesses 2
@@ -25,7 +24,7 @@ docs: .venv/.installed-dev
 	$(PYTHON) -m venv .venv
 
 .venv/.installed-run: .venv/bin/python pyproject.toml constraints.txt
-	$(PIP) --editable ".[data]"
+	$(PIP) --editable .
 	@touch $@
 
 .venv/.installed-dev: .venv/bin/python pyproject.toml constraints.txt
