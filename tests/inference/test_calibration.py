@@ -39,7 +39,9 @@ def test_a_curve_is_a_logistic() -> None:
 
 def test_each_kind_of_candidate_has_its_curve() -> None:
     curves = [Curve(z, {}) for z in (-2.0, -1.0, 1.0, 2.0)]
-    calibration = Calibration(Half(said=curves[0], suggested=curves[1]), Half(0, 0, *curves[2:]))
+    calibration = Calibration(
+        Half(said=curves[0], suggested=curves[1]), Half(0, 0, curves[2], curves[3])
+    )
     kinds = [(present, said) for present in (True, False) for said in (True, False)]
     for (present, said), curve in zip(kinds, curves, strict=True):
         one = candidate(present=present, said=said)

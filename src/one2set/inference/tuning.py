@@ -164,7 +164,8 @@ def _fitted(pool: Pool, side: Side, bias: NullBias) -> tuple[Half, float]:
             continue
         intercept, *weights = fit_logistic(inputs[chosen], pool.correct[chosen]).tolist()
         curves.append(Curve(intercept, dict(zip(INPUTS, weights, strict=True))))
-    half = Half(getattr(bias, side), 0.0, *curves)
+    said, suggested = curves
+    half = Half(getattr(bias, side), 0.0, said, suggested)
     likely = _likely(pool, half, count)
     shown = (likely > 0) & pool.of(side)
     if not shown.any():
