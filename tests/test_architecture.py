@@ -28,6 +28,7 @@ _ORDER = (
     "systems",
     "tasks",
     "inference",
+    "serving",
     "experiments",
     "cli",
 )

@@ -22,6 +22,7 @@ def test_the_paper_scale_is_the_papers() -> None:
         "dropout": 0.1,
         "embedding_width": 100,
         "hidden_width": 300,
+        "encoder": "transformer",
         "num_codes": 20,
         "phrase_length": 6,
         "sequence_length": 60,

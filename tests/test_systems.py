@@ -139,3 +139,13 @@ def test_a_system_has_settings_of_its_own_which_the_user_overrules(
 def test_an_unknown_system_is_told() -> None:
     with pytest.raises(ConfigError, match="system is 'settran'; expected one of transformer"):
         system_named("settran")
+
+
+def test_layers_are_frozen_where_there_are_layers() -> None:
+    settings = Config.scale("tiny").override([*SETTINGS, "train.frozen_layers=1"])
+    network = build("settrans", settings, tiny.vocabulary(50)).network
+    learning = {name for name, weight in network.named_parameters() if weight.requires_grad}
+    assert "embedding.weight" not in learning
+    assert not any(name.startswith("encoder.layers.0") for name in learning)
+    with pytest.raises(ConfigError, match=r"frozen_layers is 1; only Transformers"):
+        build("catseq", settings, tiny.vocabulary(50))

@@ -46,6 +46,8 @@ class Model(Section):
     """Width of embeddings (E), of recurrent networks, which have a width of their own for them."""
     hidden_width: Annotated[PositiveInt, Field(multiple_of=2)] = 300
     """Width of hidden states (D), of recurrent networks: half of it for either direction."""
+    encoder: Literal["transformer", "bert"] = "transformer"
+    """The encoder of Transformers: the paper's, or BERT's, whose trained weights can be had."""
     num_codes: Annotated[PositiveInt, Field(multiple_of=2)] = 20
     """Control codes of a set (N): half for present phrases, half for absent ones."""
     phrase_length: Annotated[int, Field(ge=2)] = 6
@@ -139,6 +141,10 @@ class Train(Section):
     schedule: Literal["plateau", "constant", "linear", "cosine"] = "plateau"
     """plateau halves the learning rate when a validation is no better than the best one; linear and
     cosine let it fall to 0 where the limits end the run."""
+    encoder_rate: PositiveFloat = 1.0
+    """What the encoder's learning rate is multiplied by: a pretrained one needs little change."""
+    frozen_layers: NonNegativeInt = 0
+    """So many of the encoder's first layers, and the embeddings, stay as they are; 0 for none."""
     warmup_steps: NonNegativeInt = 0
     """Steps in which the learning rate rises to its height."""
     average_decay: Share = 0.0

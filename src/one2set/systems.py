@@ -148,6 +148,8 @@ def build(name: str, config: Config, vocabulary: Vocabulary) -> Built:
     """A system with new weights, drawn from torch's random numbers."""
     system = system_named(name)
     network = _network(system, config, vocabulary.size)
+    if config.train.frozen_layers:
+        _freeze(network, config.train.frozen_layers)
     layout = _layout(system, config)
     return Built(
         network=network,
@@ -179,6 +181,7 @@ def _network(system: System, config: Config, vocabulary_size: int) -> Network:
         "feed_forward": size.feed_forward,
         "encoder_layers": size.encoder_layers,
         "decoder_layers": size.decoder_layers,
+        "encoder": size.encoder,
     }
     if system.network == "transformer":
         return Transformer(**words, **layers, dropout=size.dropout)
@@ -189,6 +192,14 @@ def _network(system: System, config: Config, vocabulary_size: int) -> Network:
         num_codes=size.num_codes,
         control_codes=system.options.control_codes,
     )
+
+
+def _freeze(network: Network, layers: int) -> None:
+    if not isinstance(network, Transformer):
+        raise ConfigError(
+            f"train.frozen_layers is {layers}; only Transformers have layers to freeze, set it to 0"
+        )
+    network.freeze(layers)
 
 
 def _layout(system: System, config: Config) -> Layout:

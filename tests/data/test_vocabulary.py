@@ -186,3 +186,13 @@ def test_a_file_that_is_no_tokenizer(content: str | None, tmp_path: Path) -> Non
         path.write_text(content)
     with pytest.raises(DataError, match=r"is not a tokenizers file .*pass a tokenizer\.json"):
         PieceVocabulary.from_file(path)
+
+
+def test_a_hidden_number_is_read_as_a_number(tokenizer: Path) -> None:
+    vocabulary = PieceVocabulary.from_file(tokenizer)
+    hidden = Document("a", "", "maps of <digit> swarms", tokenised=True)
+    shown = Document("a", "", "maps of 0 swarms", tokenised=True)
+    assert vocabulary.encode(hidden).source.tolist() == vocabulary.encode(shown).source.tolist()
+    spans = vocabulary.spans(hidden)
+    assert hidden.abstract[spans[-1][0] :].startswith("s")
+    assert spans[-1][1] == len(hidden.abstract)

@@ -16,6 +16,7 @@ from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError
 from one2set.inference.calibration import Calibration, Curve, Half
 from one2set.inference.candidates import Reading
+from one2set.inference.exploration import DIAL
 from one2set.inference.export import export_model
 from one2set.inference.generator import KeyphraseGenerator, document_of
 from one2set.inference.passages import PASSAGE, passages
@@ -113,7 +114,7 @@ def test_wishes(generator: KeyphraseGenerator, documents: list[Document]) -> Non
 def test_the_dial(generator: KeyphraseGenerator, documents: list[Document]) -> None:
     texts = [document.text for document in documents]
     counts = [
-        sum(map(len, generator.generate(texts, more=more))) for more in (-50, -0.1, 0, 0.1, 50)
+        sum(map(len, generator.generate(texts, more=more))) for more in (-100, -0.1, 0, 0.1, 100)
     ]
     assert counts == sorted(counts)
     assert counts[0] == 0
@@ -206,3 +207,21 @@ def test_spans_of_a_document_are_spans_of_its_text(text: str) -> None:
 def test_a_model_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there is no model"):
         KeyphraseGenerator(tmp_path / "nothing")
+
+
+def test_it_explores_what_it_generates(
+    generator: KeyphraseGenerator, documents: list[Document]
+) -> None:
+    """A long document among them, of several passages."""
+    long = document_of("\n".join(document.abstract for document in documents[:6]))
+    chosen = [documents[0], long, documents[1]]
+    explored = list(generator.explore(chosen))
+    assert [one.document for one in explored] == chosen
+    assert [len(one.passages) for one in explored] == [len(passages(one)) for one in chosen]
+    for number in (0, 4, 6, 9):
+        direct = generator.stream(chosen, Wanted(more=DIAL[number]))
+        for one, (_, found) in zip(explored, direct, strict=True):
+            position, keyphrases = one.dial[number]
+            assert position == DIAL[number]
+            assert [(o.text, o.spans) for o in keyphrases] == [(o.text, o.spans) for o in found]
+            assert [o.score for o in keyphrases] == pytest.approx([o.score for o in found])

@@ -133,3 +133,17 @@ def test_pieces_are_joined_and_specials_stay_readable() -> None:
     assert speller.slot(0, row(net, work, SEP, graph, EOS), null=0.0).text == "network <sep> graph"
     unk = speller.slot(0, row(net, UNK, EOS, places=[0, 1, 0]), null=0.0)
     assert unk.text == "network"
+
+
+def test_a_phrase_of_pieces_has_neither_hyphens_nor_numbers() -> None:
+    pieces = {"[UNK]": 0, "self": 1, "-": 2, "organ": 3, "##ising": 4, "90": 5}
+    tokenizer = Tokenizer(WordPiece(pieces, unk_token="[UNK]"))
+    tokenizer.decoder = WordPieceDecoder()
+    vocabulary = PieceVocabulary(tokenizer)
+    first = len(SPECIALS)
+    tokens = [first + n for n in (1, 2, 3, 4, 5)] + [EOS]
+    example = Example("a", source=np.array([first], np.int32), title_length=0)
+    row = Row(tokens, [0.5] * 6, [0] * 6)
+    slot = Speller(vocabulary, example, ()).slot(0, row, null=0.1)
+    assert slot.text == "self organising <digit>"
+    assert slot.tokens[:2] == ("self", "-")

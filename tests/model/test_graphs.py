@@ -17,9 +17,9 @@ from tests.model.tiny import CODES, V, examples, settrans
 HEADS = 2
 
 
-@pytest.fixture(scope="module")
-def network() -> SetTrans:
-    return settrans().eval()
+@pytest.fixture(scope="module", params=["transformer", "bert"])
+def network(request: pytest.FixtureRequest) -> SetTrans:
+    return settrans(encoder=request.param).eval()
 
 
 @pytest.fixture(scope="module")

@@ -74,33 +74,3 @@ def test_heads_must_divide_the_width() -> None:
             decoder_layers=1,
             dropout=0.0,
         )
-
-
-def test_another_encoder_takes_the_place_of_ours() -> None:
-    class Reader(torch.nn.Module):
-        """Has words of its own, and leaves the decoder's alone."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.words = torch.nn.Embedding(tiny.V, 16)
-
-        def forward(self, batch: Batch, embedding: torch.nn.Embedding) -> Tensor:
-            out: Tensor = self.words(batch.source[batch.source_mask])
-            return out
-
-    network = Transformer(
-        vocabulary_size=tiny.V,
-        width=16,
-        heads=2,
-        feed_forward=8,
-        encoder_layers=0,
-        decoder_layers=1,
-        dropout=0.0,
-        encoder=Reader(),
-    )
-    batch = tiny.batch(layout=sequence)
-    words = batch.targets[batch.target_mask]
-    torch.autograd.backward(taught(network, batch).log_likelihood(words).sum())
-    for weight in network.parameters():
-        assert weight.grad is not None
-        assert not weight.grad.is_sparse  # optimisers want it dense

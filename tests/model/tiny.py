@@ -11,7 +11,7 @@ from one2set.data.vocabulary import WordVocabulary
 from one2set.model.exhird import ExHiRD
 from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
-from one2set.model.transformer import Transformer
+from one2set.model.transformer import EncoderKind, Transformer
 
 V = 40
 CODES = 6
@@ -38,6 +38,7 @@ def settrans(
     dropout: float = 0.0,
     num_codes: int = CODES,
     control_codes: bool = True,
+    encoder: EncoderKind = "transformer",
 ) -> SetTrans:
     torch.manual_seed(seed)
     network = SetTrans(
@@ -50,6 +51,7 @@ def settrans(
         dropout=dropout,
         num_codes=num_codes,
         control_codes=control_codes,
+        encoder=encoder,
     )
     roughen(network)
     return network

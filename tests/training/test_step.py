@@ -153,3 +153,18 @@ def test_bfloat16_computes_nearly_the_same(examples: list[Example]) -> None:
 def assert_alike(found: nn.Module, expected: nn.Module) -> None:
     for (name, a), b in zip(found.named_parameters(), expected.parameters(), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5, msg=name)
+
+
+def test_the_encoder_may_learn_slower(examples: list[Example]) -> None:
+    """Adam's first step is as long as the rate, whatever the gradient."""
+    slow = stepper("settrans", config("train.encoder_rate=0.1", "train.epsilon=1e-20"))
+    before = copy.deepcopy(dict(slow.objective.named_parameters()))
+    slow.step(examples, INDICES, number=0, rate=1e-3)
+    moved = {
+        name: (weight - before[name]).abs().max().item()
+        for name, weight in slow.objective.named_parameters()
+    }
+    assert moved["network.encoder.layers.0.attention.value.weight"] == pytest.approx(1e-4, rel=0.1)
+    assert moved["network.decoder.layers.0.self_attention.value.weight"] == pytest.approx(
+        1e-3, rel=0.1
+    )

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from one2set.cli import compare, corpus, evaluate, generate, models, predict, train
+from one2set.cli import compare, corpus, evaluate, generate, models, predict, serve, train
 from one2set.cli.console import err
 from one2set.errors import One2SetError
 
@@ -18,6 +18,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(generate.generate)
+app.command()(serve.serve)
 app.command()(corpus.prepare)
 app.command()(corpus.stats)
 app.command()(train.train)

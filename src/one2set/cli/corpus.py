@@ -98,8 +98,9 @@ def prepare(
     from one2set.data.records import Fields
     from one2set.data.selection import Filters
     from one2set.data.streams import Intake
+    from one2set.data.vocabulary import WordVocabulary, vocabulary_file
     from one2set.errors import ConfigError
-    from one2set.inference.loading import named_model, word_vocabulary
+    from one2set.inference.loading import model_vocabulary, named_model
 
     try:
         filters = Filters(
@@ -121,7 +122,14 @@ def prepare(
     inputs = Inputs(train=train, valid=valid, tests=tests, exclude=exclude)
     if vocabulary is not None and tokenizer is not None:
         raise ConfigError("--vocabulary and --tokenizer exclude each other; pass one of them")
-    kept = None if vocabulary is None else word_vocabulary(named_model(vocabulary))
+    words = None
+    if vocabulary is not None:
+        folder = named_model(vocabulary)
+        kept = model_vocabulary(folder)
+        if isinstance(kept, WordVocabulary):
+            words = kept
+        else:
+            tokenizer = vocabulary_file(folder)
     started = time.perf_counter()
     with progress_bar("Preparing", total=inputs.bytes() or None) as update:
 
@@ -134,7 +142,7 @@ def prepare(
             inputs,
             filters=filters,
             tokenizer=tokenizer,
-            model_vocabulary=kept,
+            model_vocabulary=words,
             fields=Fields.mapped(field),
             intake=Intake(on_error, report),
             workers=workers,

@@ -19,10 +19,10 @@ from one2set.data.document import Document
 from one2set.data.example import Example, Ids
 from one2set.data.specials import SPECIALS
 from one2set.errors import ConfigError, DataError
-from one2set.text import Span, split_present_absent
+from one2set.text import DIGIT, Span, split_present_absent
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer
+    from tokenizers import Encoding, Tokenizer
 
 _WORDS_FILE, _PIECES_FILE = "words.tsv", "tokenizer.json"
 
@@ -132,8 +132,12 @@ class PieceVocabulary:
 
     def pieces(self, text: str) -> Ids:
         """The ids of a text's pieces, without the pretrained model's own markers."""
-        found = self._tokenizer.encode(text, add_special_tokens=False)
-        return np.array(found.ids, dtype=np.int32) + len(SPECIALS)
+        return np.array(self._encoded(text).ids, dtype=np.int32) + len(SPECIALS)
+
+    def _encoded(self, text: str) -> "Encoding":
+        """A number that the field's form hides is any number, in as many characters."""
+        shown = text.replace(DIGIT, "0".ljust(len(DIGIT)))
+        return self._tokenizer.encode(shown, add_special_tokens=False)
 
     def encode(self, document: Document) -> Example:
         title, abstract = self.pieces(document.title), self.pieces(document.abstract)
@@ -152,7 +156,7 @@ class PieceVocabulary:
         return [
             (start + moved, end + moved)
             for text, moved in ((document.title, 0), (document.abstract, shift))
-            for start, end in self._tokenizer.encode(text, add_special_tokens=False).offsets
+            for start, end in self._encoded(text).offsets
         ]
 
     def text(self, ids: Iterable[int], *, unknown: Sequence[str] = ()) -> str:

@@ -6,7 +6,7 @@ Texts of any length; nothing of them is left unread. Without torch, where the mo
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -15,10 +15,11 @@ from typing import overload
 from one2set.data.document import Document
 from one2set.data.records import make_document
 from one2set.inference.candidates import Reading
+from one2set.inference.exploration import DIAL, Exploration, explore
 from one2set.inference.known import KnownPhrases
 from one2set.inference.loading import DEFAULT, load_predictor, named_model
 from one2set.inference.passages import passages
-from one2set.inference.prediction import Side
+from one2set.inference.prediction import EVERYTHING, NullBias, Prediction, Side
 from one2set.inference.presentation import Keyphrase, Wanted, keyphrases
 
 _MOST = 20  # keyphrases of a document, where nobody says how many: as many as networks have codes
@@ -88,6 +89,22 @@ class KeyphraseGenerator:
         if wanted.top is None:
             wanted = replace(wanted, top=_MOST)
         calibration = self._predictor.calibration
+        for reading, said in self._read(documents, calibration.null_bias(wanted.more)):
+            pool = (reading.candidates(*pair) for pair in said)
+            yield reading.document, keyphrases(pool, reading, calibration, wanted)
+
+    def explore(
+        self, documents: Iterable[Document], dial: Sequence[float] = DIAL
+    ) -> Iterator[Exploration]:
+        """Each document at several positions of the dial, and what every code says of it."""
+        positions = [Wanted(_MOST, more=more) for more in dial]
+        for reading, said in self._read(documents, EVERYTHING):
+            yield explore(reading, said, self._predictor.calibration, positions)
+
+    def _read(
+        self, documents: Iterable[Document], null_bias: NullBias
+    ) -> Iterator[tuple[Reading, list[tuple[Prediction, Document]]]]:
+        """Each document, with what the network says of its passages."""
         waiting: deque[tuple[Document, list[Document]]] = deque()
 
         def pieces() -> Iterator[Document]:
@@ -96,15 +113,11 @@ class KeyphraseGenerator:
                 waiting.append((document, parts))
                 yield from parts
 
-        predictions = self._predictor.predict(
-            pieces(), null_bias=calibration.null_bias(wanted.more)
-        )
+        predictions = self._predictor.predict(pieces(), null_bias=null_bias)
         for prediction in predictions:
             document, parts = waiting.popleft()
-            reading = Reading(document, self._known)
             said = [prediction, *islice(predictions, len(parts) - 1)]
-            pool = (reading.candidates(*pair) for pair in zip(said, parts, strict=True))
-            yield document, keyphrases(pool, reading, calibration, wanted)
+            yield Reading(document, self._known), list(zip(said, parts, strict=True))
 
 
 def document_of(text: str, id: str = "text") -> Document:

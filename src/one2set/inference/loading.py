@@ -4,7 +4,7 @@ import json
 from importlib.resources import files
 from pathlib import Path
 
-from one2set.data.vocabulary import WordVocabulary, load_vocabulary, vocabulary_file
+from one2set.data.vocabulary import Vocabulary, load_vocabulary
 from one2set.errors import ConfigError, DataError, missing_extra
 from one2set.inference.runtime import DESCRIPTION, Runtime
 from one2set.inference.stream import Predictor
@@ -36,8 +36,8 @@ def exported(folder: Path) -> bool:
     return (folder / DESCRIPTION).exists()
 
 
-def word_vocabulary(folder: Path) -> WordVocabulary:
-    """The words that a model's network knows, without the network."""
+def model_vocabulary(folder: Path) -> Vocabulary:
+    """What a model's network can read, without the network."""
     path = folder / "config.json"
     try:
         size = json.loads(path.read_text(encoding="utf-8"))["arguments"]["vocabulary_size"]
@@ -45,13 +45,7 @@ def word_vocabulary(folder: Path) -> WordVocabulary:
         raise DataError(f"cannot be read ({error.strerror})", fix=_FIX, path=path) from None
     except (ValueError, KeyError, TypeError):
         raise DataError("is no description of a model", fix=_FIX, path=path) from None
-    vocabulary = load_vocabulary(folder, size=size)
-    if not isinstance(vocabulary, WordVocabulary):
-        raise ConfigError(
-            f"{folder} knows word pieces, not words; prepare with --tokenizer "
-            f"{vocabulary_file(folder)}"
-        )
-    return vocabulary
+    return load_vocabulary(folder, size=size)
 
 
 def load_predictor(

@@ -7,7 +7,7 @@ length. So a long text is read in passages that overlap; what is said of them is
 
 from one2set.data.document import Document
 
-PASSAGE = 512  # words; longer than nearly all abstracts, which are read whole
+PASSAGE = 384  # words; longer than nearly all abstracts, which are read whole
 OVERLAP = 64  # words, so that what one passage cuts off another has in context
 _LONGEST_TITLE = 64
 

@@ -15,8 +15,9 @@ from one2set.data.specials import (
     SPECIALS,
     UNK,
 )
-from one2set.data.vocabulary import Vocabulary
+from one2set.data.vocabulary import Vocabulary, WordVocabulary
 from one2set.inference.prediction import Slot
+from one2set.text import words_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class Speller:
         ids = [self._dictionary_id(*pair) for pair in zip(row.tokens, row.places, strict=True)]
         return Slot(
             code,
-            text="" if ended and last == NULL else self._text(ids[begun : len(ids) - ended]),
+            text="" if ended and last == NULL else self._phrase(ids[begun : len(ids) - ended]),
             tokens=tuple(self._text([id]) for id in ids),
             probabilities=tuple(row.probabilities),
             ended=ended,
@@ -86,6 +87,13 @@ class Speller:
             return int(self.example.source[place])
         size = self.vocabulary.size
         return token if token < size else self.oov[token - size]
+
+    def _phrase(self, ids: Sequence[int]) -> str:
+        """A phrase of words, as phrases are compared: pieces also spell hyphens and numbers."""
+        text = self._text(ids)
+        if isinstance(self.vocabulary, WordVocabulary) or any(id < len(SPECIALS) for id in ids):
+            return text
+        return " ".join(words_of(text))
 
     def _text(self, ids: Sequence[int]) -> str:
         """Specials by their names, as words: pieces cannot spell them."""

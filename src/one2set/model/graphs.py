@@ -18,6 +18,7 @@ import numpy as np
 from onnx import TensorProto
 
 from one2set.data.specials import NULL, UNK
+from one2set.model.bert import BertEncoder
 from one2set.model.folder import PLACES
 from one2set.model.graph import MICROSOFT, Array, Graph, Rows
 from one2set.model.layers import sinusoids
@@ -47,6 +48,19 @@ def encoder_graph(network: SetTrans, weights: dict[str, Array], *, int8: bool) -
     g = Graph("encoder", weights, int8=int8)
     source = g.input("source", _ID, "B", "S")
     lengths = g.input("lengths", _LENGTH, "B")
+    read = _read_bert if isinstance(network.encoder, BertEncoder) else _read
+    x = read(g, source, lengths, state, sizes)
+    h = g.rows(x)
+    for layer in range(sizes.decoder_layers):
+        name = f"decoder.layers.{layer}.source_attention"
+        key, value = (g.linear(h, f"{name}.{part}", state) for part in ("key", "value"))
+        g.output(f"key-{layer}", _by_head(g, key, sizes, (0, 2, 3, 1)), _FLOAT)
+        g.output(f"value-{layer}", _by_head(g, value, sizes, (0, 2, 1, 3)), _FLOAT)
+    return g
+
+
+def _read(g: Graph, source: str, lengths: str, state: Mapping[str, Array], sizes: _Sizes) -> str:
+    """(B, S, D) states of our encoder."""
     words = _embedded(g, source, state)
     count = g("Shape", source, start=1, end=2)
     places = g.weight(PLACES, sinusoids(LONGEST + 1, sizes.width).numpy())
@@ -55,26 +69,41 @@ def encoder_graph(network: SetTrans, weights: dict[str, Array], *, int8: bool) -
     x = g.linear(g.rows(g("Add", words, places)), "encoder.input", state)
     for layer in range(sizes.encoder_layers):
         name = f"encoder.layers.{layer}"
-        h = g.rows(g.norm(x, f"{name}.attention_norm", state))
-        q, k, v = (
-            g.linear(h, f"{name}.attention.{part}", state) for part in ("query", "key", "value")
-        )
-        seen = g(
-            "MultiHeadAttention",
-            *(q, k, v, "", lengths),
-            domain=MICROSOFT,
-            num_heads=sizes.heads,
-        )
-        x = g("Add", x, g.linear(g.rows(seen), f"{name}.attention.out", state))
+        h = g.norm(x, f"{name}.attention_norm", state)
+        x = g("Add", x, _attended(g, h, lengths, f"{name}.attention", state, sizes))
         x = _fed(g, x, name, state)
-    x = g.norm(x, "encoder.norm", state)
+    return g.norm(x, "encoder.norm", state)
+
+
+def _read_bert(
+    g: Graph, source: str, lengths: str, state: Mapping[str, Array], sizes: _Sizes
+) -> str:
+    """(B, S, D) states of BERT's encoder."""
+    words = g.lookup(source, "embedding.weight", state["embedding.weight"])
+    end = g("Squeeze", g("Shape", source, start=1, end=2))
+    place = g("Range", g.constant(0, np.int64), end, g.constant(1, np.int64))
+    table = state["encoder.places.weight"]
+    place = g("Min", place, g.constant(len(table) - 1, np.int64))
+    places = g.lookup(place, "encoder.places.weight", table)  # (S, D)
+    x = g.norm(g("Add", words, places), "encoder.norm", state)
+    for layer in range(sizes.encoder_layers):
+        name = f"encoder.layers.{layer}"
+        seen = _attended(g, x, lengths, f"{name}.attention", state, sizes)
+        x = g.norm(g("Add", x, seen), f"{name}.attention_norm", state)
+        inner = g("Gelu", g.linear(g.rows(x), f"{name}.inner", state))
+        outer = g.linear(g.rows(inner), f"{name}.outer", state)
+        x = g.norm(g("Add", x, outer), f"{name}.feed_forward_norm", state)
+    return x
+
+
+def _attended(
+    g: Graph, x: str, lengths: str, name: str, state: Mapping[str, Array], sizes: _Sizes
+) -> str:
+    """(B, S, D) what the words of a document see of one another."""
     h = g.rows(x)
-    for layer in range(sizes.decoder_layers):
-        name = f"decoder.layers.{layer}.source_attention"
-        key, value = (g.linear(h, f"{name}.{part}", state) for part in ("key", "value"))
-        g.output(f"key-{layer}", _by_head(g, key, sizes, (0, 2, 3, 1)), _FLOAT)
-        g.output(f"value-{layer}", _by_head(g, value, sizes, (0, 2, 1, 3)), _FLOAT)
-    return g
+    q, k, v = (g.linear(h, f"{name}.{part}", state) for part in ("query", "key", "value"))
+    seen = g("MultiHeadAttention", *(q, k, v, "", lengths), domain=MICROSOFT, num_heads=sizes.heads)
+    return g.linear(g.rows(seen), f"{name}.out", state)
 
 
 def step_graph(network: SetTrans, weights: dict[str, Array], *, int8: bool) -> Graph:

@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from one2set.model.transformer import Transformer
+from one2set.model.transformer import EncoderKind, Transformer
 
 
 class SetTrans(Transformer):
@@ -21,7 +21,7 @@ class SetTrans(Transformer):
         num_codes: int,
         control_codes: bool = True,
         output_size: int | None = None,
-        encoder: nn.Module | None = None,
+        encoder: EncoderKind = "transformer",
     ) -> None:
         super().__init__(
             vocabulary_size=vocabulary_size,

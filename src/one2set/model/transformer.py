@@ -10,7 +10,7 @@ D width, V vocabulary. ΣS is packed: the words of all documents without padding
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import cast
+from typing import Literal, cast
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from one2set.data.batch import Batch
 from one2set.data.specials import PAD, UNK
 from one2set.errors import ConfigError
+from one2set.model.bert import BertEncoder
 from one2set.model.dropout import Dropout
 from one2set.model.layers import Attention, FeedForward, Positions, Scope
 from one2set.model.memory import Cache, KeysValues, TransformerMemory, TransformerState
@@ -45,7 +46,7 @@ class EncoderLayer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Reads sources. Another encoder needs only the same `forward`, with states of `width`."""
+    """Reads sources. Another encoder needs only the same methods, and states of `width`."""
 
     def __init__(
         self, *, width: int, heads: int, feed_forward: int, layers: int, dropout: float
@@ -71,6 +72,17 @@ class Encoder(nn.Module):
             x = layer(x, scope)
         out: Tensor = self.norm(x)
         return out
+
+    def first(self, layers: int) -> list[nn.Module]:
+        """What stands below all but the first layers, and these."""
+        return [self.input, *self.layers[:layers]]
+
+
+EncoderKind = Literal["transformer", "bert"]
+_ENCODERS: dict[EncoderKind, type[Encoder] | type[BertEncoder]] = {
+    "transformer": Encoder,
+    "bert": BertEncoder,
+}
 
 
 class DecoderLayer(nn.Module):
@@ -157,8 +169,7 @@ class Transformer(Network):
     """The network of the one-to-sequence paradigm: a document has one row.
 
     It reads the words of the vocabulary, and generates the first `output_size` of them; all others
-    it can only copy. Another `encoder` maps a batch, and the embedding if it likes, to packed
-    states (ΣS, D).
+    it can only copy. An encoder maps a batch and the embedding to packed states (ΣS, D).
     """
 
     def __init__(
@@ -172,7 +183,7 @@ class Transformer(Network):
         decoder_layers: int,
         dropout: float,
         output_size: int | None = None,
-        encoder: nn.Module | None = None,
+        encoder: EncoderKind = "transformer",
     ) -> None:
         super().__init__()
         if heads < 1 or width % heads:
@@ -186,15 +197,24 @@ class Transformer(Network):
             "decoder_layers": decoder_layers,
             "dropout": dropout,
             "output_size": output_size or vocabulary_size,
+            "encoder": encoder,
         }
         stack = {"width": width, "heads": heads, "feed_forward": feed_forward}
         self.vocabulary_size = vocabulary_size
         self.dropout = dropout
         self.embedding = nn.Embedding(vocabulary_size, width, padding_idx=PAD)
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
-        self.encoder = encoder or Encoder(**stack, layers=encoder_layers, dropout=dropout)
+        self.encoder: Encoder | BertEncoder = _ENCODERS[encoder](
+            **stack, layers=encoder_layers, dropout=dropout
+        )
         self.decoder = Decoder(**stack, layers=decoder_layers, dropout=dropout)
         self.pointer = Pointer(width=width, output_size=output_size or vocabulary_size)
+
+    def freeze(self, layers: int) -> None:
+        """Let the embeddings and the encoder's first layers be what they are, as a pretrained
+        encoder's may: they are then run without a gradient."""
+        for part in (self.embedding, *self.encoder.first(layers)):
+            part.requires_grad_(False)
 
     def encode(self, batch: Batch) -> TransformerMemory:
         states = self.encoder(batch, self.embedding)
@@ -232,8 +252,7 @@ class Transformer(Network):
         known = tokens.where(tokens < self.vocabulary_size, UNK)
         table = self.embedding.weight
         # A sparse gradient is added to the encoder's dense one without a second table of V × D.
-        sparse = isinstance(self.encoder, Encoder)
-        words = F.embedding(known, table, PAD, sparse=sparse) * math.sqrt(table.shape[1])
+        words = F.embedding(known, table, PAD, sparse=True) * math.sqrt(table.shape[1])
         x: Tensor = self.decoder.input(words) + position
         return x
 

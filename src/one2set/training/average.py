@@ -8,7 +8,8 @@ from torch import Tensor, nn
 
 
 class Average:
-    """An exponential moving average of a module's parameters; decay 0 is the parameters themselves.
+    """An exponential moving average of the parameters that a module learns; decay 0 is the
+    parameters themselves.
 
     The first steps count more than the decay says, min(decay, (1 + t) / (10 + t)), so that the
     random start is soon forgotten.
@@ -16,7 +17,9 @@ class Average:
 
     def __init__(self, module: nn.Module, *, decay: float) -> None:
         self._decay = decay
-        self._weights = dict(module.named_parameters())
+        self._weights = {
+            name: weight for name, weight in module.named_parameters() if weight.requires_grad
+        }
         self.tensors: dict[str, Tensor] = (
             {name: weight.detach().clone() for name, weight in self._weights.items()}
             if decay

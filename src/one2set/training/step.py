@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -57,7 +57,7 @@ class Stepper:
             self.objective.compile(dynamic=True)  # every batch has other lengths
         self.average = Average(self.objective, decay=config.train.average_decay)
         self.optimizer = torch.optim.Adam(
-            [weight for weight in self.objective.parameters() if weight.requires_grad],
+            _groups(self.objective, encoder_rate=config.train.encoder_rate),
             lr=config.train.learning_rate,
             betas=(config.train.beta1, config.train.beta2),
             eps=config.train.epsilon,
@@ -83,7 +83,7 @@ class Stepper:
         losses, tokens = self._backward(examples, deal(indices, self._shares), number)
         self._scale_gradients(tokens, [examples[index] for index in indices.tolist()], number)
         for group in self.optimizer.param_groups:
-            group["lr"] = rate
+            group["lr"] = rate * group["factor"]
         self.optimizer.step()
         self.optimizer.zero_grad()
         self.average.update(number + 1)
@@ -150,6 +150,18 @@ class Stepper:
             fix="the last checkpoint is as it was: leave these documents out, or continue with "
             "--resume and a lower rate (--set train.learning_rate=…)",
         )
+
+
+def _groups(objective: nn.Module, *, encoder_rate: float) -> list[dict[str, Any]]:
+    """The weights that learn, and what their learning rate is multiplied by."""
+    learning = [pair for pair in objective.named_parameters() if pair[1].requires_grad]
+    if encoder_rate == 1:
+        return [{"params": [weight for _, weight in learning], "factor": 1.0}]
+    slow = [name.startswith("network.encoder.") for name, _ in learning]
+    return [
+        {"params": [w for (_, w), one in zip(learning, slow, strict=True) if one == wanted], **rest}
+        for wanted, rest in ((True, {"factor": encoder_rate}), (False, {"factor": 1.0}))
+    ]
 
 
 def _random_seed(*numbers: int) -> int:

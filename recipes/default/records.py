@@ -1,6 +1,6 @@
 """Choose the records that the shipped model is trained on.
 
-    python recipes/default/select.py DATA > records.jsonl
+    python recipes/default/records.py DATA > records.jsonl
 
 DATA is the folder of the training pool. All records about computing are taken, which are those that
 the usual test sets are like, and every third of the rest, so that other fields are known too.

@@ -1,0 +1,58 @@
+// The lists of keyphrases, and the line of keywords under the text.
+
+export const percent = (share) =>
+  share >= 0.995 ? "99 %" : share < 0.01 ? "< 1 %" : `${Math.round(100 * share)} %`;
+
+function piece(kind, text) {
+  const span = document.createElement("span");
+  span.className = kind;
+  span.textContent = text;
+  return span;
+}
+
+function item(phrase) {
+  const line = document.createElement("li");
+  const button = document.createElement("button");
+  button.type = "button";
+  button.dataset.stems = phrase.stems;
+  button.style.setProperty("--score", phrase.score);
+  const often = phrase.spans.length > 1 ? `×${phrase.spans.length}` : "";
+  button.append(piece("phrase", phrase.text), piece("often", often), piece("score", percent(phrase.score)));
+  line.append(button);
+  return line;
+}
+
+// Shows phrases in a list. What was there and is still there stays where it is, and keeps the focus.
+export function showList(list, phrases, nothing) {
+  const before = new Map([...list.children].map((line) => [line.firstElementChild?.dataset.stems, line]));
+  const lines = phrases.map((phrase) => {
+    const line = item(phrase);
+    const old = before.get(phrase.stems);
+    if (!old) return line;
+    const [button, fresh] = [old.firstElementChild, line.firstElementChild];
+    button.style.setProperty("--score", phrase.score);
+    button.replaceChildren(...fresh.childNodes);
+    return old;
+  });
+  if (!lines.length) {
+    const line = document.createElement("li");
+    line.className = "none";
+    line.textContent = nothing;
+    lines.push(line);
+  }
+  const focused = list.contains(document.activeElement) ? document.activeElement : null;
+  list.replaceChildren(...lines);
+  focused?.isConnected && focused.focus();
+}
+
+// As in a paper: those of the text first, then the others.
+export function showKeywords(place, phrases) {
+  const ordered = [...phrases.filter((one) => one.present), ...phrases.filter((one) => !one.present)];
+  place.replaceChildren();
+  ordered.forEach((phrase, number) => {
+    const word = piece(phrase.present ? "present" : "absent", phrase.text);
+    word.dataset.stems = phrase.stems;
+    place.append(number ? "\u00a0· " : "", word); // no line begins with a dot
+  });
+  if (!ordered.length) place.append("–");
+}

@@ -1,0 +1,28 @@
+"""`one2set serve` from the outside; tests/serving/test_server.py has it running."""
+
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from one2set.cli import app
+from one2set.errors import ConfigError
+
+
+def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [one for one in sys.modules if one.startswith("one2set.serving")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    result = CliRunner().invoke(app, ["serve"])
+    assert isinstance(result.exception, ConfigError)
+    assert "serving needs the package 'fastapi'" in str(result.exception)
+    assert 'pip install "one2set[serve]"' in str(result.exception)
+
+
+def test_limits_are_checked_before_a_model_is_loaded() -> None:
+    result = CliRunner().invoke(app, ["serve", "--model", "nowhere", "--queue", "3"])
+    assert isinstance(result.exception, ConfigError)
+    assert "only 3 can wait" in str(result.exception)
+    result = CliRunner().invoke(app, ["serve", "--model", "nowhere"])
+    assert isinstance(result.exception, ConfigError)
+    assert "there is no model nowhere" in str(result.exception)

@@ -1,0 +1,60 @@
+"""A tiny model that says words, the library's generator for it, and a server of it."""
+
+from collections import Counter
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from one2set.data.document import Document
+from one2set.data.readers import read
+from one2set.data.specials import SPECIALS
+from one2set.data.vocabulary import WordVocabulary
+from one2set.inference.calibration import Calibration, Curve, Half
+from one2set.inference.export import export_model
+from one2set.inference.generator import KeyphraseGenerator
+from one2set.inference.known import Known, KnownPhrases
+from one2set.model.folder import save_model
+from one2set.serving.app import create_app
+from one2set.text import stem_all
+from tests.networks import VOCABULARY_SIZE, lively_settrans
+
+
+@pytest.fixture(scope="session")
+def documents() -> list[Document]:
+    return list(read(str(files("one2set.data") / "sample" / "documents.jsonl")))
+
+
+@pytest.fixture(scope="session")
+def model(documents: list[Document], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("served")
+    words = Counter(word for document in documents for word in document.words() if word.isalpha())
+    vocabulary = WordVocabulary([*SPECIALS, *words], size=VOCABULARY_SIZE)
+    save_model(path / "trained", lively_settrans(), vocabulary)
+    said = Curve(0.1, {"probability": 0.1, "occurrences": 0.5, "codes": 0.2})
+    known = Curve(-1.0, {"occurrences": 1.0, "title": 1.0, "words": 0.3, "place": -0.3})
+    Calibration(Half(-1.0, 0.4, said, known), Half(-0.5, 0.35, said, known)).save(path / "trained")
+    export_model(path / "trained", path / "exported", int8=False)
+    # Random weights find little in a text. Keyphrases of the sample do, and words of them.
+    phrases = (words for document in documents for words in document.phrase_words())
+    known_phrases = {
+        stem_all(part): Known(" ".join(part), 20)
+        for words in phrases
+        for part in (words, words[-1:])
+        if part and "<digit>" not in part
+    }
+    KnownPhrases(known_phrases).save(path / "exported")
+    return path / "exported"
+
+
+@pytest.fixture(scope="session")
+def generator(model: Path) -> KeyphraseGenerator:
+    return KeyphraseGenerator(model, threads=1)
+
+
+@pytest.fixture
+def client(generator: KeyphraseGenerator) -> Iterator[TestClient]:
+    with TestClient(create_app(generator)) as client:
+        yield client

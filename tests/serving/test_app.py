@@ -1,0 +1,224 @@
+"""The application: its answers are the library's, whoever asks and however many at once."""
+
+import json
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from one2set.data.document import Document
+from one2set.inference.exploration import DIAL
+from one2set.inference.generator import KeyphraseGenerator, document_of
+from one2set.inference.presentation import Keyphrase, Wanted
+from one2set.serving.app import create_app
+from tests.inference.test_language import FOREIGN
+from tests.test_text import HOSTILE
+
+KEYPHRASES, EXPLORE = "/v1/keyphrases", "/v1/explore"
+JSON = {"content-type": "application/json"}
+
+
+def assert_same(answer: list[dict[str, Any]], found: list[Keyphrase]) -> None:
+    """The library's keyphrases, with four digits of the score."""
+    keys = [(one["text"], one["present"], one["spans"]) for one in answer]
+    assert keys == [(one.text, one.present, [list(span) for span in one.spans]) for one in found]
+    assert [one["score"] for one in answer] == pytest.approx(
+        [one.score for one in found], abs=0.00011
+    )
+
+
+def test_one_document(
+    client: TestClient, generator: KeyphraseGenerator, documents: list[Document]
+) -> None:
+    text = documents[0].text
+    response = client.post(KEYPHRASES, json={"documents": [text]})
+    assert response.status_code == 200
+    (answer,) = response.json()["documents"]
+    assert answer["id"] == "text"
+    assert answer["notices"] == []
+    assert answer["keyphrases"]
+    assert_same(answer["keyphrases"], generator.generate(text))
+
+
+def test_many_documents_in_any_form(
+    client: TestClient, generator: KeyphraseGenerator, documents: list[Document]
+) -> None:
+    given = [
+        {"id": one.id, "title": one.title, "text": one.abstract} if number % 2 else one.text
+        for number, one in enumerate(documents[:9])
+    ]
+    answers = client.post(KEYPHRASES, json={"documents": given}).json()["documents"]
+    for number, (answer, document) in enumerate(zip(answers, documents[:9], strict=True)):
+        assert answer["id"] == (document.id if number % 2 else f"text {number + 1}")
+        ((_, found),) = generator.stream([document])
+        assert_same(answer["keyphrases"], found)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"top": 2}, {"min_score": 0.45}, {"only": "present"}, {"only": "absent", "more": 2.5}],
+)
+def test_options_are_those_of_the_command_line(
+    client: TestClient,
+    generator: KeyphraseGenerator,
+    documents: list[Document],
+    options: dict[str, Any],
+) -> None:
+    texts = [one.text for one in documents[:6]]
+    answers = client.post(KEYPHRASES, json={"documents": texts, **options}).json()["documents"]
+    usual = client.post(KEYPHRASES, json={"documents": texts}).json()["documents"]
+    assert answers != usual
+    for answer, text in zip(answers, texts, strict=True):
+        assert_same(answer["keyphrases"], generator.generate(text, **options))
+
+
+def test_clients_at_once_get_each_their_own(
+    client: TestClient, generator: KeyphraseGenerator, documents: list[Document]
+) -> None:
+    """Several options, one and many documents, all mixed."""
+    wishes: list[dict[str, Any]] = [{}, {"more": 1.0}, {"top": 1}, {}]
+
+    def ask(number: int) -> None:
+        options = wishes[number % 4]
+        chosen = [documents[(number * 3 + n) % 8] for n in range(1 + number % 3)]
+        body = {"documents": [one.text for one in chosen], **options}
+        answers = client.post(KEYPHRASES, json=body).json()["documents"]
+        for answer, document in zip(answers, chosen, strict=True):
+            assert_same(answer["keyphrases"], expected[document.id, number % 4])
+
+    expected = {
+        (document.id, n): generator.generate(document.text, **options)
+        for n, options in enumerate(wishes)
+        for document in documents[:8]
+    }
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(ask, range(24)))
+
+
+def test_exploring(
+    client: TestClient, generator: KeyphraseGenerator, documents: list[Document]
+) -> None:
+    text = documents[3].text
+    answer = client.post(EXPLORE, json={"text": text}).json()
+    assert [position["more"] for position in answer["dial"]] == list(DIAL)
+    for position in answer["dial"]:
+        assert_same(position["keyphrases"], generator.generate(text, more=position["more"]))
+    (codes,) = answer["passages"]
+    assert [code["code"] for code in codes] == list(range(8))
+    said = {code["stems"] for code in codes if code["since"] <= DIAL[-1]}
+    widest = {one["stems"] for one in answer["dial"][-1]["keyphrases"]}
+    assert widest & said, "codes say some of them"
+    assert widest - said, "others are known"
+    assert answer["title"] == documents[3].title
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=list(HOSTILE))
+def test_hostile_texts(client: TestClient, generator: KeyphraseGenerator, text: str) -> None:
+    body = json.dumps({"documents": [text], "more": 3})  # in ASCII, which can write all of them
+    response = client.post(KEYPHRASES, content=body, headers=JSON)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        assert response.status_code == 422
+        return
+    ((_, found),) = generator.stream([document_of(text)], Wanted(more=3))
+    assert_same(response.json()["documents"][0]["keyphrases"], found)
+    assert client.post(EXPLORE, json={"text": text}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("", "required"),
+        ("{", "JSON"),
+        ("[" * 100_000, "parsing"),
+        ('{"documents": ["a"], "top": ' + "1" * 5_000 + "}", "parsing"),
+        ("{}", "documents: Field required"),
+        ('{"documents": []}', "at least 1 item"),
+        ('{"documents": "a text"}', "valid list"),
+        ('{"documents": [7]}', "documents.0"),
+        ('{"documents": [{"title": "no text"}]}', "text: Field required"),
+        ('{"documents": ["a"], "tops": 3}', "tops: Extra inputs"),
+        ('{"documents": ["a"], "\\ud800": 3}', "unicode"),
+        ('{"documents": ["a"], "' + "x" * 5_000 + '": 3}', "xxx: Extra inputs"),
+        ('{"documents": ["a"], "top": -1}', "top"),
+        ('{"documents": ["a"], "min_score": NaN}', "finite"),
+        ('{"documents": ["a"], "more": 1e999}', "more"),
+        ('{"documents": ["a"], "only": "both"}', "only"),
+        ('{"documents": ["\\ud800"]}', "half of a character"),
+        ('{"documents": [{"text": "a", "id": "\\udfff"}]}', "half of a character"),
+        ('{"documents": [1,2,3,4,5,6,7,8,9]}', "more"),
+    ],
+)
+def test_what_is_wrong_is_told(client: TestClient, body: str, message: str) -> None:
+    response = client.post(KEYPHRASES, content=body, headers=JSON)
+    assert response.status_code in (400, 422)
+    assert message in response.json()["detail"]
+    assert len(response.content) < 1_000
+
+
+def test_odd_texts_are_noticed(client: TestClient) -> None:
+    foreign = next(iter(FOREIGN.values()))
+    texts = ["", "?!", foreign, "Words of a set are in a set of words."]
+    answers = client.post(KEYPHRASES, json={"documents": texts}).json()["documents"]
+    told = [" ".join(answer["notices"]) for answer in answers]
+    assert ["no words" in one for one in told] == [True, True, False, False]
+    assert ["English" in one for one in told] == [False, False, True, False]
+    assert answers[0]["keyphrases"] == []
+
+
+def test_health(generator: KeyphraseGenerator) -> None:
+    app = create_app(generator)
+    stopped = TestClient(app)
+    assert stopped.get("/healthz").status_code == 200
+    assert stopped.get("/readyz").status_code == 503
+    with stopped as client:
+        assert client.get("/readyz").json() == {"status": "ready"}
+
+
+def test_it_describes_itself(client: TestClient) -> None:
+    described = client.get("/openapi.json").json()
+    assert described["openapi"].startswith("3.1")
+    operation = described["paths"][KEYPHRASES]["post"]
+    assert {"200", "401", "413", "422", "429", "503"} <= operation["responses"].keys()
+    schemas = described["components"]["schemas"]
+    for example in schemas["KeyphrasesRequest"]["examples"]:
+        assert client.post(KEYPHRASES, json=example).status_code == 200
+    (example,) = schemas["ExploreRequest"]["examples"]
+    assert client.post(EXPLORE, json=example).status_code == 200
+    answer = schemas["KeyphrasesAnswer"]["examples"][0]["documents"][0]
+    text = schemas["KeyphrasesRequest"]["examples"][0]["documents"][0]
+    for phrase in answer["keyphrases"]:
+        assert {text[start:end] for start, end in phrase["spans"]} <= {phrase["text"]}
+
+
+def test_no_page_of_elsewhere_may_use_it(generator: KeyphraseGenerator, client: TestClient) -> None:
+    origin = {"Origin": "https://example.org"}
+    asked = {**origin, "Access-Control-Request-Method": "POST"}
+    body = {"documents": ["a"]}
+    allowed = "access-control-allow-origin"
+    assert allowed not in client.post(KEYPHRASES, json=body, headers=origin).headers
+    assert allowed not in client.options(KEYPHRASES, headers=asked).headers
+    with TestClient(create_app(generator, origins=["https://example.org"])) as open_client:
+        response = open_client.post(KEYPHRASES, json=body, headers=origin)
+        assert response.headers[allowed] == "https://example.org"
+        assert open_client.options(KEYPHRASES, headers=asked).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/../../etc/passwd", "/page/..%2f..%2fapp.py", "/static/app.py", "/docs", "/v1"]
+)
+def test_other_paths_lead_nowhere(client: TestClient, path: str) -> None:
+    assert client.get(path).status_code == 404
+    assert json.loads(client.get(path).content) == {"detail": "Not Found"}
+
+
+def test_documented_requests_work(client: TestClient) -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "serve.md"
+    bodies = re.findall(r"-d '\n(.*?)'\n", page.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(bodies) == 2
+    for body in bodies:
+        assert client.post(KEYPHRASES, content=body, headers=JSON).status_code == 200

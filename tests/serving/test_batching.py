@@ -1,0 +1,171 @@
+"""Batching: turns, their order, and who gets which answer."""
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+
+from one2set.data.document import Document
+from one2set.inference.generator import KeyphraseGenerator
+from one2set.serving.batching import Batcher
+from one2set.serving.limits import BusyError
+from one2set.serving.metrics import Metrics
+
+
+@dataclass
+class Engine:
+    """It computes when it is let, and writes down what."""
+
+    turns: list[list[str]] = field(default_factory=list)
+    free: threading.Event = field(default_factory=threading.Event)
+
+
+@dataclass(frozen=True)
+class Shout:
+    """A wish: the id of each document, loudly."""
+
+    mark: str = "!"
+
+    def __call__(
+        self, generator: KeyphraseGenerator, documents: Sequence[Document]
+    ) -> Iterable[str]:
+        engine = cast(Engine, generator)
+        engine.free.wait(10)
+        engine.turns.append([document.id for document in documents])
+        for document in documents:
+            if document.id == "bad":
+                raise LookupError("bad")
+            yield document.id + self.mark
+
+
+def documents(*ids: str, text: str = "words") -> list[Document]:
+    return [Document(id, "", text) for id in ids]
+
+
+def make(engine: Engine, queue: int = 1000) -> Batcher:
+    return Batcher(cast(KeyphraseGenerator, engine), Metrics(), longest_queue=queue)
+
+
+def run(test: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(test, 20))
+
+
+async def begun(batcher: Batcher, *asked: Coroutine[Any, Any, Any]) -> list[asyncio.Task[Any]]:
+    """The requests, all of them in the queue, the first one in the engine."""
+    tasks = []
+    for one in asked:
+        tasks.append(asyncio.ensure_future(one))
+        await asyncio.sleep(0.01)
+    return tasks
+
+
+def test_what_waits_is_one_turn() -> None:
+    async def test() -> None:
+        batcher = make(engine := Engine())
+        async with batcher.run():
+            asked = [batcher.answer(documents(*ids), Shout()) for ids in ("a", "bc", "d", "efg")]
+            tasks = await begun(batcher, *asked)
+            engine.free.set()
+            answers = await asyncio.gather(*tasks)
+        assert answers == [["a!"], ["b!", "c!"], ["d!"], ["e!", "f!", "g!"]]
+        assert engine.turns == [["a"], list("bcdefg")]
+
+    run(test())
+
+
+def test_different_wishes_have_different_turns() -> None:
+    async def test() -> None:
+        batcher = make(engine := Engine())
+        async with batcher.run():
+            asked = [
+                batcher.answer(documents(id), Shout(mark))
+                for id, mark in (("a", "!"), ("b", "?"), ("c", "!"), ("d", "?"), ("e", "!"))
+            ]
+            tasks = await begun(batcher, *asked)
+            engine.free.set()
+            answers = await asyncio.gather(*tasks)
+        assert answers == [["a!"], ["b?"], ["c!"], ["d?"], ["e!"]]
+        assert engine.turns == [["a"], ["b", "d"], ["c", "e"]]
+
+    run(test())
+
+
+@pytest.mark.parametrize(("text", "size"), [("words", 64), ("x" * 50_000, 2)])
+def test_turns_are_limited(text: str, size: int) -> None:
+    async def test() -> None:
+        batcher = make(engine := Engine())
+        async with batcher.run():
+            ids = [str(n) for n in range(200 if size == 64 else 5)]
+            tasks = await begun(batcher, batcher.answer(documents(*ids, text=text), Shout()))
+            engine.free.set()
+            assert await tasks[0] == [f"{id}!" for id in ids]
+        assert max(map(len, engine.turns)) == size
+
+    run(test())
+
+
+def test_a_document_that_fails_spoils_no_other() -> None:
+    async def test() -> None:
+        batcher = make(engine := Engine())
+        async with batcher.run():
+            asked = [batcher.answer(documents(id), Shout()) for id in ("a", "b", "bad", "c")]
+            tasks = await begun(batcher, *asked)
+            engine.free.set()
+            found = await asyncio.gather(*tasks, return_exceptions=True)
+        assert found[:2] + found[3:] == [["a!"], ["b!"], ["c!"]]
+        assert isinstance(found[2], LookupError)
+
+    run(test())
+
+
+def test_the_queue_is_limited_and_who_leaves_makes_room() -> None:
+    async def test() -> None:
+        batcher = make(engine := Engine(), queue=3)
+        async with batcher.run():
+            asked = [batcher.answer(documents(*ids), Shout()) for ids in ("a", "bc", "d")]
+            tasks = await begun(batcher, *asked)
+            with pytest.raises(BusyError) as refused:
+                await batcher.answer(documents("e"), Shout())
+            assert refused.value.status == 429
+            tasks[1].cancel()
+            await asyncio.sleep(0.01)
+            later = await begun(batcher, batcher.answer(documents("f", "g"), Shout()))
+            engine.free.set()
+            assert await later[0] == ["f!", "g!"]
+            assert await tasks[2] == ["d!"]
+        assert engine.turns == [["a"], ["d", "f", "g"]]
+
+    run(test())
+
+
+def test_the_time_to_come_again_grows_with_the_queue() -> None:
+    async def test() -> None:
+        batcher = make(engine := Engine())
+        assert batcher.retry_after() == 1
+        async with batcher.run():
+            ids = [str(n) for n in range(500)]
+            tasks = await begun(batcher, batcher.answer(documents(*ids), Shout()))
+            assert 10 < batcher.retry_after() <= 60
+            engine.free.set()
+            await tasks[0]
+        assert batcher.retry_after() == 1
+
+    run(test())
+
+
+def test_it_ends_when_all_is_answered() -> None:
+    async def test() -> None:
+        batcher = make(engine := Engine())
+        assert not batcher.running
+        async with batcher.run():
+            assert batcher.running
+            asked = [batcher.answer(documents(id), Shout()) for id in ("a", "b", "c")]
+            tasks = await begun(batcher, *asked)
+            threading.Timer(0.1, engine.free.set).start()
+        assert not batcher.running
+        assert await asyncio.gather(*tasks) == [["a!"], ["b!"], ["c!"]]
+
+    run(test())

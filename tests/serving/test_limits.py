@@ -1,0 +1,219 @@
+"""Limits: what is too large, too much, too slow or without a token is refused, and nothing else."""
+
+import asyncio
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from starlette.types import Message, Receive, Scope, Send
+
+from one2set.data.document import Document
+from one2set.errors import ConfigError
+from one2set.inference.generator import KeyphraseGenerator
+from one2set.inference.presentation import Keyphrase, Wanted
+from one2set.serving.app import create_app
+from one2set.serving.limits import Gate, Limits
+
+KEYPHRASES = "/v1/keyphrases"
+BODY = {"documents": ["a text"]}
+
+
+class Slow(KeyphraseGenerator):
+    """A generator that takes its time and finds nothing."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.done = seconds, 0
+
+    def stream(
+        self,
+        documents: Iterable[Document],
+        wanted: Wanted = Wanted(),  # noqa: B008
+    ) -> Iterator[tuple[Document, list[Keyphrase]]]:
+        for document in documents:
+            time.sleep(self.seconds)
+            self.done += 1
+            yield document, []
+
+
+def served(generator: KeyphraseGenerator, **limits: Any) -> TestClient:
+    return TestClient(create_app(generator, Limits(**limits)))
+
+
+def test_a_body_that_is_too_large() -> None:
+    with served(Slow(0), body=100) as client:
+        assert client.post(KEYPHRASES, json=BODY).status_code == 200
+        response = client.post(KEYPHRASES, json={"documents": ["x" * 100]})
+        assert response.status_code == 413
+        assert "at most 100 bytes" in response.json()["detail"]
+        parts = (b'{"documents": [', b'"' + b"x" * 100, b'"]}')  # of which no length is stated
+        assert client.post(KEYPHRASES, content=iter(parts)).status_code == 413
+
+
+def test_texts_and_requests_that_are_too_long() -> None:
+    with served(Slow(0), characters=10, documents=2) as client:
+        for documents, status, message in (
+            (["x" * 10, "y"], 200, None),
+            (["x" * 11], 422, "11 characters; at most 10"),
+            ([{"title": "xxxxx", "text": "yyyyy"}], 422, "11 characters"),
+            (["x"] * 3, 422, "3 documents; at most 2"),
+        ):
+            response = client.post(KEYPHRASES, json={"documents": documents})
+            assert response.status_code == status
+            assert message is None or message in response.json()["detail"]
+        assert client.post("/v1/explore", json={"text": "x" * 11}).status_code == 422
+
+
+def test_more_than_can_wait_is_sent_away() -> None:
+    """And what was taken is answered."""
+    generator = Slow(0.05)
+    with served(generator, queue=4, documents=4) as client, ThreadPoolExecutor(24) as threads:
+
+        def ask(_: int) -> tuple[int, str | None]:
+            response = client.post(KEYPHRASES, json={"documents": ["a", "b"]})
+            return response.status_code, response.headers.get("retry-after")
+
+        found = list(threads.map(ask, range(24)))
+    statuses = [status for status, _ in found]
+    assert set(statuses) == {200, 429}
+    assert generator.done == 2 * statuses.count(200)
+    assert {after is None for status, after in found if status == 200} == {True}
+    assert all(1 <= int(after or 0) <= 60 for status, after in found if status == 429)
+
+
+def test_a_request_that_takes_too_long() -> None:
+    """It is told so, and what it left in the queue is not computed."""
+    generator = Slow(0.05)
+    with served(generator, seconds=0.3) as client:
+        long = ["x" * 20_000] * 20  # of which a turn has five
+        response = client.post(KEYPHRASES, json={"documents": long})
+        assert response.status_code == 503
+        assert "not done in 0.3 s" in response.json()["detail"]
+        assert "retry-after" in response.headers
+    assert 5 <= generator.done <= 15
+
+
+@pytest.mark.parametrize(
+    ("header", "status"),
+    [
+        ("Bearer geheim", 200),
+        ("bearer geheim", 200),
+        ("Bearer geheim ", 200),
+        ("Bearer Geheim", 401),
+        ("Bearer geheimer", 401),
+        ("Bearer gehei\xe4", 401),
+        ("Bearer ", 401),
+        ("Basic geheim", 401),
+        ("geheim", 401),
+        (None, 401),
+    ],
+)
+def test_the_token(header: str | None, status: int) -> None:
+    with TestClient(create_app(Slow(0), token="geheim")) as client:
+        headers = {} if header is None else {"Authorization": header.encode("latin-1")}
+        response = client.post(KEYPHRASES, json=BODY, headers=headers)  # type: ignore[arg-type]
+        assert response.status_code == status
+        assert client.get("/metrics", headers=headers).status_code == status  # type: ignore[arg-type]
+        assert client.get("/healthz").status_code == 200
+        assert client.get("/readyz").status_code == 200
+        if status == 401:
+            assert response.headers["www-authenticate"] == "Bearer"
+
+
+def test_limits_that_cannot_be() -> None:
+    with pytest.raises(ConfigError, match="the limit of body is 0"):
+        Limits(body=0)
+    with pytest.raises(ConfigError, match="only 10 can wait"):
+        Limits(documents=11, queue=10)
+
+
+class Client:
+    """The other end of a connection, by hand."""
+
+    def __init__(self, *parts: bytes) -> None:
+        self.parts = list(parts)
+        self.leaves = asyncio.Event()
+        self.answers: list[Message] = []
+
+    async def receive(self) -> Message:
+        if self.parts:
+            part = self.parts.pop(0)
+            return {"type": "http.request", "body": part, "more_body": part != b""}
+        await self.leaves.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        self.answers.append(message)
+
+
+SCOPE: Scope = {"type": "http", "method": "POST", "path": KEYPHRASES, "headers": []}
+
+
+def test_a_body_that_never_ends() -> None:
+    async def never(scope: Scope, receive: Receive, send: Send) -> None:
+        raise AssertionError("nothing has been asked yet")
+
+    client = Client(b"begins")
+    gate = Gate(never, Limits(seconds=0.05), None, lambda: 3)
+    asyncio.run(gate(SCOPE, client.receive, client.send))
+    assert client.answers[0]["status"] == 503
+
+
+@pytest.mark.parametrize("parts", [(b"begins",), (b"whole", b"")])
+def test_a_client_that_leaves(parts: tuple[bytes, ...]) -> None:
+    """Before or after it has asked: what it wanted is given up."""
+    given_up = []
+
+    async def forever(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            given_up.append(True)
+            raise
+
+    async def visit() -> None:
+        client = Client(*parts)
+        gate = Gate(forever, Limits(), None, lambda: 3)
+        asyncio.get_running_loop().call_later(0.05, client.leaves.set)
+        await asyncio.wait_for(gate(SCOPE, client.receive, client.send), 5)
+        assert client.answers == []
+
+    asyncio.run(visit())
+    assert len(given_up) == len(parts) - 1
+
+
+def test_bodies_are_held_for_so_many_clients_only() -> None:
+    async def forever(scope: Scope, receive: Receive, send: Send) -> None:
+        await asyncio.sleep(60)
+
+    async def visit() -> None:
+        gate = Gate(forever, Limits(queue=2, documents=1), None, lambda: 3)
+        clients = [Client(b"x", b"") for _ in range(3)]
+        tasks = [asyncio.ensure_future(gate(SCOPE, one.receive, one.send)) for one in clients]
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED, timeout=5)
+        assert [one.answers[0]["status"] if one.answers else None for one in clients] == [
+            None,
+            None,
+            429,
+        ]
+        assert (b"retry-after", b"3") in clients[2].answers[0]["headers"]
+        for one in clients:
+            one.leaves.set()
+        await asyncio.wait(tasks, timeout=5)
+        late = Client(b"x", b"")
+        late.leaves.set()
+        await gate(SCOPE, late.receive, late.send)
+        assert late.answers == [], "there is room again"
+
+    asyncio.run(visit())
+
+
+def test_an_error_of_ours_is_not_hidden() -> None:
+    async def broken(scope: Scope, receive: Receive, send: Send) -> None:
+        raise LookupError("ours")
+
+    client = Client(b"x", b"")
+    with pytest.raises(LookupError, match="ours"):
+        asyncio.run(Gate(broken, Limits(), None, lambda: 3)(SCOPE, client.receive, client.send))

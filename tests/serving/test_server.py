@@ -1,0 +1,102 @@
+"""The server as a process: it answers what it accepted before it ends."""
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+
+from one2set.data.document import Document
+from one2set.errors import ConfigError
+from one2set.inference.generator import KeyphraseGenerator
+from one2set.serving.server import run
+
+
+@contextmanager
+def serving(*options: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """The process and its address."""
+    command = [sys.executable, "-m", "one2set", "serve", "--port", "0", "--threads", "1", *options]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    try:
+        line = process.stderr.readline()
+        found = re.search(r"http://\S+", line)
+        assert found, line + process.stderr.read()
+        yield process, found[0]
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+
+def ask(url: str, texts: list[str]) -> list[list[str]]:
+    request = urllib.request.Request(
+        f"{url}/v1/keyphrases",
+        json.dumps({"documents": texts}).encode(),
+        {"Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        documents = json.load(answer)["documents"]
+    return [[one["text"] for one in document["keyphrases"]] for document in documents]
+
+
+def metric(url: str, name: str) -> float:
+    with urllib.request.urlopen(f"{url}/metrics", timeout=60) as answer:
+        text = answer.read().decode()
+    return float(re.findall(rf"^{name} (\S+)$", text, re.MULTILINE)[0])
+
+
+def test_what_was_accepted_is_answered(
+    model: Path, generator: KeyphraseGenerator, documents: list[Document]
+) -> None:
+    long = [" ".join([document.abstract] * 40) for document in documents[:6]]
+    with serving("--model", str(model)) as (process, url):
+        with ThreadPoolExecutor(3) as threads:
+            asked = [threads.submit(ask, url, long[n : n + 2]) for n in (0, 2, 4)]
+            deadline = time.monotonic() + 60
+            # The first request is being computed, the others wait.
+            while metric(url, "one2set_waiting_documents") < 2:
+                assert time.monotonic() < deadline
+                assert not any(one.done() for one in asked)
+                time.sleep(0.02)
+            process.terminate()
+            answers = [phrases for one in asked for phrases in one.result()]
+        assert process.wait(60) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+    assert answers == [[one.text for one in found] for found in generator.generate(long)]
+
+
+def test_loopback_a_token_and_ctrl_c(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ONE2SET_TOKEN", "geheim")
+    with serving("--model", str(model)) as (process, url):
+        assert url.startswith("http://127.0.0.1:")
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            ask(url, ["a text"])
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+
+
+def test_it_says_where_it_cannot_listen() -> None:
+    def never(url: str) -> None:
+        raise AssertionError(url)
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        for host, chosen in (("127.0.0.1", port), ("no.such.host.invalid", 0)):
+            with pytest.raises(ConfigError, match=f"{host}:{chosen} cannot be served at"):
+                run(FastAPI(), host=host, port=chosen, seconds=1.0, started=never)

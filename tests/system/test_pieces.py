@@ -1,0 +1,58 @@
+"""A model made as the one inside the package is: word pieces, and first layers that stay as they
+are. It is prepared for, trained, exported, and trained further."""
+
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from tests.cli.test_train import QUICK, train
+from tokenizers import Tokenizer
+from tokenizers.decoders import WordPiece as WordPieceDecoder
+from tokenizers.models import WordPiece
+from tokenizers.normalizers import BertNormalizer
+from tokenizers.pre_tokenizers import BertPreTokenizer
+from tokenizers.trainers import WordPieceTrainer
+from typer.testing import CliRunner
+
+from one2set.cli import app
+from one2set.data.readers import read
+from one2set.inference.engine import Engine
+from one2set.inference.export import export_model
+from one2set.inference.prediction import NullBias
+from one2set.inference.runtime import Runtime
+from one2set.model.folder import load_model
+
+
+def test_from_pieces_to_a_model_that_is_trained_further(tmp_path: Path) -> None:
+    with as_file(files("one2set.data").joinpath("sample", "documents.jsonl")) as path:
+        documents = list(read(path))
+        tokenizer = Tokenizer(WordPiece(unk_token="[UNK]"))
+        tokenizer.normalizer, tokenizer.pre_tokenizer = BertNormalizer(), BertPreTokenizer()
+        tokenizer.decoder = WordPieceDecoder()
+        trainer = WordPieceTrainer(vocab_size=300, special_tokens=["[UNK]"], show_progress=False)
+        tokenizer.train_from_iterator([document.text for document in documents], trainer)
+        tokenizer.save(str(tmp_path / "pieces.json"))
+        prepare = ["prepare", str(tmp_path / "corpus"), "--train", str(path), "--hold-out", "0.3"]
+        options = ["--tokenizer", str(tmp_path / "pieces.json")]
+        assert CliRunner().invoke(app, prepare + options).exception is None
+        bert = ["model.encoder=bert", "train.frozen_layers=1", "train.encoder_rate=0.3"]
+        settings = [part for one in bert for part in ("--set", one)]
+        train(tmp_path / "corpus", tmp_path / "run", "--steps", "3", *QUICK, *settings)
+        model = tmp_path / "model"
+        export_model(tmp_path / "run", model, int8=False)
+        engine = Engine.load(tmp_path / "run" / "model")
+        runtime = Runtime(model, threads=1)
+        bias = NullBias(-20.0, -20.0)  # so that it speaks, little trained as it is
+        said = [
+            [
+                [(slot.text, round(slot.probability, 4)) for slot in one.slots]
+                for one in each.predict(documents[:20], null_bias=bias)
+            ]
+            for each in (engine, runtime)
+        ]
+        assert said[0] == said[1]
+        prepare[1] = str(tmp_path / "more")
+        assert CliRunner().invoke(app, [*prepare, "--vocabulary", str(model)]).exception is None
+    train(tmp_path / "more", tmp_path / "after", "--from", str(model), "--steps", "1")
+    before, after = load_model(model), load_model(tmp_path / "after" / "model")
+    assert after.network.arguments == before.network.arguments
+    assert after.network.arguments["encoder"] == "bert"
