@@ -1,9 +1,11 @@
 """The Hugging Face layout, in folders: nothing is downloaded."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 from huggingface_hub import ModelCard
+from huggingface_hub.errors import LocalEntryNotFoundError
 
 from one2set.adapters.hub import HubKeyphraseGenerator
 from one2set.inference.generator import KeyphraseGenerator
@@ -32,9 +34,15 @@ def test_the_model_card(model: Path, tmp_path: Path) -> None:
     assert (tmp_path / "README.md").read_text() == "mine"
 
 
-def test_a_model_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(Exception, match="no-such"):
-        HubKeyphraseGenerator.from_pretrained(
-            "no-such/model", cache_dir=tmp_path, local_files_only=True
-        )
+def test_a_model_of_the_hub_from_its_cache(
+    model: Path, generator: KeyphraseGenerator, texts: list[str], tmp_path: Path
+) -> None:
+    cached = tmp_path / "models--someone--keyphrases"
+    shutil.copytree(model, cached / "snapshots" / ("0" * 40))
+    (cached / "refs").mkdir()
+    (cached / "refs" / "main").write_text("0" * 40)
+    where = {"cache_dir": tmp_path, "local_files_only": True, "threads": 1}
+    hub = HubKeyphraseGenerator.from_pretrained("someone/keyphrases", **where)
+    assert hub.generate(texts[0]) == generator.generate(texts[0])
+    with pytest.raises(LocalEntryNotFoundError):
+        HubKeyphraseGenerator.from_pretrained("someone/other", **where)

@@ -75,7 +75,11 @@ def test_a_cluster_writes_what_one_machine_does_though_an_actor_dies(
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, *arguments, "-o", "out/", "--format", "jsonl"],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": f"{root / 'src'}{os.pathsep}{root}"},
+        env={
+            **os.environ,
+            "PYTHONPATH": f"{root / 'src'}{os.pathsep}{root}",
+            "RAY_worker_niceness": "0",  # on a busy machine they would starve
+        },
         capture_output=True,
         text=True,
         timeout=600,

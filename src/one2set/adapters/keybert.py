@@ -61,7 +61,7 @@ class KeyBERT:
         )
         texts = [docs] if isinstance(docs, str) else list(docs)
         # Where not everything is allowed, all must be looked at.
-        top = top_n if candidates is keyphrase_ngram_range is None else _ALL
+        top = _ALL if candidates or keyphrase_ngram_range else top_n
         allowed = None if candidates is None else {stem_all(words_of(one)) for one in candidates}
         found = []
         for keyphrases in self._generator.generate(texts, top=top, more=_EVERY_CODE):

@@ -77,7 +77,7 @@ class KeyphraseComponent:
         return self.__dict__ | {"_generator": None}
 
 
-@Language.factory(
+@Language.factory(  # type: ignore[untyped-decorator]
     "one2set",
     assigns=["doc._.keyphrases"],
     default_config={

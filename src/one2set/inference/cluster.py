@@ -63,7 +63,8 @@ def run_on_ray(source: Source, work: Work, begun: Begun, *, workers: int) -> Ite
 
 def _read(_: "pa.Table", source: Source, begun: Begun) -> "Iterator[pa.Table]":
     """The task that reads. Its own input is only there to start it."""
-    return map(_table, source.chunks(begun))
+    for chunk in source.chunks(begun):
+        yield _table(chunk)
 
 
 class _Actor:
