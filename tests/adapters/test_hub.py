@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from huggingface_hub import ModelCard
@@ -41,7 +42,7 @@ def test_a_model_of_the_hub_from_its_cache(
     shutil.copytree(model, cached / "snapshots" / ("0" * 40))
     (cached / "refs").mkdir()
     (cached / "refs" / "main").write_text("0" * 40)
-    where = {"cache_dir": tmp_path, "local_files_only": True, "threads": 1}
+    where: dict[str, Any] = {"cache_dir": tmp_path, "local_files_only": True, "threads": 1}
     hub = HubKeyphraseGenerator.from_pretrained("someone/keyphrases", **where)
     assert hub.generate(texts[0]) == generator.generate(texts[0])
     with pytest.raises(LocalEntryNotFoundError):

@@ -36,18 +36,23 @@ def kill():
                     name = Path(f"/proc/{process}/cmdline").read_bytes()
                 except OSError:
                     continue
-                if name.startswith(b"ray::") and b"_Actor" in name:
+                if name.startswith(b"ray::") and b"MapWorker" in name:
                     os.kill(process, signal.SIGKILL)
                     killed.append(process)
                     break
 
-for attempt in range(6):  # Ray waits 30 seconds for itself, which a busy machine may not grant
+for attempt in range(5):
     try:
-        ray.init(num_cpus=3, object_store_memory=100 << 20, log_to_driver=False)
+        ray.init(
+            num_cpus=3, object_store_memory=100 << 20, include_dashboard=False, log_to_driver=False
+        )
         break
     except Exception as error:
-        print(error, file=sys.stderr)
+        if "timed out during startup" not in str(error):
+            raise
         ray.shutdown()
+else:
+    sys.exit(75)
 threading.Thread(target=kill, daemon=True).start()
 from one2set.cli import main
 try:
@@ -78,6 +83,7 @@ def test_a_cluster_writes_what_one_machine_does_though_an_actor_dies(
         env={
             **os.environ,
             "PYTHONPATH": f"{root / 'src'}{os.pathsep}{root}",
+            "RAY_AUTH_MODE": "disabled",
             "RAY_worker_niceness": "0",  # on a busy machine they would starve
         },
         capture_output=True,
@@ -85,6 +91,8 @@ def test_a_cluster_writes_what_one_machine_does_though_an_actor_dies(
         timeout=600,
         check=False,
     )
+    if done.returncode == 75:
+        pytest.skip("Ray grants itself 30 seconds to start, and this machine is too busy for that")
     assert done.returncode == 0, done.stderr
     assert "killed 1" in done.stdout
     inputs = tuple(str(path) for path in sorted((tmp_path / "in").iterdir()))
