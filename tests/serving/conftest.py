@@ -15,10 +15,9 @@ from one2set.data.vocabulary import WordVocabulary
 from one2set.inference.calibration import Calibration, Curve, Half
 from one2set.inference.export import export_model
 from one2set.inference.generator import KeyphraseGenerator
-from one2set.inference.known import Known, KnownPhrases
+from one2set.inference.knowledge import Knowledge
 from one2set.model.folder import save_model
 from one2set.serving.app import create_app
-from one2set.text import stem_all
 from tests.networks import VOCABULARY_SIZE, lively_settrans
 
 
@@ -34,18 +33,12 @@ def model(documents: list[Document], tmp_path_factory: pytest.TempPathFactory) -
     vocabulary = WordVocabulary([*SPECIALS, *words], size=VOCABULARY_SIZE)
     save_model(path / "trained", lively_settrans(), vocabulary)
     said = Curve(0.1, {"probability": 0.1, "occurrences": 0.5, "codes": 0.2})
-    known = Curve(-1.0, {"occurrences": 1.0, "title": 1.0, "words": 0.3, "place": -0.3})
-    Calibration(Half(-1.0, 0.4, said, known), Half(-0.5, 0.35, said, known)).save(path / "trained")
+    suggested = Curve(-0.2, {"selector": 0.4, "known": 0.1})
+    halves = Half(-1.0, 0.4, said, suggested), Half(-0.5, 0.35, said, suggested)
+    Calibration(*halves).save(path / "trained")
     export_model(path / "trained", path / "exported", int8=False)
-    # Random weights find little in a text. Keyphrases of the sample do, and words of them.
-    phrases = (words for document in documents for words in document.phrase_words())
-    known_phrases = {
-        stem_all(part): Known(" ".join(part), 20)
-        for words in phrases
-        for part in (words, words[-1:])
-        if part and "<digit>" not in part
-    }
-    KnownPhrases(known_phrases).save(path / "exported")
+    # Random weights find nothing in a text. What is learnt of the sample does.
+    Knowledge.of(lambda: documents).save(path / "exported")
     return path / "exported"
 
 
