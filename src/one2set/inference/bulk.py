@@ -211,6 +211,7 @@ Work = Keyphrases | Raw
 
 def run(source: Source, work: Work, begun: Begun, *, workers: int) -> Iterator[Lines]:
     """Do it in processes, each of which loads the model once."""
+    _made.cache_clear()  # since an earlier run of this process the model may have changed
     return ordered_map(partial(lines_of, work), source.chunks(begun), workers=workers)
 
 
