@@ -6,8 +6,8 @@ import pytest
 
 from one2set.data.document import Document
 from one2set.inference.candidates import INPUTS, Candidate, Reading
-from one2set.inference.knowledge import NOTHING, Knowledge
-from one2set.inference.known import Known, KnownPhrases, Stems
+from one2set.inference.knowledge import NOTHING, Hints, Knowledge
+from one2set.inference.known import Stems
 from one2set.inference.prediction import Prediction, Slot
 from one2set.inference.selector import UNLIKELY
 
@@ -21,23 +21,21 @@ DOCUMENT = Document(
 class Taught(Knowledge):
     """What a selector could find, and phrases that are known."""
 
-    def likely(self, passage: Document) -> dict[Stems, float]:
+    def hints(self, passage: Document) -> Hints:
         words = passage.words()
-        found = {("real", "time"): 1.5, ("graph", "network"): -0.5, ("never", "here"): 2.0}
-        return {stems: odds for stems, odds in found.items() if stems[0] in words}
+        odds = {("real", "time"): 1.5, ("graph", "network"): -0.5, ("never", "here"): 2.0}
+        texts = {("network", "model"): "network models", ("real", "time"): "real-time"}
+        return Hints(
+            {stems: value for stems, value in odds.items() if stems[0] in words},
+            {stems: text for stems, text in texts.items() if "models" in words},
+            {("network", "model"): 0.7},
+        )
 
     def counted(self, stems: Stems) -> float:
         return math.log(8)
 
 
-KNOWLEDGE = Taught(
-    KnownPhrases(
-        {
-            ("network", "model"): Known("network models", 15),
-            ("graph", "theori"): Known("graph theory", 99),
-        }
-    )
-)
+KNOWLEDGE = Taught()
 
 
 def slot(code: int, text: str, p: float, null: float = 0.1) -> Slot:
@@ -83,6 +81,7 @@ def test_what_is_suggested_follows_what_is_said() -> None:
     assert all(one.suggested and not one.said for one in others)
     assert [inputs(one)["known"] for one in (said, others[0])] == [0, math.log(8)]
     assert [inputs(one)["selector"] for one in (said, other, *others)] == [-0.5, UNLIKELY, 0, 1.5]
+    assert [inputs(one)["association"] for one in (said, *others)] == [0, 0.7, 0]
     for one in others:
         assert [inputs(one)[name] for name in INPUTS[:4]] == [0, 0, 0, 0]
 
@@ -124,6 +123,7 @@ def test_what_there_is_to_weigh() -> None:
             "frequency": math.log(1 + 3 * 3) / 2,
             "known": 0,
             "selector": UNLIKELY,
+            "association": 0,
         }
     )
     (absent,) = candidates(slot(0, "network", 0.5), slot(1, "time model", 0.5))[1:]

@@ -7,7 +7,7 @@ import pytest
 
 from one2set.data.document import Document
 from one2set.errors import DataError
-from one2set.inference.fitting import Chunk, count, fit, fit_selector
+from one2set.inference.fitting import Chunk, chunks_of, count, fit
 from one2set.inference.ngrams import hash_of
 from one2set.text import stem_all
 
@@ -56,7 +56,7 @@ def test_the_network_learns_from_measures() -> None:
 
 def test_it_needs_documents_to_learn_from(documents: list[Document]) -> None:
     with pytest.raises(DataError, match="too few"):
-        fit_selector(documents[:5])
+        chunks_of(documents[:5])
     unknown = [Document(one.id, one.title, one.abstract) for one in documents]
     with pytest.raises(DataError, match="0 documents are too few"):
-        fit_selector(unknown)
+        chunks_of(unknown)

@@ -8,7 +8,7 @@ import torch
 
 from one2set.data.document import Document
 from one2set.errors import DataError
-from one2set.inference.fitting import fit_selector
+from one2set.inference.fitting import chunks_of, fit_selector
 from one2set.inference.measures import NUM_MEASURES, Grams
 from one2set.inference.ngrams import Words
 from one2set.inference.selector import FILE, UNLIKELY, Layers, Selector
@@ -17,7 +17,7 @@ from one2set.text import stem_all
 
 @pytest.fixture(scope="module")
 def selector(documents: list[Document]) -> Selector:
-    return fit_selector(documents)
+    return fit_selector(*chunks_of(documents))
 
 
 def text_of(document: Document) -> Words:
@@ -58,7 +58,7 @@ def test_a_text_without_words(selector: Selector) -> None:
 
 def test_it_is_stored_with_a_model(tmp_path: Path, documents: list[Document]) -> None:
     assert Selector.load(tmp_path) is None
-    selector = fit_selector(documents)
+    selector = fit_selector(*chunks_of(documents))
     selector.save(tmp_path)
     found = Selector.load(tmp_path)
     assert found is not None

@@ -12,8 +12,7 @@ from one2set.data.document import Document
 from one2set.evaluation.scoring import evaluate
 from one2set.inference.calibration import Calibration, Curve, Half
 from one2set.inference.candidates import Reading
-from one2set.inference.knowledge import Knowledge
-from one2set.inference.known import Known, KnownPhrases, Stems
+from one2set.inference.knowledge import Hints, Knowledge
 from one2set.inference.prediction import SIDES, NullBias, Prediction, Slot
 from one2set.inference.presentation import keyphrases
 from one2set.inference.reliability import cross_check
@@ -24,16 +23,14 @@ CURVE = Curve(-1.0, {"probability": -0.5, "codes": 1.0, "selector": 0.3, "title"
 
 
 class Taught(Knowledge):
-    """Finds some letters and pairs of them that the made-up texts hold, and some that they do not.
-    Pairs may also be scattered."""
+    """Knows some letters and pairs that the made-up texts hold, and some that they do not."""
 
-    def likely(self, passage: Document) -> dict[Stems, float]:
-        return {("b",): 0.5, ("c", "x"): -1.0, ("e",): -3.0, ("o",): 1.0}
+    def hints(self, passage: Document) -> Hints:
+        odds = {("b",): 0.5, ("c", "x"): -1.0, ("e",): -3.0, ("o",): 1.0}
+        return Hints(odds, {("c", "d"): "c d", ("d", "b"): "d b", ("zz",): "zz"}, {("zz",): 1.0})
 
 
-KNOWLEDGE = Taught(
-    KnownPhrases({("c", "d"): Known("c d", 30), ("d", "b"): Known("d b", 9)}),
-)
+KNOWLEDGE = Taught()
 
 
 def sigmoid(z: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -110,6 +107,7 @@ def test_candidates_are_judged_by_their_stems() -> None:
         Calibration(Half(-8.0, 0.1), Half(0.5, 0.05), drop_parts=True),
         Calibration(Half(-3.0, 0.3, CURVE), Half(-2.0)),
         Calibration(Half(-2.0, 0.3, None, CURVE), Half(-1.0, 0.2, CURVE, CURVE)),
+        Calibration(Half(-2.0, 0.1, CURVE, CURVE, 1.0), Half(-1.0, 0.0, None, CURVE, 3.0), True),
     ],
     ids=str,
 )
@@ -165,3 +163,13 @@ def test_a_check_is_of_documents_left_out() -> None:
     assert sum(count for *_, count in bins) == check.present.sum()
     assert [one[0] for one in bins] == sorted(one[0] for one in bins)
     assert 0 <= check.calibration_error("present") < 0.15
+
+
+def test_where_no_code_ever_speaks() -> None:
+    silent = [(document, replace(prediction, slots=())) for document, prediction in made_up(40)]
+    pool = Pool(judged(silent))
+    assert not pool.num_speaking(NullBias()).any()
+    found = tune(pool.judged)
+    assert found.present.said is None
+    assert found.present.suggested is not None
+    assert quality(pool, found)["present"] > 0

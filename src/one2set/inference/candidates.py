@@ -5,14 +5,13 @@ suggested by what training documents have taught beside the network (`knowledge`
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 from one2set.data.document import Document
 from one2set.data.specials import SPECIALS
-from one2set.inference.knowledge import NOTHING, Knowledge
+from one2set.inference.knowledge import NO_HINTS, NOTHING, Hints, Knowledge
 from one2set.inference.known import Stems
 from one2set.inference.prediction import Prediction, Side, Slot
 from one2set.inference.selector import UNLIKELY
@@ -32,6 +31,7 @@ INPUTS = (
     "frequency",  # log(1 + Π how often the document has its words), by word
     "known",  # log(1 + of how many training documents it is a keyphrase); 0 if it is present
     "selector",  # the selector's log odds, cut off at `UNLIKELY`; 0 if it is absent
+    "association",  # by how much the text makes it likelier, as a log; 0 if that is not known
 )
 SPOKEN = 4  # so many of them are of the codes that say a phrase, and 0 if none does
 UNSAID = (0.0,) * SPOKEN
@@ -80,7 +80,7 @@ class Reading:
     def __init__(self, document: Document, knowledge: Knowledge = NOTHING) -> None:
         self.document, self._knowledge = document, knowledge
         self._index = PhraseIndex(document.tokens())
-        self._suggested: dict[Document, dict[Stems, _Suggestion]] = {}
+        self._hints: dict[Document, Hints] = {}
 
     def spans(self, candidate: Candidate) -> tuple[Span, ...]:
         """The characters of the document's text where a candidate stands."""
@@ -92,22 +92,24 @@ class Reading:
 
     def said(self, prediction: Prediction) -> list[Candidate]:
         """What a prediction says, in its order. The same phrase again is the same candidate."""
-        return self._said(prediction, {})
+        return self._said(prediction, NO_HINTS)
 
     def candidates(self, prediction: Prediction, passage: Document) -> list[Candidate]:
         """What a prediction says of a passage, then what else is suggested."""
-        suggested = self._suggestions(passage)
-        found = self._said(prediction, suggested)
-        others = suggested.keys() - {one.stems for one in found}
+        if passage not in self._hints:  # it is asked for at each position of a dial
+            self._hints[passage] = self._knowledge.hints(passage)
+        hints = self._hints[passage]
+        found = self._said(prediction, hints)
+        said = {one.stems for one in found}
+        # What the document holds is written as it writes it.
+        held = {stems: "" for stems in hints.odds if self.holds(stems)}
         return found + [
-            self._candidate(one.text, stems, (), UNSAID, one)
-            for stems, one in suggested.items()
-            if stems in others
+            self._candidate(text, stems, (), UNSAID, hints)
+            for stems, text in (hints.texts | held).items()
+            if stems not in said
         ]
 
-    def _said(
-        self, prediction: Prediction, suggested: Mapping[Stems, "_Suggestion"]
-    ) -> list[Candidate]:
+    def _said(self, prediction: Prediction, hints: Hints) -> list[Candidate]:
         slots = prediction.phrases
         words = self.document.phrase_words([slot.text for slot in slots])
         saying: dict[Stems, list[Slot]] = {}
@@ -119,19 +121,8 @@ class Reading:
             best = ordered[0]
             measured = (best.probability, best.score, best.null)
             logs = (*(math.log(max(p, _TINY)) for p in measured), math.log(len(ordered)))
-            found.append(self._candidate(best.text, stems, ordered, logs, suggested.get(stems)))
+            found.append(self._candidate(best.text, stems, ordered, logs, hints))
         return found
-
-    def _suggestions(self, passage: Document) -> dict[Stems, "_Suggestion"]:
-        """What else a passage's candidates are. It is asked for at each position of a dial."""
-        if passage not in self._suggested:
-            likely = self._knowledge.likely(passage).items()
-            scattered = self._knowledge.scattered(passage).items()
-            found = {stems: _Suggestion(text, UNLIKELY) for stems, text in scattered}
-            self._suggested[passage] = found | {
-                stems: _Suggestion("", odds) for stems, odds in likely if self.holds(stems)
-            }
-        return self._suggested[passage]
 
     def _candidate(
         self,
@@ -139,7 +130,7 @@ class Reading:
         stems: Stems,
         slots: tuple[Slot, ...],
         spoken: tuple[float, ...],
-        suggestion: "_Suggestion | None",
+        hints: Hints,
     ) -> Candidate:
         places = self._index.places(stems)
         count = max(len(stems), 1)
@@ -152,18 +143,12 @@ class Reading:
             len(self._title.intersection(stems)) / count,
             math.log1p(math.prod(often)) / count,
             0.0 if places else self._knowledge.counted(stems),
-            (suggestion.odds if suggestion else UNLIKELY) if places else 0.0,
+            hints.odds.get(stems, UNLIKELY) if places else 0.0,
+            hints.lifts.get(stems, 0.0),
         )
-        suggested = suggestion is not None
+        suggested = stems in hints.texts or (bool(places) and stems in hints.odds)
         return Candidate(text, stems, slots, suggested, tuple(places), spoken + written)
 
     @cached_property
     def _title(self) -> frozenset[str]:
         return frozenset(stem_all(self.document.title_words()))
-
-
-class _Suggestion(NamedTuple):
-    """How a phrase is written, where the document does not say it, and its log odds."""
-
-    text: str
-    odds: float

@@ -4,8 +4,8 @@ runtime.json             what the graphs are
 encoder.onnx, step.onnx  the two graphs
 weights.safetensors      their weights
 config.json, words.tsv   as in any model folder (`model/folder`), which this still is
-phrases.tsv              known phrases, and a selector with what it has counted, where training
-lexicon.npz, selector.npz  documents are given
+phrases.tsv, lexicon.npz, selector.npz, associations.npz
+                         knowledge, where training documents are given
 calibration.json         where the model has one
 """
 
@@ -19,7 +19,7 @@ from one2set.atomic import complete_folder
 from one2set.data.readers import read
 from one2set.data.vocabulary import Vocabulary, WordVocabulary
 from one2set.errors import ConfigError, missing_extra
-from one2set.inference import calibration, known, lexicon, selector
+from one2set.inference import associations, calibration, known, lexicon, selector
 from one2set.inference.knowledge import NOTHING, Knowledge
 from one2set.inference.runtime import Description, write_description
 from one2set.inference.stream import Predictor
@@ -27,6 +27,8 @@ from one2set.model.folder import WEIGHTS, load_model, save_config
 from one2set.model.generation import Generation
 from one2set.model.settrans import SetTrans
 from one2set.training.run import model_folder
+
+_KNOWLEDGE = (associations, known, lexicon, selector)
 
 
 def export_model(
@@ -72,9 +74,10 @@ def export_model(
         _trimmed(vocabulary).save(partial)
         write_description(partial, description)
         knowledge.save(partial)
-        for file in (calibration.FILE, known.FILE, lexicon.FILE, selector.FILE):
-            if (folder / file).exists() and not (partial / file).exists():
-                shutil.copy(folder / file, partial)
+        kept = [calibration] if knowledge is not NOTHING else [calibration, *_KNOWLEDGE]
+        for file in (folder / module.FILE for module in kept):
+            if file.exists():
+                shutil.copy(file, partial)
 
 
 def _trimmed(vocabulary: Vocabulary) -> Vocabulary:

@@ -46,8 +46,8 @@ class Chunk:
         ]
 
 
-def fit_selector(documents: Iterable[Document]) -> Selector:
-    """What documents teach whose keyphrases are known."""
+def chunks_of(documents: Iterable[Document]) -> tuple[list[Chunk], list[Chunk]]:
+    """Documents to be counted and documents to be learnt from, whose keyphrases are known."""
     counted: list[Chunk] = []
     learnt: list[Chunk] = []
     number, remaining = 0, (one for one in documents if one.keyphrases is not None)
@@ -62,11 +62,15 @@ def fit_selector(documents: Iterable[Document]) -> Selector:
         raise DataError(
             f"{number:,} documents are too few to learn from", fix=f"pass {_LEARNT} or more"
         )
+    return counted, learnt
+
+
+def fit_selector(counted: Sequence[Chunk], learnt: Sequence[Chunk]) -> Selector:
+    """What documents teach by their counts, and others by what stands in them."""
     lexicon = count(counted)
-    counted.clear()
     rows = [_examples(chunk, lexicon) for chunk in learnt if chunk.keyphrases]
-    measures = np.concatenate([given for given, _ in rows])
-    return Selector(lexicon, fit(measures, np.concatenate([right for _, right in rows])))
+    correct = np.concatenate([right for _, right in rows])
+    return Selector(lexicon, fit(np.concatenate([given for given, _ in rows]), correct))
 
 
 def count(chunks: Sequence[Chunk]) -> Lexicon:

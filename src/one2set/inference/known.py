@@ -1,7 +1,7 @@
 """Known phrases: what authors of many training documents chose as keyphrases, and how often.
 
-Where all words of such a phrase stand in a text, scattered over it, it is a candidate even if no
-code says it.
+Where all words of such a phrase stand in a text, scattered over it, or where they are associated
+with it, it is a candidate even if no code says it.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ from one2set.text import DIGIT, stem_all
 
 FILE = "phrases.tsv"
 _LEAST = 10  # documents: rarer ones are hardly ever right where they are absent
-_WORDS = range(2, 6)  # longer ones are rare, and single words are never scattered
+_WORDS = range(1, 6)  # longer ones are rare
 _UNREADABLE = {*SPECIALS, DIGIT, ".", ","}
 Stems = tuple[str, ...]
 
@@ -73,7 +73,7 @@ class KnownPhrases:
             ) from None
 
     def scattered(self, stems: Sequence[str]) -> set[Stems]:
-        """Those whose words all stand in a stemmed text, wherever."""
+        """Those of several words that all stand in a stemmed text, wherever."""
         words = set(stems)
         return {
             phrase
@@ -83,11 +83,21 @@ class KnownPhrases:
         }
 
     @cached_property
+    def number(self) -> dict[Stems, int]:
+        """Their numbers: the most frequent is 0."""
+        return {stems: number for number, stems in enumerate(self.phrases)}
+
+    @cached_property
+    def in_order(self) -> list[tuple[Stems, str]]:
+        """By their numbers, with their texts."""
+        return [(stems, known.text) for stems, known in self.phrases.items()]
+
+    @cached_property
     def _by_rarest(self) -> dict[str, list[Stems]]:
         """Phrases by the word that fewest of them have."""
         frequency = Counter(word for stems in self.phrases for word in set(stems))
         found: dict[str, list[Stems]] = {}
-        for stems in self.phrases:
+        for stems in (one for one in self.phrases if len(one) > 1):
             found.setdefault(min(stems, key=frequency.__getitem__), []).append(stems)
         return found
 

@@ -59,6 +59,10 @@ class Lexicon:
         """Of words (n,)."""
         return WordCounts(*_counts(self.word_keys, self.word_logs, hashes))
 
+    def every_word(self) -> WordCounts:
+        """Of all words (W,)."""
+        return WordCounts(*np.expm1(self.word_logs.astype(np.float64)).T)
+
     def phrases(self, hashes: Hashes) -> tuple[Floats, Floats]:
         """Of how many documents phrases are keyphrases, how many texts hold them.  (n,), (n,)"""
         keyphrase, texts = _counts(self.phrase_keys, self.phrase_logs, hashes)
