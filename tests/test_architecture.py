@@ -29,7 +29,7 @@ _ORDER = (
     "tasks",
     "inference",
     "serving",
-    "experiments",
+    "reproduction",
     "cli",
 )
 _LONGEST = 300
