@@ -39,7 +39,7 @@ def test_systems_stand_side_by_side_and_nothing_is_repeated(
 
 def test_a_system_that_cannot_be_trained_is_named(corpus_folder: Path, tmp_path: Path) -> None:
     frozen = ["--systems", "catseq", "--set", "train.frozen_layers=1"]
-    with pytest.raises(DataError, match="(?s)catseq could not be trained.*only Transformers have"):
+    with pytest.raises(DataError, match=r"(?s)catseq could not be trained.*only Transformers have"):
         compare(corpus_folder, tmp_path / "c", *frozen)
 
 

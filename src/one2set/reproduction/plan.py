@@ -203,12 +203,16 @@ class Setup:
 
     def settings(self, row: Row) -> list[str]:
         """What `one2set train` is told with --set."""
-        settings = [*self.changes, *row.settings]
-        if system_named(row.system).starts_from is None:
-            return settings + ([f"limits.documents={self.documents}"] if self.documents else [])
+        settings, visits = [*self.changes, *row.settings], self.documents
+        if system_named(row.system).starts_from is not None:
+            visits = self.fine_tune or max(1, self._usual_visits(row) // 5)
+        return settings + ([f"limits.documents={visits}"] if visits else [])
+
+    def _usual_visits(self, row: Row) -> int:
+        if self.documents:
+            return self.documents
         usual = configuration(row.system, scale=self.scale, changes=self.changes)
-        whole = self.documents or _visits(usual, self.corpus)
-        return [*settings, f"limits.documents={self.fine_tune or max(1, whole // 5)}"]
+        return _visits(usual, self.corpus)
 
 
 def _visits(config: Config, corpus: Corpus) -> int:
