@@ -36,6 +36,20 @@ def test_jobs_are_done_in_order_and_once(quick_setup: Callable[..., Setup], tmp_
     assert list(plan_for(quick_setup(), tmp_path, "codes").run(at_once, tidy=True)) == []
 
 
+def test_a_job_that_fails_stops_only_those_that_need_it(
+    quick_setup: Callable[..., Setup], tmp_path: Path
+) -> None:
+    plan = plan_for(quick_setup("train.frozen_layers=1"), tmp_path, "tables")
+    wanted = {"catseq", "gan-mr", "transformer"}
+    plan.jobs = {name: one for name, one in plan.jobs.items() if one.job.row.name in wanted}
+    events = [(event.what, event.job.row.name) for event in plan.run(at_once, tidy=True)]
+    assert ("done", "transformer") in events
+    assert ("failed", "catseq") in events
+    assert ("begun", "gan-mr") not in events
+    (error,) = plan.failed.values()
+    assert "only Transformers have layers to freeze" in str(error)
+
+
 def test_what_another_process_does_is_waited_for(
     quick_setup: Callable[..., Setup], tmp_path: Path
 ) -> None:

@@ -88,7 +88,8 @@ def compare(
     setup = Setup(opened, scale, documents, fine_tune or None, tuple(set))
     jobs = setup.jobs(in_order(asked, {}), [seed])
     plan = Plan(jobs, setup, output, splits=[split])
-    do_plan(plan, tidy=False)
+    if (error := do_plan(plan, tidy=False)) is not None:
+        raise error
     done = {one.job.row.name: one for one in plan.jobs.values()}
     rows = [_record(done[row.name], split) for row in asked]
     _show(rows)

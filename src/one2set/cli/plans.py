@@ -12,14 +12,17 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from one2set.cli.console import err
 
 if TYPE_CHECKING:
+    from one2set.errors import One2SetError
     from one2set.reproduction.execution import Event, Plan
 
 _SECONDS_BETWEEN_LINES = 60.0  # where there is no terminal to draw a bar on
 
 
-def do_plan(plan: "Plan", *, processes: int = 1, tidy: bool = True) -> None:
-    """Do what is left of a plan, and tell of it. Ctrl-C ends the command when a checkpoint is
-    saved."""
+def do_plan(plan: "Plan", *, processes: int = 1, tidy: bool = True) -> "One2SetError | None":
+    """Do what is left of a plan, and tell of it; the first error that a job met, if any did.
+
+    Ctrl-C ends the command when a checkpoint is saved.
+    """
     from one2set.reproduction.launching import InterruptionError, launch
 
     try:
@@ -29,6 +32,7 @@ def do_plan(plan: "Plan", *, processes: int = 1, tidy: bool = True) -> None:
     except InterruptionError as interruption:
         err.print("stopped; the same command goes on from here")
         raise typer.Exit(128 + interruption.signal) from None
+    return next(iter(plan.failed.values()), None)
 
 
 @contextmanager
@@ -49,7 +53,7 @@ def _display(plan: "Plan") -> Iterator[Any]:
                 numbers=_numbers(event, plan),
             )
         now = time.monotonic()
-        if event.what == "done" or (bar.disable and now >= next_line):
+        if event.what in ("done", "failed") or (bar.disable and now >= next_line):
             next_line = now + _SECONDS_BETWEEN_LINES
             line = f"{_doing(event)}: {_numbers(event, plan)}"
             err.print(line, markup=False, soft_wrap=True)
@@ -67,6 +71,8 @@ def _doing(event: "Event") -> str:
             return f"{name} on {event.split}"
         case "done":
             return f"{name} is done"
+        case "failed":
+            return f"{name} has failed"
         case "waiting":
             return f"another process does {name}"
 

@@ -102,13 +102,16 @@ def reproduce(
     if list_:
         out.print(_listed(plan))
         return
-    if not report_only:
-        do_plan(plan, processes=processes)
+    error = None if report_only else do_plan(plan, processes=processes)
     results = Results(setup, output)
+    if error is not None and not results.rows:
+        raise error
     if not results.rows:
         raise ConfigError(f"{output} holds no job of this plan that is done; run it first")
     path = write_report(results, command=shlex.join(["one2set", *sys.argv[1:]]))
     err.print(f"the report is {path}", markup=False, soft_wrap=True)
+    if error is not None:
+        raise error
 
 
 def _listed(plan: "Plan") -> Table:

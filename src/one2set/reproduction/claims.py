@@ -78,7 +78,7 @@ CLAIMS = (
     ),
     *(
         Claim(
-            f"{what}, the model judges.collapses.",
+            f"{what}, the model collapses.",
             f"Present F1@M is below {judges.COLLAPSED_F1:.0%} of SetTrans', or Dup at least "
             f"{judges.COLLAPSED_DUP}, on the reference set.",
             (SET, row),
@@ -129,7 +129,7 @@ CLAIMS = (
         judges.codes_specialise,
     ),
     Claim(
-        "Generation is judges.faster than one-to-sequence.",
+        "Generation is faster than one-to-sequence.",
         "Documents per second of the processor, all test sets.",
         (SET, SEQUENCE),
         judges.faster,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
+from one2set.errors import One2SetError
 from one2set.reproduction.forecast import Forecast
 from one2set.reproduction.job import JobFolder
 from one2set.reproduction.launching import Launch
@@ -19,11 +20,14 @@ JOBS = "jobs"
 _SECONDS_BETWEEN_ROUNDS = 2.0  # of looking for a job, while others do what is left
 
 
+What = Literal["begun", "training", "measuring", "done", "failed", "waiting"]
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """Something happened, and how far the plan is."""
 
-    what: Literal["begun", "training", "measuring", "done", "waiting"]
+    what: What
     job: Job
     split: str = ""  # that is measured
     jobs_done: int = 0
@@ -39,6 +43,7 @@ class Plan:
     ) -> None:
         self.setup, self.splits = setup, list(splits)
         self.jobs = {job.name: JobFolder(job, setup, root / JOBS) for job in jobs}
+        self.failed: dict[str, One2SetError] = {}  # why jobs could not be done
         self._others = 0  # jobs that other processes do just now
 
     @property
@@ -51,20 +56,27 @@ class Plan:
         return [one for one in self.jobs.values() if one.done(self.splits)]
 
     def run(self, start: Launch, *, tidy: bool) -> Iterator[Event]:
-        """Do what is not done yet, until all is, by us or by others."""
+        """Do what is not done yet, until all is, by us or by others. A job that fails does not stop
+        those that do not need it."""
         while True:
             taken: list[JobFolder] = []
             worked = False
             for one in self.jobs.values():
                 if one.done(self.splits) or not self._ready(one.job):
                     continue
+                if one.job.name in self.failed:
+                    continue
                 with one.claimed() as lock:
                     if lock is None:
                         taken.append(one)
                     elif not one.done(self.splits):  # nobody did it meanwhile
                         self._others = len(taken)
-                        yield from self._perform(one, lock, start, tidy)
                         worked = True
+                        try:
+                            yield from self._perform(one, lock, start, tidy)
+                        except One2SetError as error:
+                            self.failed[one.job.name] = error
+                            yield self._tell("failed", one.job)
             if worked:
                 continue
             if not taken:
@@ -94,7 +106,7 @@ class Plan:
 
     def _tell(
         self,
-        what: Literal["begun", "training", "measuring", "done", "waiting"],
+        what: What,
         job: Job,
         split: str = "",
         *,

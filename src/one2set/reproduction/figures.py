@@ -227,8 +227,8 @@ _DRAWINGS = (
     ),
     _Drawing(
         "curves",
-        "Validation as training goes on, a line for each seed. Systems that start from another "
-        "begin where that one ended.",
+        "Validation as training goes on, a line for each seed. Systems that start from the weights "
+        "of another count their own documents only.",
         _draw_curves,
         (10, 3.4),
     ),

@@ -11,7 +11,6 @@ from pathlib import Path
 import orjson
 
 from one2set.atomic import complete_file
-from one2set.config import Config
 from one2set.data.corpus import MANIFEST, TRAIN, VALID, file_hash
 from one2set.reproduction import tables
 from one2set.reproduction.claims import Finding, Verdict, findings
@@ -130,7 +129,7 @@ def _summary(results: Results, judged: Sequence[Finding]) -> list[Block]:
         blocks.append(
             Text(
                 f"{results.others} jobs in the folder are of another corpus, scale, number of "
-                "visits or version of the code; they are left out, or not done yet."
+                "visits or version of the code; they are left out."
             )
         )
     return blocks
@@ -175,7 +174,8 @@ def _beyond(results: Results) -> list[Block]:
 
 def _protocol(results: Results, command: str) -> list[Block]:
     setup, splits = results.setup, results.setup.corpus.manifest.splits
-    config = Config.scale(setup.scale).override(setup.changes)
+    row = next(row for row in ROWS if results.has(row))
+    config = results.rows[row][0].job.config
     train, validation = config.train, config.validation
     # A row that starts from another has visits of its own, after those of the other.
     visits = {one.job.visits for jobs in results.rows.values() for one in jobs if not one.before}
@@ -207,7 +207,7 @@ def _protocol(results: Results, command: str) -> list[Block]:
             f"{platform.platform()}, {os.cpu_count()} cores."
         ),
         Lines("The command that made this report", [command]),
-        Lines("Settings of the scale", config.to_toml().splitlines()),
+        Lines(f"Settings of {row}", config.to_toml().splitlines()),
     ]
 
 

@@ -65,6 +65,7 @@ class Results:
         self.others = sum(match.string not in plan.jobs for match in names)
 
         self._read: dict[tuple[str, str], Measured] = {}
+        self._compared: dict[tuple[str, str, str], dict[Figure, Difference]] = {}
 
     @property
     def splits(self) -> list[str]:
@@ -130,6 +131,12 @@ class Results:
 
     def differences(self, row: str, base: str, split: str) -> dict[Figure, Difference]:
         """F1 of a row less that of another, on one set."""
+        key = row, base, split
+        if key not in self._compared:
+            self._compared[key] = self._bootstrap(*key)
+        return self._compared[key]
+
+    def _bootstrap(self, row: str, base: str, split: str) -> dict[Figure, Difference]:
         pair = [self._addends(name, split) for name in (base, row)]
         stacked = np.stack(pair, axis=1)  # (D, 2, F, 3, 2)
         found = paired_bootstrap(stacked, YE2021, resamples=RESAMPLES, seed=0).difference[1]

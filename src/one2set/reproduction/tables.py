@@ -98,7 +98,7 @@ def _table(
 
 
 def _oracle(results: Results, split: str, figure: Figure) -> Cell:
-    if figure == "duplication":
+    if figure not in ("num_present", "num_absent"):
         return Cell(_NONE)
     known = published_value(ORACLE, split, figure)
     note = "" if known is None else _shown(known, figure)
