@@ -1,6 +1,7 @@
 """What claims are judged by: numbers in words, and what can be computed of a reason."""
 
 from collections.abc import Callable, Sequence
+from statistics import fmean
 
 from one2set.reproduction.plan import ROWS
 from one2set.reproduction.published import Figure
@@ -52,7 +53,7 @@ def against(
 def still_learning(results: Results, row: str) -> str:
     """Whether a row was at its best when its training ended."""
     curves = results.curves(row, "f1")
-    at_best = sum(curve.values[-1] >= max(curve.values) for curve in curves)
+    at_best = sum(curve.values[-1] > max(curve.values[:-1], default=1.0) for curve in curves)
     if not curves or not at_best:
         return ""
     return (
@@ -68,8 +69,14 @@ def number_said(results: Results, row: str, figure: Figure) -> str:
     if not gold or 0.67 < said / gold < 1.5:
         return ""
     kind = "present" if figure == "num_present" else "absent"
-    much = "∅ too often" if said < gold else "too much"
-    return f"{ROWS[row].label} says {much}: {said:.2f} {kind} phrases, where there are {gold:.2f}."
+    told = (
+        f"{ROWS[row].label} says {said:.2f} {kind} phrases a document, where there are {gold:.2f}"
+    )
+    codes = results.codes(row, results.reference)
+    half = codes[: len(codes) // 2] if figure == "num_present" else codes[len(codes) // 2 :]
+    if half:
+        told += f"; {fmean(one.null for one in half):.0%} of what its {kind} codes say is ∅"
+    return f"{told}, and {here(results, row, 'duplication'):.0%} of its phrases are repeated."
 
 
 def with_bias(results: Results, figure: Figure) -> str:

@@ -85,9 +85,14 @@ def _performance(axes: "Axes", results: Results, at: Sequence[float], rows: Sequ
             _line(own, at, values, f"{side} F1@{cutoff.upper()}", color=colour, linestyle=linestyle)
         own.set_ylabel(f"F1, {side}", color=colour)
         own.tick_params(axis="y", colors=colour)
+        own.margins(y=0.12)
         own.set_ylim(bottom=0)
     handles = [axis.get_legend_handles_labels() for axis in (axes, right)]
-    axes.legend(*(first + second for first, second in zip(*handles, strict=True)), fontsize=7)
+    axes.legend(
+        *(first + second for first, second in zip(*handles, strict=True)),
+        fontsize=7,
+        handlelength=3,
+    )
     axes.set_title("Performance")
 
 
@@ -150,7 +155,8 @@ def _draw_steps(picture: "Picture", results: Results) -> bool:
     right.set_title(
         f"Speed, Transformer = 1 (paper, K = 2: {paper.training}×, {paper.generation}×)"
     )
-    right.legend()
+    right.margins(y=0.25)
+    right.legend(loc="upper left", ncols=2)
     for axes in (left, right):
         axes.set_xticks(STEPS)
         axes.set_xlabel("K")

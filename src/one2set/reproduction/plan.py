@@ -90,20 +90,20 @@ ROWS = {
         ),
         Row(
             "transformer-missing-eos",
-            "Transformer, without the <eos> that the release forgets",
+            "Transformer, <eos> missing",
             "transformer-missing-eos",
             ("beyond",),
         ),
         Row(
             "settrans-bias",
-            "SetTrans, bias on ∅ tuned",
+            "SetTrans, tuned bias on ∅",
             "settrans",
             ("beyond",),
             decoding=Decoding(tuned_bias=True),
         ),
         Row(
             "settrans-beam",
-            f"SetTrans, beam of {_BEAM} for each code",
+            f"SetTrans, beam {_BEAM}",
             "settrans",
             ("beyond",),
             decoding=Decoding(beam=_BEAM),

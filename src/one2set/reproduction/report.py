@@ -111,7 +111,8 @@ def _blocks(
 
 def _summary(results: Results, judged: Sequence[Finding]) -> list[Block]:
     counts = Counter(one.verdict for one in judged)
-    verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in _KINDS if counts[verdict])
+    told = {"holds": "hold", "does not hold": "do not hold", "not measured": "were not measured"}
+    verdicts = ", ".join(f"{counts[verdict]} {told[verdict]}" for verdict in _KINDS)
     planned = rows_for(PARTS)
     missing = [row.name for row in planned if not results.has(row.name)]
     splits = results.setup.corpus.manifest.splits
@@ -128,8 +129,8 @@ def _summary(results: Results, judged: Sequence[Finding]) -> list[Block]:
     if results.others:
         blocks.append(
             Text(
-                f"{results.others} jobs in the folder are of another corpus, scale, number of "
-                "visits or version of the code; they are left out."
+                f"Jobs of another corpus, scale, number of visits or version of the code that are "
+                f"in the folder and left out here: {results.others}."
             )
         )
     return blocks
@@ -160,7 +161,10 @@ def _pairs(results: Results) -> list[tuple[str, str, str]]:
 
 
 def _beyond(results: Results) -> list[Block]:
-    text = "What a row gains and costs is compared with the row that it changes."
+    text = (
+        "What a row gains and costs is compared with the row that it changes. The release forgets "
+        "the <eos> of documents without absent phrases; a beam is one of each code."
+    )
     biases = [one.made().null_bias for one in results.rows.get("settrans-bias", [])]
     if biases:
         told = "; ".join(f"{bias.present:+.1f} and {bias.absent:+.1f}" for bias in biases)
@@ -192,7 +196,7 @@ def _protocol(results: Results, command: str) -> list[Block]:
     packages = ("one2set", "torch", "numpy", "scipy")
     return [
         Text(
-            "All rows were trained on the same documents in the same environment, by one loop: "
+            "All rows were trained on the same documents, by one loop: "
             f"schedule `{train.schedule}` with {train.warmup_steps:,} steps of warm-up, rate "
             f"{train.learning_rate:g} (recurrent networks, as their authors, 1e-3), limit {told} "
             f"visits; rows that start from another one's weights: {more} visits more. The best "

@@ -62,12 +62,12 @@ def _column(
 ) -> list[Cell]:
     """The cells of some rows; the best of ours is strong."""
     ours = [results.value(row, split, figure) for row in rows]
-    top = max((value.mean for value in ours if value is not None), default=None)
+    top = max((value.mean for value in ours if value is not None), default=0.0)
     cells = []
     for row, value in zip(rows, ours, strict=True):
         known = published_value(row, split, figure)
         note = "" if known is None else _shown(known, figure)
-        strong = best and value is not None and value.mean == top
+        strong = best and value is not None and value.mean == top > 0
         cells.append(Cell(_shown(value, figure), note, strong))
     return cells
 
