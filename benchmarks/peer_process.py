@@ -18,12 +18,13 @@ Documents = Sequence[Document]
 
 @dataclass(frozen=True)
 class Tool:
-    """How a tool is started, in what environment, and whether it is slow."""
+    """How a tool is started, in what environment, and what it is."""
 
     name: str
     command: tuple[str, ...]
     python: str
     slow: bool = False
+    ours: bool = False  # which says itself how many phrases it finds
 
 
 class Process:

@@ -20,7 +20,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
+
+if TYPE_CHECKING:  # the peers' environment knows nothing of it
+    from one2set.data.document import Document
 
 MOST = 20  # phrases of a document that are kept
 POOL = 20_000  # documents from which TF-IDF learns how rare an n-gram is
@@ -217,17 +220,34 @@ def load(tool: str, *paths: str) -> Callable[[Sequence[Text]], Phrases]:
 
 
 def load_ours(folder: str) -> Callable[[Sequence[Text]], Phrases]:
-    """The same of a model of ours, which reads the field's form itself."""
+    """The same of a model of ours, as users get it. It reads the field's form itself."""
+    from one2set.inference.generator import KeyphraseGenerator
+
+    generator = KeyphraseGenerator(folder, threads=1)
+    return lambda documents: [
+        [keyphrase.text for keyphrase in found]
+        for _, found in generator.stream(_documents(documents))
+    ]
+
+
+def load_our_part(*paths: str) -> Callable[[Sequence[Text]], Phrases]:
+    """The same of a part of it alone."""
+    from ablation import load_part
+
+    of_documents = load_part(*paths)
+    return lambda documents: of_documents(_documents(documents))
+
+
+def _documents(texts: Sequence[Text]) -> "list[Document]":
     from one2set.data.document import Document
-    from one2set.inference.engine import Engine
 
-    engine = Engine.load(Path(folder), device="cpu")
+    return [Document(id="", **text) for text in texts]
 
-    def of_documents(documents: Sequence[Text]) -> Phrases:
-        given = (Document(id="", **document) for document in documents)
-        return [[slot.text for slot in found.phrases] for found in engine.predict(given)]
 
-    return of_documents
+OURS: dict[str, Callable[..., Callable[[Sequence[Text]], Phrases]]] = {
+    "one2set": load_ours,
+    "one2set-part": load_our_part,
+}
 
 
 def main() -> None:
@@ -235,7 +255,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     name, *paths = sys.argv[1:]
-    extract = load_ours(*paths) if name == "one2set" else load(name, *paths)
+    extract = OURS[name](*paths) if name in OURS else load(name, *paths)
     for line in sys.stdin:
         documents = json.loads(line)
         begin = time.process_time()

@@ -6,7 +6,8 @@
 
 Each tool runs with its default settings (`benchmarks/peer_tools.py` says where not), in a process
 of its own, on one thread. F1@M judges its best 5 or 10 phrases, whichever is better on the
-validation set; F1@5 judges the first five that count of its ten. Ours writes as many as it finds.
+validation set; F1@5 judges the first five that count of its ten. Ours writes as many as it finds,
+and so do its parts (`--parts`): the network alone, and all but the network, each calibrated anew.
 KeyBERT is slow and gets an evenly spread part of each set, on which it is compared with ours.
 
 Tools take turns when they are timed, so that whatever else the machine does slows all; seconds are
@@ -55,7 +56,18 @@ def tools_of(options: Namespace) -> list[Tool]:
     chosen = [tool for tool in peers if options.tools is None or tool.name in options.tools]
     if options.model is None:
         return chosen
-    return [Tool(_OURS, ("one2set", str(options.model)), sys.executable), *chosen]
+    valid = [str(options.data / f"valid/{name}.jsonl") for name in ("mixed", "kp20k")]
+    parts = [
+        Tool(
+            f"{_OURS}, {name}",
+            ("one2set-part", str(options.model), part, *valid),
+            sys.executable,
+            ours=True,
+        )
+        for part, name in (("network", "network only"), ("knowledge", "without the network"))
+    ]
+    whole = Tool(_OURS, ("one2set", str(options.model)), sys.executable, ours=True)
+    return [whole, *(parts if options.parts else ()), *chosen]
 
 
 # --- Quality --------------------------------------------------------------------------------------
@@ -66,7 +78,7 @@ def predict(tool: Tool, sets: Mapping[str, Documents], cache: Path) -> dict[str,
     folder = cache / tool.name
     folder.mkdir(parents=True, exist_ok=True)
     paths = {name: folder / f"{name}-{len(documents)}.jsonl" for name, documents in sets.items()}
-    missing = [name for name in sets if tool.name == _OURS or not paths[name].exists()]
+    missing = [name for name in sets if tool.ours or not paths[name].exists()]
     if missing:
         with Process(tool, cache) as process:
             for name in missing:
@@ -135,6 +147,9 @@ def quality(tools: Sequence[Tool], options: Namespace) -> list[str]:
             if tool.name == _OURS:
                 ours = predict(tool, sets, options.cache)
                 continue
+            if tool.ours:
+                found[tool.name] = predict(tool, sets, options.cache)
+                continue
             validation = {"valid": spread(valid, most)}
             phrases = predict(tool, {**validation, **sets}, options.cache)
             count = best_count(validation["valid"], phrases["valid"])
@@ -147,7 +162,10 @@ def quality(tools: Sequence[Tool], options: Namespace) -> list[str]:
             for at, cells in ((10, _SHOWN[:1]), (None, _SHOWN[1:])):
                 rows = {_OURS + mark: ours[name]} if ours else {}
                 rows |= {
-                    row: {id: best[: at or counts[row]] for id, best in by_set[name].items()}
+                    row: {
+                        id: best[: (at or counts[row]) if row in counts else None]
+                        for id, best in by_set[name].items()
+                    }
                     for row, by_set in found.items()
                 }
                 figures |= figures_of(name, documents, rows, cells, options.resamples)
@@ -240,6 +258,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def main() -> None:
     parser = ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--model", type=Path, help="the folder of a model or a run")
+    parser.add_argument("--parts", action="store_true", help="also ours with a part left out")
     parser.add_argument("--tools", nargs="*", help="only these peers")
     parser.add_argument("--data", type=Path, default=_ROOT.parent / "shared/data")
     parser.add_argument("--peers-python", type=Path, default=Path("/tmp/peers-venv/bin/python"))
@@ -254,7 +273,7 @@ def main() -> None:
     tools = tools_of(options)
     pages = quality(tools, options)
     if options.documents:
-        pages += speed(tools, options)
+        pages += speed([tool for tool in tools if tool.name == _OURS or not tool.ours], options)
     print(*pages, sep="\n")
     if options.markdown is not None:
         options.markdown.write_text("\n".join(pages), encoding="utf-8")

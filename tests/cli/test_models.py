@@ -1,6 +1,7 @@
 """`one2set import-checkpoint`, `export` and `calibrate` from the outside."""
 
 import json
+import math
 import os
 import pickle
 import re
@@ -21,6 +22,7 @@ from one2set.data.readers import read
 from one2set.errors import ConfigError, DataError
 from one2set.inference.calibration import Calibration
 from one2set.inference.engine import Engine
+from one2set.inference.knowledge import Knowledge
 from one2set.inference.runtime import Runtime
 from one2set.model.folder import load_model
 
@@ -206,14 +208,18 @@ def test_an_exported_model_runs_without_torch(tiny_model: Path, tmp_path: Path) 
     assert done.stdout.strip() == "8"
 
 
-def test_keyphrases_of_training_documents_become_known(tiny_model: Path, tmp_path: Path) -> None:
+def test_training_documents_teach_an_exported_model(tiny_model: Path, tmp_path: Path) -> None:
     path = tmp_path / "train.jsonl"
     line = json.dumps({"abstract": "Text.", "keywords": ["graph networks", f"{'w ' * 9}"]})
-    path.write_text(f"{line}\n" * 3)
+    path.write_text(f"{line}\n" * 20)
     run("export", tiny_model, "-o", tmp_path / "out", "--phrases", path)
-    assert (tmp_path / "out" / "phrases.tsv").read_text() == "graph networks\tgraph network\t3\n"
+    assert (tmp_path / "out" / "phrases.tsv").read_text() == "graph networks\tgraph network\t20\n"
+    assert Knowledge.load(tmp_path / "out").counted(("graph", "network")) == pytest.approx(
+        math.log(20), abs=0.01
+    )
     run("export", tmp_path / "out", "-o", tmp_path / "again")
-    assert (tmp_path / "again" / "phrases.tsv").exists(), "exported again, they are kept"
+    for name in ("phrases.tsv", "lexicon.npz", "selector.npz"):
+        assert (tmp_path / "again" / name).exists(), "exported again, it is kept"
 
 
 def test_calibration_changes_the_probability_and_nothing_else(

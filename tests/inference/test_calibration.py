@@ -18,6 +18,7 @@ def candidate(*, present: bool = True, said: bool = True, **inputs: float) -> Ca
         "a b",
         ("a", "b"),
         (SLOT,) if said else (),
+        not said,
         (3,) if present else (),
         tuple(inputs.get(name, 0.0) for name in INPUTS),
     )
@@ -38,7 +39,7 @@ def test_a_curve_is_a_logistic() -> None:
 
 def test_each_kind_of_candidate_has_its_curve() -> None:
     curves = [Curve(z, {}) for z in (-2.0, -1.0, 1.0, 2.0)]
-    calibration = Calibration(Half(said=curves[0], known=curves[1]), Half(0, 0, *curves[2:]))
+    calibration = Calibration(Half(said=curves[0], suggested=curves[1]), Half(0, 0, *curves[2:]))
     kinds = [(present, said) for present in (True, False) for said in (True, False)]
     for (present, said), curve in zip(kinds, curves, strict=True):
         one = candidate(present=present, said=said)
@@ -58,7 +59,7 @@ def test_the_dial_moves_biases_and_least_odds_alike() -> None:
 def test_it_is_stored_with_a_model(tmp_path: Path) -> None:
     assert Calibration.load(tmp_path) == Calibration()
     half = Half(-1.5, 0.125, Curve(0.5, dict.fromkeys(INPUTS, -2.0)))
-    calibration = Calibration(half, Half(known=Curve(1.0, {})), drop_parts=True)
+    calibration = Calibration(half, Half(suggested=Curve(1.0, {})), drop_parts=True)
     calibration.save(tmp_path)
     assert Calibration.load(tmp_path) == calibration
 
@@ -70,8 +71,8 @@ def test_it_is_stored_with_a_model(tmp_path: Path) -> None:
         "[]",
         "{}",
         '{"present": {"bias": 1}, "absent": {}}',
-        '{"present": {"said": null, "known": null}, "absent": {}, "other": 1}',
-        '{"present": {"said": {"intercept": 1, "weights": {"colour": 1}}, "known": null}}',
+        '{"present": {"said": null, "suggested": null}, "absent": {}, "other": 1}',
+        '{"present": {"said": {"intercept": 1, "weights": {"colour": 1}}, "suggested": null}}',
     ],
 )
 def test_a_damaged_file_is_told(tmp_path: Path, content: str) -> None:

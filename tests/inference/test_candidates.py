@@ -6,23 +6,36 @@ import pytest
 
 from one2set.data.document import Document
 from one2set.inference.candidates import INPUTS, Candidate, Reading
-from one2set.inference.known import NOTHING_KNOWN, Known, KnownPhrases
+from one2set.inference.knowledge import NOTHING, Hints, Knowledge
+from one2set.inference.known import Stems
 from one2set.inference.prediction import Prediction, Slot
+from one2set.inference.selector import UNLIKELY
 
 DOCUMENT = Document(
     "d",
     "Real-Time Graph Networks",
     "A graph network for 3D\nmodels of Graph Networks, 42 of them.",
 )
-KNOWN = KnownPhrases(
-    {
-        ("graph", "network"): Known("graph networks", 7),
-        ("real", "time"): Known("real-time", 20),
-        ("network", "model"): Known("network models", 15),
-        ("graph", "model"): Known("graph models", 4),  # too rare to be thought of unsaid
-        ("graph", "theori"): Known("graph theory", 99),
-    }
-)
+
+
+class Taught(Knowledge):
+    """What a selector could find, and phrases that are known."""
+
+    def hints(self, passage: Document) -> Hints:
+        words = passage.words()
+        odds = {("real", "time"): 1.5, ("graph", "network"): -0.5, ("never", "here"): 2.0}
+        texts = {("network", "model"): "network models", ("real", "time"): "real-time"}
+        return Hints(
+            {stems: value for stems, value in odds.items() if stems[0] in words},
+            {stems: text for stems, text in texts.items() if "models" in words},
+            {("network", "model"): 0.7},
+        )
+
+    def counted(self, stems: Stems) -> float:
+        return math.log(8)
+
+
+KNOWLEDGE = Taught()
 
 
 def slot(code: int, text: str, p: float, null: float = 0.1) -> Slot:
@@ -30,9 +43,9 @@ def slot(code: int, text: str, p: float, null: float = 0.1) -> Slot:
     return Slot(code, text, (*words, "<eos>"), (p,) * (len(words) + 1), ended=True, null=null)
 
 
-def candidates(*slots: Slot, known: KnownPhrases = NOTHING_KNOWN) -> list[Candidate]:
+def candidates(*slots: Slot, knowledge: Knowledge = NOTHING) -> list[Candidate]:
     prediction = Prediction("d", slots, "score", 12, 12)
-    return Reading(DOCUMENT, known).candidates(prediction, DOCUMENT)
+    return Reading(DOCUMENT, knowledge).candidates(prediction, DOCUMENT)
 
 
 def inputs(candidate: Candidate) -> dict[str, float]:
@@ -55,25 +68,29 @@ def test_the_same_stems_are_one_candidate() -> None:
     assert all(one.said for one in found)
 
 
-def test_known_phrases_that_nobody_says_follow() -> None:
-    said, *others = candidates(slot(0, "graph network", 0.5), known=KNOWN)
-    assert said.said
+def test_what_is_suggested_follows_what_is_said() -> None:
+    said, other, *others = candidates(
+        slot(0, "graph network", 0.5), slot(1, "of graph", 0.4), knowledge=KNOWLEDGE
+    )
+    assert (said.said, said.suggested) == (True, True)
+    assert (other.said, other.suggested) == (True, False)
     assert [(one.text, one.stems, one.present) for one in others] == [
         ("network models", ("network", "model"), False),
-        ("real-time", ("real", "time"), True),
+        ("", ("real", "time"), True),
     ]
-    assert not any(one.said for one in others)
-    assert inputs(said)["known"] == pytest.approx(math.log(8))
+    assert all(one.suggested and not one.said for one in others)
+    assert [inputs(one)["known"] for one in (said, others[0])] == [0, math.log(8)]
+    assert [inputs(one)["selector"] for one in (said, other, *others)] == [-0.5, UNLIKELY, 0, 1.5]
+    assert [inputs(one)["association"] for one in (said, *others)] == [0, 0.7, 0]
     for one in others:
         assert [inputs(one)[name] for name in INPUTS[:4]] == [0, 0, 0, 0]
 
 
-def test_known_phrases_are_looked_for_in_the_passage() -> None:
-    reading = Reading(DOCUMENT, KNOWN)
+def test_suggestions_are_of_the_passage() -> None:
+    reading = Reading(DOCUMENT, KNOWLEDGE)
     nothing = Prediction("d", (), "score", 12, 12)
-    passage = Document("d", "", "real time , and graph", tokenised=True)
-    assert [one.text for one in reading.candidates(nothing, passage)] == ["real-time"]
-    assert reading.known_in(passage) == {("real", "time")}
+    passage = Document("d", "", "real time , and network", tokenised=True)
+    assert [one.stems for one in reading.candidates(nothing, passage)] == [("real", "time")]
 
 
 def test_where_a_candidate_stands() -> None:
@@ -105,6 +122,8 @@ def test_what_there_is_to_weigh() -> None:
             "title": 1,
             "frequency": math.log(1 + 3 * 3) / 2,
             "known": 0,
+            "selector": UNLIKELY,
+            "association": 0,
         }
     )
     (absent,) = candidates(slot(0, "network", 0.5), slot(1, "time model", 0.5))[1:]

@@ -12,21 +12,25 @@ from one2set.data.document import Document
 from one2set.evaluation.scoring import evaluate
 from one2set.inference.calibration import Calibration, Curve, Half
 from one2set.inference.candidates import Reading
-from one2set.inference.known import Known, KnownPhrases
+from one2set.inference.knowledge import Hints, Knowledge
 from one2set.inference.prediction import SIDES, NullBias, Prediction, Slot
 from one2set.inference.presentation import keyphrases
 from one2set.inference.reliability import cross_check
 from one2set.inference.tuning import Judged, Pool, fit_logistic, judge, judgement, quality, tune
 
 CODES = 6
-CURVE = Curve(-1.0, {"probability": -0.5, "codes": 1.0, "known": 0.3, "title": 2.0})
-# Some letters, and pairs of them that the made-up texts hold, scattered or not.
-KNOWN = KnownPhrases(
-    {
-        tuple(text.split()): Known(text, documents)
-        for text, documents in {"b": 5, "o": 50, "c x": 8, "c d": 30, "d b": 9, "zz": 7}.items()
-    }
-)
+CURVE = Curve(-1.0, {"probability": -0.5, "codes": 1.0, "selector": 0.3, "title": 2.0})
+
+
+class Taught(Knowledge):
+    """Knows some letters and pairs that the made-up texts hold, and some that they do not."""
+
+    def hints(self, passage: Document) -> Hints:
+        odds = {("b",): 0.5, ("c", "x"): -1.0, ("e",): -3.0, ("o",): 1.0}
+        return Hints(odds, {("c", "d"): "c d", ("d", "b"): "d b", ("zz",): "zz"}, {("zz",): 1.0})
+
+
+KNOWLEDGE = Taught()
 
 
 def sigmoid(z: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -73,7 +77,7 @@ def made_up(count: int, *, seed: int = 0) -> list[tuple[Document, Prediction]]:
 
 
 def judged(pairs: list[tuple[Document, Prediction]]) -> list[Judged]:
-    return [judge(*pair, KNOWN) for pair in pairs]
+    return [judge(*pair, KNOWLEDGE) for pair in pairs]
 
 
 def test_candidates_are_judged_by_their_stems() -> None:
@@ -117,7 +121,7 @@ def test_it_counts_what_readers_are_shown_as_the_evaluation_does(calibration: Ca
             for slot in prediction.slots
             if slot.odds >= (bias.present if slot.code < CODES // 2 else bias.absent)
         )
-        reading = Reading(document, KNOWN)
+        reading = Reading(document, KNOWLEDGE)
         candidates = reading.candidates(replace(prediction, slots=spoken), document)
         found = keyphrases([candidates], reading, calibration)
         shown.append([one.text for one in found])

@@ -15,6 +15,7 @@ from one2set.data.vocabulary import WordVocabulary
 from one2set.inference.calibration import Calibration, Curve, Half
 from one2set.inference.export import export_model
 from one2set.inference.generator import KeyphraseGenerator
+from one2set.inference.knowledge import Knowledge
 from one2set.model.folder import save_model
 from one2set.serving.app import create_app
 from tests.networks import VOCABULARY_SIZE, lively_settrans
@@ -31,11 +32,13 @@ def model(documents: list[Document], tmp_path_factory: pytest.TempPathFactory) -
     words = Counter(word for document in documents for word in document.words() if word.isalpha())
     vocabulary = WordVocabulary([*SPECIALS, *words], size=VOCABULARY_SIZE)
     save_model(path / "trained", lively_settrans(), vocabulary)
-    weights = {"probability": 0.1, "occurrences": 0.5, "codes": 0.2}
-    Calibration(Half(-1.0, 0.4, Curve(0.1, weights)), Half(-0.5, 0.35, Curve(0.2, weights))).save(
-        path / "trained"
-    )
+    said = Curve(0.1, {"probability": 0.1, "occurrences": 0.5, "codes": 0.2})
+    suggested = Curve(-0.2, {"selector": 0.4, "known": 0.1})
+    halves = Half(-1.0, 0.4, said, suggested), Half(-0.5, 0.35, said, suggested)
+    Calibration(*halves).save(path / "trained")
     export_model(path / "trained", path / "exported", int8=False)
+    # Random weights find nothing in a text. What is learnt of the sample does.
+    Knowledge.of(lambda: documents).save(path / "exported")
     return path / "exported"
 
 

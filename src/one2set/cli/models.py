@@ -1,6 +1,7 @@
 """`one2set import-checkpoint`, `export` and `calibrate`: where models come from, what becomes of
 them, and what they are told afterwards."""
 
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -77,8 +78,8 @@ def export(
         list[str],
         typer.Option(
             metavar="INPUT",
-            help="Training documents, in any readable format. Keyphrases that several of them have "
-            "become candidates where a text holds them, or their words. Repeatable.",
+            help="Training documents, in any readable format. They teach which phrases of a text "
+            "are likely keyphrases even if the network does not say them. Repeatable.",
         ),
     ] = [],  # noqa: B006
     field: FieldOption = [],  # noqa: B006
@@ -96,17 +97,22 @@ def export(
         from one2set.inference.export import agreement, export_model
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="Exporting a model") from None
+    from one2set.data.document import Document
     from one2set.data.readers import read
     from one2set.data.records import Fields
     from one2set.data.streams import Intake
-    from one2set.inference.known import KnownPhrases
+    from one2set.inference.knowledge import NOTHING, Knowledge
     from one2set.inference.runtime import Runtime
 
     with Intake(on_error) as intake:
         fields = Fields.mapped(field)
-        documents = (read(path, fields=fields, intake=intake) for path in phrases)
-        known = KnownPhrases.of(chain.from_iterable(documents))
-    export_model(model, output, int8=not float32, known=known, overwrite=overwrite)
+
+        def documents() -> Iterator[Document]:
+            for path in phrases:
+                yield from read(path, fields=fields, intake=intake)
+
+        knowledge = Knowledge.of(documents) if phrases else NOTHING
+    export_model(model, output, int8=not float32, knowledge=knowledge, overwrite=overwrite)
     size = sum(path.stat().st_size for path in output.iterdir())
     err.print(f"{output}: {size / 1e6:.1f} MB", soft_wrap=True)
     same, said = agreement(Engine.load(model, device="cpu"), Runtime(output))
@@ -142,7 +148,7 @@ def calibrate(
     """
     try:
         from one2set.inference import reliability, tuning
-        from one2set.inference.known import KnownPhrases
+        from one2set.inference.knowledge import Knowledge
         from one2set.inference.loading import load_predictor
         from one2set.inference.output import predict_all
         from one2set.inference.prediction import EVERYTHING
@@ -155,7 +161,7 @@ def calibrate(
 
     folder = model_folder(model)
     engine = load_predictor(folder, device=device, batch_tokens=batch_tokens, threads=threads)
-    known = KnownPhrases.load(folder)
+    knowledge = Knowledge.load(folder)
     judged = []
     with Intake(on_error) as intake, progress_bar("Predicting", total=None) as update:
         documents = chain.from_iterable(
@@ -168,7 +174,7 @@ def calibrate(
                     f"document {document.id!r} has no keyphrases",
                     fix="pass documents whose keyphrases are known",
                 )
-            judged.append(tuning.judge(document, prediction, known))
+            judged.append(tuning.judge(document, prediction, knowledge))
             update(number, f"{number:,} documents")
     if sum(bool(one.candidates) for one in judged) < 2:
         raise DataError("the model says phrases for fewer than 2 documents", fix="pass more")

@@ -46,11 +46,11 @@ class Half:
     null_bias: float = 0.0  # added to log P(∅) where one of its codes begins
     least: float = 0.0  # what is less likely is not shown
     said: Curve | None = None  # for phrases that a code says
-    known: Curve | None = None  # for those that are only known
+    suggested: Curve | None = None  # for those that are only suggested
 
     def probability(self, candidate: Candidate) -> float:
         """How likely a candidate is a keyphrase."""
-        if (curve := self.said if candidate.said else self.known) is not None:
+        if (curve := self.said if candidate.said else self.suggested) is not None:
             return curve(candidate)
         return candidate.slots[0].probability if candidate.said else 0.0
 
@@ -99,7 +99,7 @@ class Calibration:
 
 
 def _half(values: dict[str, Any]) -> Half:
-    curves = {name: values[name] and Curve(**values[name]) for name in ("said", "known")}
+    curves = {name: values[name] and Curve(**values[name]) for name in ("said", "suggested")}
     for curve in filter(None, curves.values()):
         if unknown := curve.weights.keys() - {*INPUTS}:
             raise KeyError(*unknown)

@@ -1,7 +1,7 @@
 """Candidates: phrases that may be keyphrases of a document, each once, and all there is to weigh.
 
 Codes say them; several may say the same phrase, in the same or in another inflection. Others are
-`known` phrases that no code says, but that the document holds, or all of whose words it does.
+suggested by what training documents have taught beside the network (`knowledge`).
 """
 
 import math
@@ -11,8 +11,10 @@ from functools import cached_property
 
 from one2set.data.document import Document
 from one2set.data.specials import SPECIALS
-from one2set.inference.known import NOTHING_KNOWN, KnownPhrases, Stems
+from one2set.inference.knowledge import NO_HINTS, NOTHING, Hints, Knowledge
+from one2set.inference.known import Stems
 from one2set.inference.prediction import Prediction, Side, Slot
+from one2set.inference.selector import UNLIKELY
 from one2set.text import DIGIT, PhraseIndex, Span, stem_all
 
 # What a calibration can weigh, by name.
@@ -27,7 +29,9 @@ INPUTS = (
     "place",  # log(1 + the words before it); 0 if it is absent
     "title",  # the share of its words that stand in the title
     "frequency",  # log(1 + Π how often the document has its words), by word
-    "known",  # log(1 + of how many training documents it is a keyphrase)
+    "known",  # log(1 + of how many training documents it is a keyphrase); 0 if it is present
+    "selector",  # the selector's log odds, cut off at `UNLIKELY`; 0 if it is absent
+    "association",  # by how much the text makes it likelier, as a log; 0 if that is not known
 )
 SPOKEN = 4  # so many of them are of the codes that say a phrase, and 0 if none does
 UNSAID = (0.0,) * SPOKEN
@@ -41,9 +45,10 @@ _NO_WORDS = {*SPECIALS, ".", ","}
 class Candidate:
     """A phrase."""
 
-    text: str  # as its best slot writes it, or as authors do
+    text: str  # as its best slot writes it, or authors do; "" if only the document does
     stems: Stems
-    slots: tuple[Slot, ...]  # those that say it, best first; none if it is only known
+    slots: tuple[Slot, ...]  # those that say it, best first; none if it is only suggested
+    suggested: bool  # whether it would be a candidate if no code said it
     places: tuple[int, ...]  # the document's words where it stands
     inputs: tuple[float, ...]  # what `INPUTS` names
 
@@ -72,9 +77,10 @@ class Candidate:
 class Reading:
     """A document, read once for all its passages."""
 
-    def __init__(self, document: Document, known: KnownPhrases = NOTHING_KNOWN) -> None:
-        self.document, self._known = document, known
+    def __init__(self, document: Document, knowledge: Knowledge = NOTHING) -> None:
+        self.document, self._knowledge = document, knowledge
         self._index = PhraseIndex(document.tokens())
+        self._hints: dict[Document, Hints] = {}
 
     def spans(self, candidate: Candidate) -> tuple[Span, ...]:
         """The characters of the document's text where a candidate stands."""
@@ -86,38 +92,47 @@ class Reading:
 
     def said(self, prediction: Prediction) -> list[Candidate]:
         """What a prediction says, in its order. The same phrase again is the same candidate."""
+        return self._said(prediction, NO_HINTS)
+
+    def candidates(self, prediction: Prediction, passage: Document) -> list[Candidate]:
+        """What a prediction says of a passage, then what else is suggested."""
+        if passage not in self._hints:  # it is asked for at each position of a dial
+            self._hints[passage] = self._knowledge.hints(passage)
+        hints = self._hints[passage]
+        found = self._said(prediction, hints)
+        said = {one.stems for one in found}
+        # What the document holds is written as it writes it.
+        held = {stems: "" for stems in hints.odds if self.holds(stems)}
+        return found + [
+            self._candidate(text, stems, (), UNSAID, hints)
+            for stems, text in (hints.texts | held).items()
+            if stems not in said
+        ]
+
+    def _said(self, prediction: Prediction, hints: Hints) -> list[Candidate]:
         slots = prediction.phrases
         words = self.document.phrase_words([slot.text for slot in slots])
         saying: dict[Stems, list[Slot]] = {}
         for stems, slot in zip(map(stem_all, words), slots, strict=True):
             saying.setdefault(stems, []).append(slot)
-        return [self._said(stems, same) for stems, same in saying.items()]
-
-    def candidates(self, prediction: Prediction, passage: Document) -> list[Candidate]:
-        """What a prediction says of a passage, then the known phrases that it does not say."""
-        found = self.said(prediction)
-        others = self.known_in(passage).difference(one.stems for one in found)
-        texts = {stems: self._known.phrases[stems].text for stems in sorted(others)}
-        return found + [self._candidate(text, one, (), UNSAID) for one, text in texts.items()]
-
-    def known_in(self, passage: Document) -> set[Stems]:
-        """The known phrases that a passage holds, or all of whose words it does."""
-        if not self._known.phrases:
-            return set()
-        stems = stem_all(passage.words())
-        return self._known.within(stems) | self._known.scattered(stems)
-
-    def _said(self, stems: Stems, slots: Sequence[Slot]) -> Candidate:
-        ordered = tuple(sorted(slots, key=lambda slot: -slot.probability))
-        best = ordered[0]
-        measured = (best.probability, best.score, best.null)
-        logs = (*(math.log(max(p, _TINY)) for p in measured), math.log(len(ordered)))
-        return self._candidate(best.text, stems, ordered, logs)
+        found = []
+        for stems, same in saying.items():
+            ordered = tuple(sorted(same, key=lambda slot: -slot.probability))
+            best = ordered[0]
+            measured = (best.probability, best.score, best.null)
+            logs = (*(math.log(max(p, _TINY)) for p in measured), math.log(len(ordered)))
+            found.append(self._candidate(best.text, stems, ordered, logs, hints))
+        return found
 
     def _candidate(
-        self, text: str, stems: Stems, slots: tuple[Slot, ...], spoken: tuple[float, ...]
+        self,
+        text: str,
+        stems: Stems,
+        slots: tuple[Slot, ...],
+        spoken: tuple[float, ...],
+        hints: Hints,
     ) -> Candidate:
-        places, known = self._index.places(stems), self._known.phrases.get(stems)
+        places = self._index.places(stems)
         count = max(len(stems), 1)
         often = [min(self._index.count(stem), _OFTEN) for stem in stems]
         written = (
@@ -127,9 +142,12 @@ class Reading:
             math.log1p(min(places[0], _FAR)) if places else 0.0,
             len(self._title.intersection(stems)) / count,
             math.log1p(math.prod(often)) / count,
-            math.log1p(known.documents) if known else 0.0,
+            0.0 if places else self._knowledge.counted(stems),
+            hints.odds.get(stems, UNLIKELY) if places else 0.0,
+            hints.lifts.get(stems, 0.0),
         )
-        return Candidate(text, stems, slots, tuple(places), spoken + written)
+        suggested = stems in hints.texts or (bool(places) and stems in hints.odds)
+        return Candidate(text, stems, slots, suggested, tuple(places), spoken + written)
 
     @cached_property
     def _title(self) -> frozenset[str]:

@@ -4,7 +4,8 @@ runtime.json             what the graphs are
 encoder.onnx, step.onnx  the two graphs
 weights.safetensors      their weights
 config.json, words.tsv   as in any model folder (`model/folder`), which this still is
-phrases.tsv              known phrases, where they are given
+phrases.tsv, lexicon.npz, selector.npz, associations.npz
+                         knowledge, where training documents are given
 calibration.json         where the model has one
 """
 
@@ -18,9 +19,8 @@ from one2set.atomic import complete_folder
 from one2set.data.readers import read
 from one2set.data.vocabulary import Vocabulary, WordVocabulary
 from one2set.errors import ConfigError, missing_extra
-from one2set.inference import calibration
-from one2set.inference import known as known_phrases
-from one2set.inference.known import NOTHING_KNOWN, KnownPhrases
+from one2set.inference import associations, calibration, known, lexicon, selector
+from one2set.inference.knowledge import NOTHING, Knowledge
 from one2set.inference.runtime import Description, write_description
 from one2set.inference.stream import Predictor
 from one2set.model.folder import WEIGHTS, load_model, save_config
@@ -28,17 +28,20 @@ from one2set.model.generation import Generation
 from one2set.model.settrans import SetTrans
 from one2set.training.run import model_folder
 
+_KNOWLEDGE = (associations, known, lexicon, selector)
+
 
 def export_model(
     model: Path,
     output: Path,
     *,
     int8: bool = True,
-    known: KnownPhrases = NOTHING_KNOWN,
+    knowledge: Knowledge = NOTHING,
     overwrite: bool = False,
 ) -> None:
     """Write the folder, complete or not at all. With `int8`, it is a quarter as large, twice as
-    fast, and says a little else. `known` are the keyphrases of training documents."""
+    fast, and says a little else. `knowledge` is what training documents teach
+    beside the network."""
     try:
         from safetensors.numpy import save_file
 
@@ -70,11 +73,11 @@ def export_model(
             graph.save(partial, WEIGHTS, places)
         _trimmed(vocabulary).save(partial)
         write_description(partial, description)
-        if known.phrases:
-            known.save(partial)
-        for file in (calibration.FILE, known_phrases.FILE):
-            if (folder / file).exists() and not (partial / file).exists():
-                shutil.copy(folder / file, partial)
+        knowledge.save(partial)
+        kept = [calibration] if knowledge is not NOTHING else [calibration, *_KNOWLEDGE]
+        for file in (folder / module.FILE for module in kept):
+            if file.exists():
+                shutil.copy(file, partial)
 
 
 def _trimmed(vocabulary: Vocabulary) -> Vocabulary:

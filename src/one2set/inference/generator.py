@@ -16,7 +16,7 @@ from one2set.data.document import Document
 from one2set.data.records import make_document
 from one2set.inference.candidates import Reading
 from one2set.inference.exploration import DIAL, Exploration, explore
-from one2set.inference.known import KnownPhrases
+from one2set.inference.knowledge import Knowledge
 from one2set.inference.loading import DEFAULT, load_predictor, named_model
 from one2set.inference.passages import passages
 from one2set.inference.prediction import EVERYTHING, NullBias, Prediction, Side
@@ -37,7 +37,7 @@ class KeyphraseGenerator:
         """`threads` compute at once, 0 for one on every core."""
         folder = named_model(model)
         self._predictor = load_predictor(folder, threads=threads, batch_tokens=_BATCH_TOKENS)
-        self._known = KnownPhrases.load(folder)
+        self._knowledge = Knowledge.load(folder)
 
     @overload
     def generate(  # type: ignore[overload-overlap]  # a string is an iterable of strings too
@@ -117,7 +117,7 @@ class KeyphraseGenerator:
         for prediction in predictions:
             document, parts = waiting.popleft()
             said = [prediction, *islice(predictions, len(parts) - 1)]
-            yield Reading(document, self._known), list(zip(said, parts, strict=True))
+            yield Reading(document, self._knowledge), list(zip(said, parts, strict=True))
 
 
 def document_of(text: str, id: str = "text") -> Document:

@@ -1,7 +1,7 @@
-"""Known phrases: what authors of training documents chose as keyphrases, and how often.
+"""Known phrases: what authors of many training documents chose as keyphrases, and how often.
 
-Where such a phrase stands in a text, or all its words do, it is a candidate even if no code says
-it. How much that is worth, a calibration learns.
+Where all words of such a phrase stand in a text, scattered over it, or where they are associated
+with it, it is a candidate even if no code says it.
 """
 
 from collections import Counter
@@ -16,8 +16,8 @@ from one2set.errors import DataError
 from one2set.text import DIGIT, stem_all
 
 FILE = "phrases.tsv"
-_LEAST, _MOST_WORDS = 3, 5  # documents and words: rarer and longer ones are not kept
-_LEAST_SCATTERED = 10  # documents: rarer ones are hardly ever right where they are absent
+_LEAST = 10  # documents: rarer ones are hardly ever right where they are absent
+_WORDS = range(1, 6)  # longer ones are rare
 _UNREADABLE = {*SPECIALS, DIGIT, ".", ","}
 Stems = tuple[str, ...]
 
@@ -42,7 +42,7 @@ class KnownPhrases:
         for document in documents:
             phrases = {stem_all(words): " ".join(words) for words in document.phrase_words()}
             for stems, text in phrases.items():
-                if 0 < len(stems) <= _MOST_WORDS and _UNREADABLE.isdisjoint(stems):
+                if len(stems) in _WORDS and _UNREADABLE.isdisjoint(stems):
                     spellings.setdefault(stems, Counter())[text] += 1
         found = {
             stems: Known(texts.most_common(1)[0][0], texts.total())
@@ -72,18 +72,8 @@ class KnownPhrases:
                 "is no list of phrases", fix="make it again with one2set export", path=path
             ) from None
 
-    def within(self, stems: Sequence[str]) -> set[Stems]:
-        """Those that stand in a stemmed text."""
-        text = tuple(stems)
-        return {
-            text[at : at + length]
-            for at, stem in enumerate(text)
-            for length in self._lengths.get(stem, ())
-            if text[at : at + length] in self.phrases
-        }
-
     def scattered(self, stems: Sequence[str]) -> set[Stems]:
-        """Frequent ones of several words that all stand in a stemmed text, wherever."""
+        """Those of several words that all stand in a stemmed text, wherever."""
         words = set(stems)
         return {
             phrase
@@ -93,21 +83,22 @@ class KnownPhrases:
         }
 
     @cached_property
-    def _lengths(self) -> dict[str, set[int]]:
-        """How long the phrases are that begin with a word."""
-        lengths: dict[str, set[int]] = {}
-        for stems in self.phrases:
-            lengths.setdefault(stems[0], set()).add(len(stems))
-        return lengths
+    def number(self) -> dict[Stems, int]:
+        """Their numbers: the most frequent is 0."""
+        return {stems: number for number, stems in enumerate(self.phrases)}
+
+    @cached_property
+    def in_order(self) -> list[tuple[Stems, str]]:
+        """By their numbers, with their texts."""
+        return [(stems, known.text) for stems, known in self.phrases.items()]
 
     @cached_property
     def _by_rarest(self) -> dict[str, list[Stems]]:
-        """Such phrases by the word that fewest phrases have."""
+        """Phrases by the word that fewest of them have."""
         frequency = Counter(word for stems in self.phrases for word in set(stems))
         found: dict[str, list[Stems]] = {}
-        for stems, known in self.phrases.items():
-            if len(stems) > 1 and known.documents >= _LEAST_SCATTERED:
-                found.setdefault(min(stems, key=frequency.__getitem__), []).append(stems)
+        for stems in (one for one in self.phrases if len(one) > 1):
+            found.setdefault(min(stems, key=frequency.__getitem__), []).append(stems)
         return found
 
 

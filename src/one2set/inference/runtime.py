@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 DESCRIPTION, GRAPHS = "runtime.json", ("encoder.onnx", "step.onnx")
 FORMAT = 1
 _FIX = "make it again with one2set export"
+_HIGHEST_BIAS = 80.0  # whose exponential float32 still holds; no code speaks against it
 
 
 class Description(NamedTuple):
@@ -110,7 +111,7 @@ class Runtime:
         documents = len(sources.lengths)
         count = documents * codes
         # The first half of the codes is for present phrases.
-        halves = np.exp(null_bias).astype(np.float32)
+        halves = np.exp(np.minimum(null_bias, _HIGHEST_BIAS)).astype(np.float32)
         factors = np.repeat(halves, [codes // 2, codes - codes // 2])
         written = Written(
             length=np.zeros(count, np.int64),

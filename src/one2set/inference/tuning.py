@@ -20,7 +20,7 @@ from one2set.evaluation.metrics import harmonic, precision_recall
 from one2set.evaluation.rankings import Flags, Floats, Ints, Rankings
 from one2set.inference.calibration import Calibration, Curve, Half
 from one2set.inference.candidates import INPUTS, SPOKEN, UNSAID, Candidate, Reading
-from one2set.inference.known import NOTHING_KNOWN, KnownPhrases
+from one2set.inference.knowledge import NOTHING, Knowledge
 from one2set.inference.prediction import SIDES, NullBias, Prediction, Side
 from one2set.inference.presentation import without_parts
 from one2set.text import stem_all
@@ -37,24 +37,19 @@ class Judged(NamedTuple):
 
     candidates: list[Candidate]
     correct: list[bool]
-    known: list[bool]  # whether each would be a candidate if no code said it
     num_gold: tuple[int, int]  # present and absent keyphrases
     num_codes: int
 
 
-def judge(
-    document: Document, prediction: Prediction, known: KnownPhrases = NOTHING_KNOWN
-) -> Judged:
-    """What every code says of a document and what else is known, and what of it is right."""
-    reading = Reading(document, known)
+def judge(document: Document, prediction: Prediction, knowledge: Knowledge = NOTHING) -> Judged:
+    """What every code says of a document and what else is suggested, and what of it is right."""
+    reading = Reading(document, knowledge)
     gold = {stem_all(words) for words in document.phrase_words()} - {()}
     candidates = [one for one in reading.candidates(prediction, document) if one.readable]
-    known_here = reading.known_in(document)
     present = sum(map(reading.holds, gold))
     return Judged(
         candidates,
         [one.stems in gold for one in candidates],
-        [one.stems in known_here for one in candidates],
         (present, len(gold) - present),
         len(prediction.slots),
     )
@@ -87,9 +82,9 @@ class Pool:
         return np.array([one.present for one in self.candidates], dtype=np.bool_)
 
     @cached_property
-    def known(self) -> Flags:
+    def suggested(self) -> Flags:
         """(Q,)"""
-        return np.array([known for one in self.judged for known in one.known], dtype=np.bool_)
+        return np.array([one.suggested for one in self.candidates], dtype=np.bool_)
 
     @cached_property
     def _inputs(self) -> Floats:
@@ -160,7 +155,7 @@ def _fitted(pool: Pool, side: Side, bias: NullBias) -> tuple[Half, float]:
     count = pool.num_speaking(bias)
     inputs = pool.inputs(count)
     curves: list[Curve | None] = []
-    for chosen in (count > 0, (count == 0) & pool.known):
+    for chosen in (count > 0, (count == 0) & pool.suggested):
         chosen &= pool.of(side)
         if not chosen.any():
             curves.append(None)
@@ -205,9 +200,9 @@ def _likely(pool: Pool, half: Half, count: Ints) -> Floats:
     none then.  (Q,)"""
     likely = np.zeros(len(count))
     inputs = pool.inputs(count)
-    said, known = count > 0, (count == 0) & pool.known
+    said, others = count > 0, (count == 0) & pool.suggested
     likely[said] = np.exp(inputs[said, _PROBABILITY])
-    for curve, chosen in ((half.said, said), (half.known, known)):
+    for curve, chosen in ((half.said, said), (half.suggested, others)):
         if curve is not None:
             weights = [curve.weights.get(name, 0.0) for name in INPUTS]
             z = curve.intercept + inputs[chosen] @ weights

@@ -63,7 +63,7 @@ export function showCodes(place, passages, chosen, position, choose) {
     + "What is filled is likely enough to be a keyphrase. Slide, and watch codes begin to speak."));
   if (known.length) {
     parts.push(element("p", "about",
-      `No code says ${known.map((one) => `“${one.text}”`).join(", ")}: known from papers that the model learned from.`));
+      `No code says ${known.map((one) => `“${one.text}”`).join(", ")}: the model knows such phrases from the papers it learned from.`));
   }
   place.replaceChildren(...parts);
 }

@@ -1,0 +1,55 @@
+"""A model of ours without one of its parts, calibrated anew: what the network brings, and what
+counting training documents does.
+
+Parts are `network` (nothing but what the codes say) and `knowledge` (no network: selector, known
+phrases and associations). Documents must be short enough to be read whole.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from one2set.data.document import Document
+from one2set.data.readers import read
+from one2set.inference.candidates import Reading
+from one2set.inference.knowledge import NOTHING, Knowledge
+from one2set.inference.prediction import AS_TRAINED, EVERYTHING, NullBias, Prediction
+from one2set.inference.presentation import Wanted, keyphrases
+from one2set.inference.runtime import Runtime
+from one2set.inference.tuning import judge, tune
+
+_MOST = 20  # keyphrases, as `KeyphraseGenerator` has it
+Predict = Callable[[Iterable[Document], NullBias], Iterator[Prediction]]
+
+
+def load_part(
+    folder: str, part: str, *valid: str
+) -> Callable[[Sequence[Document]], list[list[str]]]:
+    """Documents → their keyphrases, by one part of a model that is tuned on the `valid` files."""
+    knowledge = Knowledge.load(Path(folder)) if part == "knowledge" else NOTHING
+    predict = _silence if part == "knowledge" else _network(folder)
+    documents = [document for path in valid for document in read(path)]
+    said = predict(documents, EVERYTHING)
+    pairs = zip(documents, said, strict=True)
+    calibration = tune(judge(document, one, knowledge) for document, one in pairs)
+
+    def of_documents(documents: Sequence[Document]) -> list[list[str]]:
+        found = []
+        predictions = predict(documents, calibration.null_bias())
+        for document, prediction in zip(documents, predictions, strict=True):
+            reading = Reading(document, knowledge)
+            pool = [reading.candidates(prediction, document)]
+            shown = keyphrases(pool, reading, calibration, Wanted(top=_MOST))
+            found.append([one.text for one in shown])
+        return found
+
+    return of_documents
+
+
+def _network(folder: str) -> Predict:
+    runtime = Runtime(Path(folder), threads=1, batch_tokens=2048)
+    return lambda documents, bias: runtime.predict(documents, null_bias=bias)
+
+
+def _silence(documents: Iterable[Document], bias: NullBias = AS_TRAINED) -> Iterator[Prediction]:
+    """What a network would say of which no code ever speaks."""
+    return (Prediction(document.id, (), "score", 0, 0) for document in documents)

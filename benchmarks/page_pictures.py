@@ -1,0 +1,75 @@
+"""The pictures of the page in docs/images, from a running server.
+
+one2set serve &
+python benchmarks/page_pictures.py [--url http://127.0.0.1:8000] [--output docs/images]
+"""
+
+import io
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+from playwright.sync_api import Browser, Page, sync_playwright
+
+_COLOURS = 128  # of a picture: enough for a page, and a third of the bytes
+_DESK: dict[str, Any] = {"viewport": {"width": 1240, "height": 800}}
+_PHONE: dict[str, Any] = {
+    "viewport": {"width": 390, "height": 760},
+    "device_scale_factor": 1.5,
+    "is_mobile": True,
+    "has_touch": True,
+}
+
+
+def light(page: Page) -> None:
+    """A phrase is looked at."""
+    page.locator("#marked h1 mark").last.hover()
+
+
+def dark(page: Page) -> None:
+    """The control codes."""
+    page.click("#tab-codes")
+
+
+def phone(page: Page) -> None:
+    """As it is found."""
+
+
+def take(browser: Browser, url: str, example: str, look: Any, **options: Any) -> Image.Image:
+    context = browser.new_context(reduced_motion="reduce", **options)
+    page = context.new_page()
+    page.goto(url)
+    page.get_by_role("button", name=example).click()
+    page.locator("#found").wait_for(timeout=60_000)
+    look(page)
+    page.wait_for_timeout(500)
+    picture = Image.open(io.BytesIO(page.screenshot()))
+    context.close()
+    return picture.convert("RGB").quantize(_COLOURS, dither=Image.Dither.NONE)
+
+
+def main() -> None:
+    parser = ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--url", default="http://127.0.0.1:8000")
+    parser.add_argument("--output", type=Path, default=Path("docs/images"))
+    parser.add_argument("--chromium", default="/usr/bin/chromium")
+    options = parser.parse_args()
+    options.output.mkdir(parents=True, exist_ok=True)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=options.chromium, args=["--no-sandbox"]
+        )
+        pictures = {
+            "light": take(browser, options.url, "Traffic", light, color_scheme="light", **_DESK),
+            "dark": take(
+                browser, options.url, "Sensor networks", dark, color_scheme="dark", **_DESK
+            ),
+            "phone": take(browser, options.url, "Traffic", phone, **_PHONE),
+        }
+    for name, picture in pictures.items():
+        picture.save(options.output / f"page-{name}.png", optimize=True)
+
+
+if __name__ == "__main__":
+    main()

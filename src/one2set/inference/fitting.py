@@ -1,0 +1,175 @@
+"""Fitting: a selector, from training documents.
+
+Most of them are only counted (the lexicon). What stands in the others is judged by those counts,
+which do not know these documents, and a network learns from it which n-grams are keyphrases. It
+needs some minutes for 300,000 documents.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import islice, pairwise
+
+import numpy as np
+
+from one2set.data.document import Document
+from one2set.errors import DataError, missing_extra
+from one2set.evaluation.rankings import Flags, Ints
+from one2set.inference.lexicon import Keys, Lexicon, Logs, key_of
+from one2set.inference.measures import Grams
+from one2set.inference.ngrams import LONGEST, Hashes, Words, hash_of
+from one2set.inference.selector import Layers, Selector, Table
+from one2set.text import stem_all
+
+_LEARNT = 15  # one of so many documents is learnt from, the others are counted
+_CHUNK = 2000  # documents
+_LEAST_WORD = 3  # texts
+_LEAST_KEYPHRASE, _LEAST_TEXTS = 2, 20  # documents: phrases with fewer of both are not kept
+_HIDDEN = (64, 32)
+_EPOCHS, _BATCH, _RATE, _WARMUP = 3, 4096, 3e-3, 50
+_LEAST_STEPS = 300
+_MOST_LEARNT = 20_000  # documents
+
+Phrases = list[tuple[str, ...]]  # stems
+
+
+class Chunk:
+    """Some documents: their words and their keyphrases."""
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        self.words = Words.of(
+            [stem_all(one.words()) for one in documents],
+            (len(one.title_words()) for one in documents),
+        )
+        self.keyphrases: list[Phrases] = [
+            list({stem_all(words) for words in one.phrase_words()} - {()}) for one in documents
+        ]
+
+
+def chunks_of(documents: Iterable[Document]) -> tuple[list[Chunk], list[Chunk]]:
+    """Documents to be counted and documents to be learnt from, whose keyphrases are known."""
+    counted: list[Chunk] = []
+    learnt: list[Chunk] = []
+    number, remaining = 0, (one for one in documents if one.keyphrases is not None)
+    while part := list(islice(remaining, _CHUNK)):
+        chosen = [(number + at) % _LEARNT == _LEARNT // 2 for at in range(len(part))]
+        number += len(part)
+        pairs = list(zip(part, chosen, strict=True))
+        counted.append(Chunk([one for one, learn in pairs if not learn]))
+        if sum(len(chunk.keyphrases) for chunk in learnt) < _MOST_LEARNT:
+            learnt.append(Chunk([one for one, learn in pairs if learn]))
+    if not any(chunk.keyphrases for chunk in learnt):
+        raise DataError(
+            f"{number:,} documents are too few to learn from", fix=f"pass {_LEARNT} or more"
+        )
+    return counted, learnt
+
+
+def fit_selector(counted: Sequence[Chunk], learnt: Sequence[Chunk]) -> Selector:
+    """What documents teach by their counts, and others by what stands in them."""
+    lexicon = count(counted)
+    rows = [_examples(chunk, lexicon) for chunk in learnt if chunk.keyphrases]
+    correct = np.concatenate([right for _, right in rows])
+    return Selector(lexicon, fit(np.concatenate([given for given, _ in rows]), correct))
+
+
+def count(chunks: Sequence[Chunk]) -> Lexicon:
+    """The lexicon of documents."""
+    begin, end, inside, phrases = Counter[int](), Counter[int](), Counter[int](), Counter[int]()
+    for keyphrases in (one for chunk in chunks for one in chunk.keyphrases):
+        begin.update({hash_of(stems[:1]) for stems in keyphrases})
+        end.update({hash_of(stems[-1:]) for stems in keyphrases})
+        inside.update({hash_of((word,)) for stems in keyphrases for word in stems})
+        phrases.update({hash_of(stems) for stems in keyphrases if len(stems) <= LONGEST})
+    documents = sum(len(chunk.keyphrases) for chunk in chunks)
+    every = [np.ones(len(chunk.words.hash), np.bool_) for chunk in chunks]
+    names, texts = _texts(chunks, 1, every, every)
+    kept = texts >= _LEAST_WORD
+    counts = (texts[kept], *(_counted(one, names[kept]) for one in (begin, end, inside)))
+    words = _table(names[kept], *counts)
+    lexicon = Lexicon(documents, *words, *_table(names[:0], texts[:0], texts[:0]))
+    edges = [lexicon.words(chunk.words.hash) for chunk in chunks]
+    begins, ends = [one.may_begin for one in edges], [one.may_end for one in edges]
+    chosen = np.array([one for one, n in phrases.items() if n >= _LEAST_KEYPHRASE], np.uint64)
+    names, texts = chosen, np.zeros(len(chosen), np.int64)
+    for length in range(1, LONGEST + 1):
+        found, number = _texts(chunks, length, begins, ends)
+        kept = (number >= _LEAST_TEXTS) | np.isin(found, chosen)
+        names, texts = np.concatenate([found[kept], names]), np.concatenate([number[kept], texts])
+    names, first = np.unique(names, return_index=True)  # the first, which may have been found
+    phrase_table = _table(names, _counted(phrases, names), texts[first])
+    return Lexicon(documents, *words, *phrase_table)
+
+
+def _texts(
+    chunks: Sequence[Chunk], length: int, begins: Sequence[Flags], ends: Sequence[Flags]
+) -> tuple[Hashes, Ints]:
+    """All n-grams of a length, and how many documents hold each."""
+    once = [np.empty(0, np.uint64)]
+    for chunk, begin, end in zip(chunks, begins, ends, strict=True):
+        at, hashes = chunk.words.grams(length, begin, end)
+        _, first = np.unique(chunk.words.apart(at, hashes), return_index=True)
+        once.append(hashes[first])
+    return np.unique(np.concatenate(once), return_counts=True)
+
+
+def _counted(counter: Counter[int], names: Hashes) -> Ints:
+    return np.array([counter[name] for name in names.tolist()], np.int64)
+
+
+def _table(names: Hashes, *counts: Ints) -> tuple[Keys, Logs]:
+    """The rows of a lexicon. Of names with the same key, one is kept."""
+    keys, first = np.unique(key_of(names), return_index=True)
+    return keys, np.log1p(np.stack(counts, axis=1)[first]).astype(np.float16)
+
+
+def _examples(chunk: Chunk, lexicon: Lexicon) -> tuple[Table, Flags]:
+    """The measures of all n-grams, and whether each is a keyphrase.  (Q, M), (Q,)"""
+    grams = Grams(chunk.words, lexicon)
+    right = [(d, hash_of(stems)) for d, each in enumerate(chunk.keyphrases) for stems in each]
+    document = np.array([d for d, _ in right], np.int64)
+    hashes = np.array([name for _, name in right], np.uint64)
+    correct = np.isin(
+        chunk.words.apart(grams.at, grams.hash),
+        chunk.words.apart(chunk.words.start[document], hashes),
+    )
+    return grams.measures(), correct
+
+
+def fit(measures: Table, correct: Flags) -> Layers:
+    """The network that tells the correct (Q,) by their measures (Q, M)."""
+    try:
+        import torch
+        from torch.nn import Linear, Sequential, SiLU
+        from torch.nn.functional import binary_cross_entropy_with_logits
+    except ImportError:
+        raise missing_extra("torch", extra="train", purpose="Fitting a selector") from None
+
+    none = np.zeros(0, np.float32)
+    layers = Layers(measures.mean(axis=0), measures.std(axis=0) + 1e-6, (none,) * 3, (none,) * 3)
+    inputs = torch.from_numpy(layers.standardised(measures))
+    target = torch.from_numpy(correct.astype(np.float32))
+    generator = torch.Generator().manual_seed(0)
+    sizes = measures.shape[1], *_HIDDEN, 1
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        linear = [Linear(*pair) for pair in pairwise(sizes)]
+    network = Sequential(linear[0], SiLU(), linear[1], SiLU(), linear[2])
+    optimizer = torch.optim.AdamW(network.parameters(), weight_decay=1e-4)
+    batch = min(_BATCH, len(inputs))
+    epochs = max(_EPOCHS, _LEAST_STEPS // (len(inputs) // batch))
+    steps, step = epochs * (len(inputs) // batch), 0
+    for _ in range(epochs):
+        order = torch.randperm(len(inputs), generator=generator)
+        for at in range(0, len(inputs) - batch + 1, batch):
+            step, rows = step + 1, order[at : at + batch]
+            optimizer.param_groups[0]["lr"] = _RATE * min(step / _WARMUP, 1) * (1 - step / steps)
+            loss = binary_cross_entropy_with_logits(network(inputs[rows])[:, 0], target[rows])
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+    first, second, third = (
+        (one.weight.detach().numpy().T.copy(), one.bias.detach().numpy()) for one in linear
+    )
+    weights, biases = (first[0], second[0], third[0]), (first[1], second[1], third[1])
+    return replace(layers, weights=weights, biases=biases)

@@ -1,0 +1,120 @@
+"""Knowledge: what training documents teach beside the network, and what it hints at in a text.
+
+N-grams of the text that a `selector` finds likely, and `known` phrases that the text does not hold:
+those whose words are scattered over it, and those that are associated with it. All are candidates
+even if no code says them. How much that is worth, a calibration learns.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from one2set.data.document import Document
+from one2set.inference.associations import Associations, fit_associations
+from one2set.inference.fitting import chunks_of, fit_selector
+from one2set.inference.known import NOTHING_KNOWN, KnownPhrases, Stems
+from one2set.inference.ngrams import Words, hash_of
+from one2set.inference.selector import Selector
+from one2set.text import stem_all
+
+_LEAST_ASSOCIATED = 20  # documents that have a phrase, so that something can be learned of it
+_ASSOCIATED = 10  # phrases of a text that are hinted at
+
+
+class Hints(NamedTuple):
+    """What is known of a passage."""
+
+    odds: dict[Stems, float]  # n-grams that it holds, and their log odds of being keyphrases
+    texts: dict[Stems, str]  # phrases that it need not hold, as authors write them
+    lifts: dict[Stems, float]  # by how much the passage makes phrases likelier, as a log
+
+
+NO_HINTS = Hints({}, {}, {})
+
+
+class Knowledge(NamedTuple):
+    """Known phrases, a selector and associations, where a model has them."""
+
+    known: KnownPhrases = NOTHING_KNOWN
+    selector: Selector | None = None
+    associations: Associations | None = None  # of the first of the known phrases
+
+    @classmethod
+    def of(cls, documents: Callable[[], Iterable[Document]]) -> "Knowledge":
+        """What documents teach whose keyphrases are known. They are read twice."""
+        known = KnownPhrases.of(documents())
+        counted, learnt = chunks_of(documents())
+        selector = fit_selector(counted, learnt)
+        often = [one.documents for one in known.phrases.values()]
+        often = [count for count in often if count >= _LEAST_ASSOCIATED]
+        if not often:
+            return cls(known, selector)
+        targets = [
+            [
+                known.number[stems]
+                for stems in each
+                if known.number.get(stems, len(often)) < len(often)
+            ]
+            for chunk in counted
+            for each in chunk.keyphrases
+        ]
+        texts = (chunk.words for chunk in counted)
+        return cls(known, selector, fit_associations(texts, targets, often, selector.lexicon))
+
+    def save(self, folder: Path) -> None:
+        """Store it with a model."""
+        if self.known.phrases:
+            self.known.save(folder)
+        for part in (self.selector, self.associations):
+            if part is not None:
+                part.save(folder)
+
+    @classmethod
+    def load(cls, folder: Path) -> "Knowledge":
+        """A model's."""
+        return cls(KnownPhrases.load(folder), Selector.load(folder), Associations.load(folder))
+
+    def counted(self, stems: Stems) -> float:
+        """log(1 + of how many training documents a phrase is a keyphrase)."""
+        if self.selector is None:
+            return 0.0
+        hashes = np.array([hash_of(stems)], np.uint64)
+        return math.log1p(self.selector.lexicon.phrases(hashes)[0][0])
+
+    def hints(self, passage: Document) -> Hints:
+        """What is known of a passage."""
+        if self.selector is None and not self.known.phrases:
+            return NO_HINTS
+        stems = stem_all(passage.words())
+        text = Words.of([stems], [len(passage.title_words())])
+        odds: dict[Stems, float] = {}
+        if self.selector is not None:
+            found = zip(*(column.tolist() for column in self.selector.select(text)), strict=True)
+            odds = {stems[at : at + length]: value for at, length, value in found}
+        scattered = sorted(self.known.scattered(stems))
+        texts = {one: self.known.phrases[one].text for one in scattered}
+        lifts: dict[Stems, float] = {}
+        if self.associations is not None:
+            likely, lift = self.associations(text)
+            # Many of the likeliest are present, and no hint.
+            best = np.argsort(-likely)[: 5 * _ASSOCIATED].tolist()
+            joined = f" {' '.join(stems)} "
+            absent = [
+                self.known.in_order[number]
+                for number in best
+                if f" {' '.join(self.known.in_order[number][0])} " not in joined
+            ]
+            texts |= dict(absent[:_ASSOCIATED])
+            mine = {one: self.known.number.get(one) for one in (*odds, *texts)}
+            lifts = {
+                one: float(lift[number])
+                for one, number in mine.items()
+                if number is not None and number < len(lift)
+            }
+        return Hints(odds, texts, lifts)
+
+
+NOTHING = Knowledge()

@@ -1,0 +1,93 @@
+"""The selector: how likely an n-gram of a text is one of its keyphrases, by its measures alone.
+
+A small network of two hidden layers (`fitting` trains it), without torch. What it says is one of
+the inputs of a calibration, which knows besides what the model's codes say.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from one2set.errors import DataError
+from one2set.evaluation.rankings import Ints
+from one2set.inference.lexicon import Lexicon
+from one2set.inference.measures import NUM_MEASURES, Grams
+from one2set.inference.ngrams import Words
+
+FILE = "selector.npz"
+UNLIKELY = -4.0  # log odds: n-grams below it are no candidates
+FAR = 6.0  # standard deviations, beyond which a measure says no more
+Table = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """The network. H hidden numbers of either layer."""
+
+    centre: Table  # (M,) the mean of each measure
+    scale: Table  # (M,) its standard deviation
+    weights: tuple[Table, Table, Table]  # (M, H), (H, H'), (H', 1)
+    biases: tuple[Table, Table, Table]  # (H,), (H',), (1,)
+
+    def __call__(self, measures: Table) -> Table:
+        """(Q, M) → (Q,) log odds of being a keyphrase."""
+        x = self.standardised(measures)
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            x = x @ weight + bias
+            x = x * (0.5 * (1 + np.tanh(0.5 * x)))  # SiLU: x · σ(x)
+        odds: Table = (x @ self.weights[-1] + self.biases[-1])[:, 0]
+        return odds
+
+    def standardised(self, measures: Table) -> Table:
+        """(Q, M) → (Q, M)"""
+        found: Table = np.clip((measures - self.centre) / self.scale, -FAR, FAR)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """Lexicon and network."""
+
+    lexicon: Lexicon
+    layers: Layers
+
+    def select(self, text: Words) -> tuple[Ints, Ints, Table]:
+        """The n-grams of one document that are not `UNLIKELY`: where each first stands, its length
+        and its log odds.  (q,) each"""
+        grams = Grams(text, self.lexicon)
+        if not len(grams.hash):
+            return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
+        odds = self.layers(grams.measures())
+        likely = odds >= UNLIKELY
+        return grams.at[likely], grams.length[likely], odds[likely]
+
+    def save(self, folder: Path) -> None:
+        """Store it with a model."""
+        self.lexicon.save(folder)
+        arrays = {"centre": self.layers.centre, "scale": self.layers.scale}
+        for number, (weight, bias) in enumerate(
+            zip(self.layers.weights, self.layers.biases, strict=True)
+        ):
+            arrays |= {f"weight{number}": weight, f"bias{number}": bias}
+        np.savez(folder / FILE, **arrays)  # type: ignore[arg-type]  # numpy/numpy#23206
+
+    @classmethod
+    def load(cls, folder: Path) -> "Selector | None":
+        """A model's; None where it has none."""
+        path, lexicon = folder / FILE, Lexicon.load(folder)
+        if lexicon is None or not path.exists():
+            return None
+        try:
+            with np.load(path) as arrays:
+                first, second, third = (arrays[f"weight{number}"] for number in range(3))
+                biases = arrays["bias0"], arrays["bias1"], arrays["bias2"]
+                layers = Layers(arrays["centre"], arrays["scale"], (first, second, third), biases)
+            if layers.weights[0].shape[0] != NUM_MEASURES:
+                raise ValueError
+        except (ValueError, KeyError, OSError, EOFError):
+            raise DataError(
+                "is no selector", fix="make it again with one2set export", path=path
+            ) from None
+        return cls(lexicon, layers)
