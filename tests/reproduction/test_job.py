@@ -20,7 +20,8 @@ from tests.reproduction.conftest import at_once
 @pytest.fixture
 def job(quick_setup: Callable[..., Setup], tmp_path: Path) -> JobFolder:
     setup = quick_setup()
-    return JobFolder(setup.jobs(rows_for(["lambda"]), [0])[0], setup, tmp_path)
+    jobs = {job.row.name: job for job in setup.jobs(rows_for(["lambda"]), [0])}
+    return JobFolder(jobs["settrans-lambda-0.05"], setup, tmp_path)
 
 
 def never(arguments: Sequence[str], log: IO[bytes], lock: IO[bytes]) -> "Stubborn":
@@ -59,9 +60,9 @@ def test_a_job_is_done_once(job: JobFolder, monkeypatch: pytest.MonkeyPatch) -> 
         list(job.make(lock, never, tidy=True))
         assert list(job.measure(splits)) == []
     made = job.made()
-    assert made.visits == 8
+    assert made.visits >= 8, "the last batch may go beyond"
     assert made.parameters > 0
-    assert job.visits() == 8
+    assert job.visits() == made.visits
     assert not (job.run / "checkpoints").exists(), "a plan's would fill a disk"
     assert (job.run / "model").is_dir()
     assert job.addends("kp20k-part").shape[0] == job.measured("kp20k-part").documents == 10

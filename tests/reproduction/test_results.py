@@ -70,7 +70,7 @@ def test_speeds_and_curves(whole: Results) -> None:
         assert value.mean > 0
     curves = whole.curves("settrans", "f1_present")
     assert [curve.seed for curve in curves] == [0, 1]
-    assert curves[0].visits[-1] == 8
+    assert curves[0].visits[-1] >= 8
     assert whole.curves("settrans-beam", "f1") == [], "it was not trained"
 
 
