@@ -25,8 +25,8 @@ class Invented(Results):
         self._changes, self._speeds, self._codes = changes or {}, speeds or {}, codes or {}
         self.rows = {row: [] for row in ROWS if row not in without}
 
-    splits = [SET]  # type: ignore[assignment]  # noqa: RUF012
-    reference = SET  # type: ignore[assignment]
+    splits = [SET]  # noqa: RUF012
+    reference = SET
 
     def value(self, row: str, split: str, figure: Figure) -> Value | None:
         if (row, figure) in self._changes:

@@ -100,7 +100,7 @@ def reproduce(
     rows = rows_for(part.strip() for part in only.split(","))
     plan = Plan(setup.jobs(rows, range(seeds)), setup, output, splits=setup.splits)
     if list_:
-        out.print(_listed(plan))
+        _list(plan)
         return
     error = None if report_only else do_plan(plan, processes=processes)
     results = Results(setup, output)
@@ -114,9 +114,9 @@ def reproduce(
         raise error
 
 
-def _listed(plan: "Plan") -> Table:
+def _list(plan: "Plan") -> None:
     forecast, done = plan.forecast(), {one.job.name for one in plan.done()}
-    table = Table(title_justify="left", title_style="bold", box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
     for column in ("job", "after", "visits", "time"):
         table.add_column(column, justify="left" if column in ("job", "after") else "right")
     for name, one in plan.jobs.items():
@@ -131,7 +131,8 @@ def _listed(plan: "Plan") -> Table:
         )
     total = forecast.total((one.job, 0) for name, one in plan.jobs.items() if name not in done)
     left = "unknown until a job is done" if total is None else timedelta(seconds=round(total))
-    table.caption = (
-        f"{len(plan.jobs)} jobs, {len(done)} of them done; {plan.visits:,} visits; left: {left}"
+    out.print(table)
+    out.print(
+        f"{len(plan.jobs)} jobs, {len(done)} of them done; {plan.visits:,} visits; left: {left}",
+        soft_wrap=True,
     )
-    return table
