@@ -39,7 +39,9 @@ def test_a_curve_is_a_logistic() -> None:
 
 def test_each_kind_of_candidate_has_its_curve() -> None:
     curves = [Curve(z, {}) for z in (-2.0, -1.0, 1.0, 2.0)]
-    calibration = Calibration(Half(said=curves[0], suggested=curves[1]), Half(0, 0, *curves[2:]))
+    calibration = Calibration(
+        Half(said=curves[0], suggested=curves[1]), Half(0, 0, curves[2], curves[3])
+    )
     kinds = [(present, said) for present in (True, False) for said in (True, False)]
     for (present, said), curve in zip(kinds, curves, strict=True):
         one = candidate(present=present, said=said)
@@ -79,3 +81,22 @@ def test_a_damaged_file_is_told(tmp_path: Path, content: str) -> None:
     (tmp_path / "calibration.json").write_text(content)
     with pytest.raises(DataError, match="one2set calibrate"):
         Calibration.load(tmp_path)
+
+
+@pytest.mark.parametrize("appetite", [0.1, 1.0, 5.0])
+def test_enough_is_what_promises_most(appetite: float) -> None:
+    half = Half(appetite=appetite)
+    for likely in ([0.9, 0.8, 0.1, 0.05], [0.2, 0.2, 0.2], [0.5], [0.01] * 40):
+        gold = 1 + appetite * sum(likely)
+        promised = [2 * sum(likely[:k]) / (k + gold) for k in range(1, len(likely) + 1)]
+        found = half.enough(likely)
+        assert promised[found - 1] == pytest.approx(max(promised))
+        assert half.enough(likely, more=-1.0) <= found <= half.enough(likely, more=1.0)
+    assert half.enough([]) == 0
+    assert Half().enough([0.5, 0.1]) == 2
+
+
+def test_less_likely_phrases_are_enough_where_nothing_is_likely() -> None:
+    half = Half(appetite=1.0)
+    assert half.enough([0.9, 0.9, 0.2, 0.2]) == 2
+    assert half.enough([0.2, 0.2, 0.2, 0.2]) == 4

@@ -107,6 +107,7 @@ def test_candidates_are_judged_by_their_stems() -> None:
         Calibration(Half(-8.0, 0.1), Half(0.5, 0.05), drop_parts=True),
         Calibration(Half(-3.0, 0.3, CURVE), Half(-2.0)),
         Calibration(Half(-2.0, 0.3, None, CURVE), Half(-1.0, 0.2, CURVE, CURVE)),
+        Calibration(Half(-2.0, 0.1, CURVE, CURVE, 1.0), Half(-1.0, 0.0, None, CURVE, 3.0), True),
     ],
     ids=str,
 )
@@ -162,3 +163,13 @@ def test_a_check_is_of_documents_left_out() -> None:
     assert sum(count for *_, count in bins) == check.present.sum()
     assert [one[0] for one in bins] == sorted(one[0] for one in bins)
     assert 0 <= check.calibration_error("present") < 0.15
+
+
+def test_where_no_code_ever_speaks() -> None:
+    silent = [(document, replace(prediction, slots=())) for document, prediction in made_up(40)]
+    pool = Pool(judged(silent))
+    assert not pool.num_speaking(NullBias()).any()
+    found = tune(pool.judged)
+    assert found.present.said is None
+    assert found.present.suggested is not None
+    assert quality(pool, found)["present"] > 0

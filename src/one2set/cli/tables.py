@@ -69,7 +69,16 @@ def calibration_table(calibration: "Calibration", check: "Check") -> Table:
     table = _table(
         "Calibration",
         "phrases",
-        *("∅ bias", "least score", "F1 before", "F1 after", "shown", "right", "mean score"),
+        *(
+            "∅ bias",
+            "least score",
+            "appetite",
+            "F1 before",
+            "F1 after",
+            "shown",
+            "right",
+            "mean score",
+        ),
         "off by",
     )
     for side in SIDES:
@@ -80,6 +89,7 @@ def calibration_table(calibration: "Calibration", check: "Check") -> Table:
             side,
             f"{half.null_bias:+.1f}",
             f"{half.least:.3f}",
+            "–" if half.appetite is None else f"{half.appetite:.1f}",
             f"{check.before[side]:.4f}",
             f"{check.after[side]:.4f}",
             f"{int(chosen.sum()):,}",

@@ -3,12 +3,14 @@
 The product of a phrase's token probabilities ranks well but is no such likelihood: it falls with
 every word, and networks are too sure. A logistic regression on what is known of a phrase, one for
 present and one for absent phrases, mends that. The *operating point* says which phrases are kept:
-a bias on ∅, and the least likelihood. `tuning` finds all of it on documents that training has not
-seen.
+a bias on ∅, the least likelihood, and an appetite for more. `tuning` finds all of it on documents
+that training has not seen.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -47,12 +49,28 @@ class Half:
     least: float = 0.0  # what is less likely is not shown
     said: Curve | None = None  # for phrases that a code says
     suggested: Curve | None = None  # for those that are only suggested
+    appetite: float | None = None  # None: all that are likely enough are shown; else see `enough`
 
     def probability(self, candidate: Candidate) -> float:
         """How likely a candidate is a keyphrase."""
         if (curve := self.said if candidate.said else self.suggested) is not None:
             return curve(candidate)
         return candidate.slots[0].probability if candidate.said else 0.0
+
+    def enough(self, likely: Sequence[float], more: float = 0.0) -> int:
+        """How many of a document's phrases to show, of which those that are `least` likely are
+        given, best first: as many as promise most.
+
+        Of a document with G keyphrases, the k best have an expected F1 of some 2 Σ p / (k + G),
+        where p is how likely each is. So where nothing is very likely, less likely phrases are
+        shown too. G is 1 + appetite · Σ p of all.
+        """
+        if self.appetite is None:
+            return len(likely)
+        gold = 1 + self.appetite * math.exp(more) * sum(likely)
+        sums = accumulate(likely)
+        promises = [right / (count + gold) for count, right in enumerate(sums, 1)]
+        return promises.index(max(promises)) + 1 if promises else 0
 
     def least_for(self, more: float) -> float:
         """`least`, with its odds divided by e^more."""

@@ -66,6 +66,11 @@ def keyphrases(
             if one.stems not in best or likely > best[one.stems][0]:
                 best[one.stems] = likely, one
     ranked = sorted(best, key=lambda stems: doubt[stems])
+    for side, half in (("present", calibration.present), ("absent", calibration.absent)):
+        own = [stems for stems in ranked if best[stems][1].side == side]
+        count = half.enough([1 - doubt[stems] for stems in own], wanted.more)
+        left_out = {*own[count:]}
+        ranked = [stems for stems in ranked if stems not in left_out]
     if calibration.drop_parts:
         ranked = without_parts(ranked)
     chosen = [

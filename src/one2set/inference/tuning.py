@@ -27,6 +27,8 @@ from one2set.text import stem_all
 
 _BIASES = (-6.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0)
 _START = -2.0
+_APPETITES = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)
+_LEASTS = (0.0, 0.2, 0.4, 0.6, 0.8)  # of what is least likely without appetite
 _SHARES = np.linspace(0, 0.99, 67)  # of the candidates, that are less likely than `least`
 _CODES, _PROBABILITY = INPUTS.index("codes"), INPUTS.index("probability")
 _NOTHING = np.empty(0, np.int64)
@@ -101,8 +103,8 @@ class Pool:
             )
             for slot in one.slots
         ]
-        candidate, odds, first = (np.array(column) for column in zip(*pairs, strict=True))
-        return candidate, odds, first
+        candidate, odds, first = zip(*pairs, strict=True) if pairs else ((), (), ())
+        return np.array(candidate, np.int64), np.array(odds), np.array(first, np.bool_)
 
     def num_speaking(self, bias: NullBias) -> Ints:
         """(Q,) how many codes say each candidate, with biases on ∅."""
@@ -144,7 +146,7 @@ def tune(judged: Iterable[Judged]) -> Calibration:
     for side in SIDES:
         tried = [bias._replace(**{side: value}) for value in _BIASES]
         bias = max(tried, key=lambda one: _fitted(pool, side, one)[1])
-    present, absent = (_fitted(pool, side, bias)[0] for side in SIDES)
+    present, absent = (_hungry(pool, side, bias, _fitted(pool, side, bias)[0]) for side in SIDES)
     found = Calibration(present, absent)
     thinned = replace(found, drop_parts=True)
     return max(found, thinned, key=lambda one: sum(quality(pool, one).values()))
@@ -162,7 +164,8 @@ def _fitted(pool: Pool, side: Side, bias: NullBias) -> tuple[Half, float]:
             continue
         intercept, *weights = fit_logistic(inputs[chosen], pool.correct[chosen]).tolist()
         curves.append(Curve(intercept, dict(zip(INPUTS, weights, strict=True))))
-    half = Half(getattr(bias, side), 0.0, *curves)
+    said, suggested = curves
+    half = Half(getattr(bias, side), 0.0, said, suggested)
     likely = _likely(pool, half, count)
     shown = (likely > 0) & pool.of(side)
     if not shown.any():
@@ -171,6 +174,45 @@ def _fitted(pool: Pool, side: Side, bias: NullBias) -> tuple[Half, float]:
     values = [pool.quality(side, likely, shown & (likely >= least)) for least in tried]
     best = int(np.argmax(values))
     return replace(half, least=tried[best]), values[best]
+
+
+def _hungry(pool: Pool, side: Side, bias: NullBias, half: Half) -> Half:
+    """The half with the best appetite, if any is better than none."""
+    likely = _likely(pool, half, pool.num_speaking(bias))
+    possible = (likely > 0) & pool.of(side)
+    tried = [half] + [
+        replace(half, least=share * half.least, appetite=appetite)
+        for appetite in _APPETITES
+        for share in _LEASTS
+    ]
+
+    def value(one: Half) -> float:
+        return pool.quality(side, likely, _enough(pool, one, likely, possible))
+
+    return max(tried, key=value)
+
+
+def _enough(pool: Pool, half: Half, likely: Floats, possible: Flags) -> Flags:
+    """Which of the possible candidates (Q,) of one side a half shows: of those that are `least`
+    likely so many of each document as are `Half.enough`.  (Q,)"""
+    shown = possible & (likely >= half.least)
+    if half.appetite is None or not shown.any():
+        return shown
+    order = np.flatnonzero(shown)
+    order = order[np.lexsort((-likely[order], pool.document[order]))]
+    document, p = pool.document[order], likely[order]
+    first = np.searchsorted(document, document)  # of its document
+    count, total = np.arange(len(order)) - first + 1, np.cumsum(p)
+    right = total - (total - p)[first]
+    gold = 1 + half.appetite * np.bincount(document, p)[document]
+    promise = right / (count + gold)
+    best = np.zeros(document[-1] + 1)
+    np.maximum.at(best, document, promise)
+    enough = np.full(len(best), len(order))
+    reached = promise >= best[document]
+    np.minimum.at(enough, document[reached], count[reached])
+    shown[order[count > enough[document]]] = False
+    return shown
 
 
 def quality(pool: Pool, calibration: Calibration) -> dict[Side, float]:
@@ -184,8 +226,9 @@ def judgement(pool: Pool, calibration: Calibration) -> tuple[Floats, Flags]:
     count = pool.num_speaking(calibration.null_bias())
     present, absent = calibration.present, calibration.absent
     likely = np.where(pool.present, _likely(pool, present, count), _likely(pool, absent, count))
-    least = np.where(pool.present, present.least, absent.least)
-    shown = (likely > 0) & (likely >= least)
+    shown = np.zeros(len(likely), np.bool_)
+    for side, half in zip(SIDES, (present, absent), strict=True):
+        shown |= _enough(pool, half, likely, (likely > 0) & pool.of(side))
     if calibration.drop_parts:
         order = np.lexsort((-likely, pool.document))
         for numbers in np.split(order, np.flatnonzero(np.diff(pool.document[order])) + 1):
