@@ -3,13 +3,18 @@ words that they do not know, say ∅ and end."""
 
 from collections import Counter
 from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
 
 import torch
 
 from one2set.data.document import Document
+from one2set.data.readers import read
 from one2set.data.specials import EOS, NULL, SEP, SPECIALS, UNK
 from one2set.data.vocabulary import WordVocabulary
+from one2set.inference.export import export_model
 from one2set.model.exhird import ExHiRD
+from one2set.model.folder import save_model
 from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import DecoderLayer, Transformer
@@ -95,3 +100,13 @@ def _enliven(network: Transformer, favoured: dict[int, float]) -> None:
         torch.nn.init.normal_(pointer.features.bias)
         for token, bonus in favoured.items():
             pointer.vocabulary.weight[token] += bonus * pointer.features.bias
+
+
+def word_model(folder: Path) -> Path:
+    """An exported SetTrans that says words of the bundled sample; it is made inside a folder."""
+    sample = str(files("one2set.data") / "sample" / "documents.jsonl")
+    words = dict.fromkeys(w for d in read(sample) for w in d.words() if w.isalpha())
+    vocabulary = WordVocabulary([*SPECIALS, *words], size=VOCABULARY_SIZE)
+    save_model(folder / "trained", lively_settrans(), vocabulary)
+    export_model(folder / "trained", folder / "exported")
+    return folder / "exported"

@@ -28,6 +28,7 @@ _ORDER = (
     "systems",
     "tasks",
     "inference",
+    "adapters",
     "serving",
     "reproduction",
     "cli",
@@ -35,7 +36,7 @@ _ORDER = (
 _LONGEST = 300
 _PAGES = [*_ROOT.glob("*.md"), *sorted((_ROOT / "docs").glob("*.md"))]
 _LINK = re.compile(r"\]\((?!https?://)([^)#\s]+)?(#[^)\s]+)?\)")
-_REFERENCE = re.compile(r"`((?:src|tests|benchmarks)/[\w/.-]+\.py)(?::(\w+))?`")
+_REFERENCE = re.compile(r"`((?:src|tests|benchmarks|examples)/[\w/.-]+\.py)(?::(\w+))?`")
 
 
 def _name(path: Path) -> str:

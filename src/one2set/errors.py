@@ -4,7 +4,9 @@ Every message says what is wrong, its value, what is allowed and what to do. The
 them into exit code 2 without a traceback; anything else that escapes is our bug and keeps its own.
 """
 
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 
 class One2SetError(Exception):
@@ -28,6 +30,11 @@ class DataError(One2SetError):
         self.path = None if path is None else str(path)
         place = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
         super().__init__(f"{place}{what}; {fix}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """So that one from another process arrives whole."""
+        again = partial(DataError, self.what, fix=self.fix, path=self.path, line=self.line)
+        return again, ()
 
 
 def missing_extra(package: str, *, extra: str, purpose: str) -> ConfigError:

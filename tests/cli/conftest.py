@@ -1,4 +1,4 @@
-"""A model to predict with."""
+"""Models to predict with."""
 
 from importlib.resources import files
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from one2set.data.readers import read
 from one2set.model.folder import save_model
-from tests.networks import lively_settrans, small_vocabulary
+from tests.networks import lively_settrans, small_vocabulary, word_model
 
 
 @pytest.fixture
@@ -17,3 +17,9 @@ def tiny_model(tmp_path: Path) -> Path:
     folder = tmp_path / "tiny"
     save_model(folder, lively_settrans(), small_vocabulary(documents))
     return folder
+
+
+@pytest.fixture(scope="session")
+def exported_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An exported model that says words."""
+    return word_model(tmp_path_factory.mktemp("model"))

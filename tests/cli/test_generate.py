@@ -14,27 +14,16 @@ from typer.testing import CliRunner
 
 from one2set.cli import app
 from one2set.data.readers import read
-from one2set.data.specials import SPECIALS
-from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError, DataError
-from one2set.inference.export import export_model
-from one2set.model.folder import save_model
 from tests.inference.test_language import FOREIGN
-from tests.networks import VOCABULARY_SIZE, lively_settrans
 
 SAMPLE = files("one2set.data") / "sample" / "documents.jsonl"
 TEXT = "Graph networks for search\nWe search the graph with a network of words in a set."
 
 
-@pytest.fixture(scope="session")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An exported model that says words."""
-    folder = tmp_path_factory.mktemp("model")
-    words = dict.fromkeys(w for d in read(str(SAMPLE)) for w in d.words() if w.isalpha())
-    vocabulary = WordVocabulary([*SPECIALS, *words], size=VOCABULARY_SIZE)
-    save_model(folder / "trained", lively_settrans(), vocabulary)
-    export_model(folder / "trained", folder / "exported")
-    return folder / "exported"
+@pytest.fixture
+def model(exported_model: Path) -> Path:
+    return exported_model
 
 
 def run(model: Path, *arguments: str | Path) -> str:

@@ -3,12 +3,17 @@
 import gzip
 import json
 import random
+import subprocess
+import sys
 import time
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import zstandard
 from typer.testing import CliRunner
 
 from one2set.cli import app
@@ -19,6 +24,7 @@ from one2set.inference.engine import Engine
 from one2set.model.folder import save_model
 from one2set.model.generation import Search
 from tests.networks import lively_transformer, small_vocabulary
+from tests.processes import descendants, end_by_themselves
 from tests.training.children import finish, start
 
 SAMPLE = Path(str(files("one2set.data") / "sample" / "documents.jsonl"))
@@ -212,11 +218,17 @@ def test_options_that_cannot_be(tiny_model: Path, tmp_path: Path) -> None:
         (("--resume",), "name it with --output"),
         (("-o", output, "--resume", "--overwrite"), "exclude each other"),
         (("--field", "x=y"), "--field is 'x=y'"),
+        (("--raw", "--top", "5"), "--top is about keyphrases"),
+        (("--beam", "2", "--min-score", "0.1"), "--min-score is about keyphrases"),
+        (("--keyphrases", "--keep", "1"), "--keep is about raw predictions"),
+        (("-o", tmp_path / "p.parquet", "--format", "text"), "name it otherwise"),
     ):
         with pytest.raises(ConfigError, match=message):
             run(tiny_model, SAMPLE, *options)
-    with pytest.raises(DataError, match=r"config.json: cannot be read .*; pass a folder"):
-        run(tmp_path / "nothing", SAMPLE)
+    with pytest.raises(ConfigError, match="is a model; name the documents after it"):
+        run(tiny_model)
+    with pytest.raises(DataError, match=r"\*.csv: matches no file"):
+        run(tiny_model, f"{tmp_path}/*.csv")
     with pytest.raises(DataError, match=r"missing.jsonl: cannot be read"):
         run(tiny_model, tmp_path / "missing.jsonl")
 
@@ -234,7 +246,7 @@ def test_an_output_that_exists(tiny_model: Path, tmp_path: Path) -> None:
 
 def test_resuming_with_something_else_is_refused(tiny_model: Path, tmp_path: Path) -> None:
     bad, output = tmp_path / "bad.jsonl", tmp_path / "p.jsonl"
-    bad.write_text(SAMPLE.read_text() + "not json\n")
+    bad.write_text(SAMPLE.read_text() * 5 + "not json\n")  # a chunk is done, and then it stops
     with pytest.raises(DataError, match="not JSON"):
         run(tiny_model, bad, "-o", output)
     for arguments in ((tiny_model, bad, "--beam", "2"), (tiny_model, SAMPLE)):
@@ -246,10 +258,56 @@ def test_resuming_with_something_else_is_refused(tiny_model: Path, tmp_path: Pat
         run(tiny_model, bad, "-o", output, "--resume")
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_kills_lose_nothing_and_repeat_nothing(tiny_model: Path, tmp_path: Path, seed: int) -> None:
+def test_an_exported_model_gives_keyphrases_as_generate_does(
+    exported_model: Path, tmp_path: Path
+) -> None:
+    found = run(exported_model, SAMPLE)
+    options = ["--model", str(exported_model), "--format", "jsonl", "--threads", "1"]
+    generated = CliRunner().invoke(app, ["generate", str(SAMPLE), *options])
+    assert generated.stdout == found
+    assert run(exported_model, SAMPLE, "--keyphrases") == found
+    few = [line["keyphrases"] for line in parsed(run(exported_model, SAMPLE, "--top", "1"))]
+    assert few == [line["keyphrases"][:1] for line in parsed(found)]
+    raw = parsed(run(exported_model, SAMPLE, "--raw"))
+    assert all("probability" in one for line in raw for one in line["keyphrases"])
+    assert parsed(run(exported_model, SAMPLE, "--slots"))[0]["slots"]
+
+
+def test_parquet_zst_and_folders_hold_the_same(exported_model: Path, tmp_path: Path) -> None:
+    expected = parsed(run(exported_model, SAMPLE))
+    table = pa.Table.from_pylist(lines_of(SAMPLE), schema=None)
+    (tmp_path / "in").mkdir()
+    for number in range(2):
+        pq.write_table(table.slice(number * 30, 30), tmp_path / "in" / f"{number}.parquet")
+    run(exported_model, f"{tmp_path}/in/*.parquet", "-o", f"{tmp_path}/out/")
+    (part,) = (tmp_path / "out").iterdir()
+    run(exported_model, tmp_path / "in", "-o", tmp_path / "p.jsonl.zst")
+    with zstandard.open(tmp_path / "p.jsonl.zst", "rt", encoding="utf-8") as file:
+        assert parsed(file.read()) == expected
+    for row, line in zip(pq.read_table(part).to_pylist(), expected, strict=True):
+        assert row["id"] == line["id"]
+        for phrase, other in zip(row["keyphrases"], line["keyphrases"], strict=True):
+            assert {name: phrase[name] for name in other} == other
+
+
+def test_without_torch_and_pyarrow(exported_model: Path) -> None:
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(['torch', 'scipy', 'pyarrow']))\n"
+        f"sys.argv[1:] = ['predict', {str(exported_model)!r}, {str(SAMPLE)!r}]\n"
+        "from one2set.cli import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == run(exported_model, SAMPLE)
+
+
+@pytest.mark.parametrize("way", ["trained", "exported"])
+def test_kills_lose_nothing_and_repeat_nothing(
+    tiny_model: Path, exported_model: Path, tmp_path: Path, way: str
+) -> None:
     """Real processes are killed with -9 wherever they are; the last one ends, and its file is, byte
-    for byte, that of a process which nobody disturbed."""
+    for byte, that of a process which nobody disturbed. A model that is not exported runs in one
+    process, an exported one in two more, which must not outlive it."""
     source = tmp_path / "many.jsonl"
     documents = [json.loads(line) for line in SAMPLE.read_text().splitlines()]
     with source.open("w") as file:
@@ -257,20 +315,26 @@ def test_kills_lose_nothing_and_repeat_nothing(tiny_model: Path, tmp_path: Path,
             document = documents[number % len(documents)]
             file.write(json.dumps({**document, "id": f"d{number}"}) + "\n")
     calm, killed, log = tmp_path / "calm.jsonl", tmp_path / "killed.jsonl", tmp_path / "log.txt"
-    command = ["predict", str(tiny_model), str(source), "--threads", "1", "--slots", "-o"]
+    command = {
+        "trained": ["predict", str(tiny_model), str(source), "--threads", "1", "--slots", "-o"],
+        "exported": ["predict", str(exported_model), str(source), "--workers", "2", "-o"],
+    }[way]
     assert finish(start([*command, str(calm)], output=log)) == 0, log.read_text()
     size = calm.stat().st_size
 
-    chance = random.Random(seed)
+    chance = random.Random(way)
     kills = midway = 0
-    for share in (0.0, *sorted(chance.uniform(0.05, 0.95) for _ in range(4))):
+    for share in (0.0, *sorted(chance.uniform(0.05, 0.9) for _ in range(4))):
         child = start([*command, str(killed), "--resume"], output=log)
         while child.is_alive() and written(killed) < share * size:
             time.sleep(0.001)
         time.sleep(chance.uniform(0, 0.05))
         kills += child.is_alive()
+        assert child.pid is not None
+        workers = descendants(child.pid)
         child.kill()
         child.join()
+        assert end_by_themselves(workers)
         midway += 0 < written(killed) < size
     assert finish(start([*command, str(killed), "--resume"], output=log)) == 0, log.read_text()
     assert kills >= 3, "too few kills to prove anything"

@@ -10,13 +10,21 @@ import typer
 from one2set.cli.console import err, out
 from one2set.cli.corpus import FieldOption, OnErrorOption
 from one2set.cli.predict import ThreadsOption
+from one2set.cli.wanted import (
+    AbsentOnlyOption,
+    FewerOption,
+    MinScoreOption,
+    MoreOption,
+    PresentOnlyOption,
+    TopOption,
+    wanted_by,
+)
 from one2set.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from one2set.data.document import Document
     from one2set.data.records import Fields
     from one2set.data.streams import Intake
-    from one2set.inference.prediction import Side
 
 # By which an argument that is no file is known to be meant as one.
 _ENDINGS = (
@@ -48,26 +56,12 @@ def generate(
         Literal["text", "json", "jsonl", "csv", "html"],
         typer.Option("--format", "-f", help="How to write: text is for people."),
     ] = "text",
-    top: Annotated[
-        int | None,
-        typer.Option(min=0, help="So many for each document at most. Default: 20."),
-    ] = None,
-    min_score: Annotated[
-        float, typer.Option(min=0, max=1, help="Only what is this likely right, 0 to 1.")
-    ] = 0.0,
-    present_only: Annotated[
-        bool, typer.Option("--present-only", help="Only phrases that stand in the text.")
-    ] = False,
-    absent_only: Annotated[
-        bool, typer.Option("--absent-only", help="Only phrases that do not.")
-    ] = False,
-    more: Annotated[
-        int,
-        typer.Option("--more", count=True, help="More keyphrases, less sure ones. Repeatable."),
-    ] = 0,
-    fewer: Annotated[
-        int, typer.Option("--fewer", count=True, help="Fewer, surer ones. Repeatable.")
-    ] = 0,
+    top: TopOption = None,
+    min_score: MinScoreOption = 0.0,
+    present_only: PresentOnlyOption = False,
+    absent_only: AbsentOnlyOption = False,
+    more: MoreOption = 0,
+    fewer: FewerOption = 0,
     model: Annotated[
         str, typer.Option(metavar="FOLDER", help="A model's folder; default is the one inside.")
     ] = "default",
@@ -84,14 +78,8 @@ def generate(
     from one2set.data.records import Fields
     from one2set.data.streams import Intake
     from one2set.inference.generator import KeyphraseGenerator
-    from one2set.inference.presentation import Wanted
 
-    if present_only and absent_only:
-        raise ConfigError("--present-only and --absent-only exclude each other; pass one of them")
-    if more and fewer:
-        raise ConfigError("--more and --fewer exclude each other; pass one of them")
-    only: Side | None = "present" if present_only else "absent" if absent_only else None
-    wanted = Wanted(top, min_score, only, float(more - fewer))
+    wanted = wanted_by(top, min_score, present_only, absent_only, more, fewer)
     generator = KeyphraseGenerator(model, threads=threads)
     with Intake(on_error) as intake:
         read = _Read(inputs or _standard_input(), Fields.mapped(field), intake)
@@ -156,12 +144,11 @@ class _Read:
 
     def _documents(self, each: str, number: int) -> "Iterator[Document]":
         from one2set.data.readers import read
-        from one2set.inference.generator import document_of
+        from one2set.inference.generator import document_of, titled
 
         if _is_file(each):
             for document in read(each, fields=self._fields, intake=self._intake):
-                plain = not document.title and not document.tokenised
-                yield document_of(document.abstract, document.id) if plain else document
+                yield titled(document)
             return
         try:
             each.encode()

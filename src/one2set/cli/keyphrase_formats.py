@@ -5,10 +5,10 @@ import html
 import io
 from collections.abc import Iterable, Iterator, Sequence
 
-import orjson
 from rich.text import Text
 
 from one2set.data.document import Document
+from one2set.inference.output import keyphrase_line
 from one2set.inference.presentation import Keyphrase
 from one2set.text import Span
 
@@ -43,19 +43,7 @@ def array(found: Found) -> Iterator[str]:
 
 
 def _json(document: Document, keyphrases: Sequence[Keyphrase]) -> str:
-    record = {
-        "id": document.id,
-        "keyphrases": [
-            {
-                "text": one.text,
-                "score": round(one.score, 4),
-                "present": one.present,
-                "spans": one.spans,
-            }
-            for one in keyphrases
-        ],
-    }
-    return orjson.dumps(record).decode()
+    return keyphrase_line(document, keyphrases).decode().rstrip()
 
 
 def table(found: Found) -> Iterator[str]:

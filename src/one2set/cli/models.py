@@ -149,17 +149,16 @@ def calibrate(
     try:
         from one2set.inference import reliability, tuning
         from one2set.inference.knowledge import Knowledge
-        from one2set.inference.loading import load_predictor
+        from one2set.inference.loading import load_predictor, named_model
         from one2set.inference.output import predict_all
         from one2set.inference.prediction import EVERYTHING
-        from one2set.training.run import model_folder
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="Calibrating a model") from None
     from one2set.data.readers import read
     from one2set.data.records import Fields
     from one2set.data.streams import Intake
 
-    folder = model_folder(model)
+    folder = named_model(model)
     engine = load_predictor(folder, device=device, batch_tokens=batch_tokens, threads=threads)
     knowledge = Knowledge.load(folder)
     judged = []

@@ -1,24 +1,31 @@
-"""`one2set predict`: keyphrases for any documents."""
+"""`one2set predict`: keyphrases of any number of documents."""
 
-import os
-import sys
-import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from itertools import chain
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from functools import partial
+from hashlib import file_digest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from one2set.cli.console import err, progress_bar
+from one2set.cli.console import err
 from one2set.cli.corpus import FieldOption, OnErrorOption
-from one2set.errors import ConfigError, missing_extra
+from one2set.cli.wanted import (
+    AbsentOnlyOption,
+    FewerOption,
+    MinScoreOption,
+    MoreOption,
+    PresentOnlyOption,
+    TopOption,
+    wanted_by,
+)
+from one2set.cli.writing import Target, write_lines
+from one2set.errors import ConfigError
+from one2set.parallel import cores
 
 if TYPE_CHECKING:
-    from one2set.data.document import Document
-    from one2set.data.streams import Intake
-    from one2set.inference.prediction import Prediction
+    from one2set.inference.bulk import Work
 
 ModelArgument = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model's folder, or that of a run.")
@@ -31,39 +38,88 @@ ThreadsOption = Annotated[int, typer.Option(min=0, help="Threads of the CPU; 0 f
 BatchTokensOption = Annotated[
     int, typer.Option(help="Source words that are run together: more needs more memory.")
 ]
+_RAW = "All that a network says"
 
 
 def predict(
-    model: ModelArgument,
-    inputs: Annotated[
+    arguments: Annotated[
         list[str],
         typer.Argument(
-            metavar="INPUT...",
-            help="Documents in any readable format, folders of them, or - for standard input.",
+            metavar="[MODEL] INPUT...",
+            help="A model's folder, or that of a run; without it, the model inside. Then documents "
+            "in any readable format, folders of them, patterns, or - for standard input.",
+            show_default=False,
         ),
     ],
     output: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--output",
             "-o",
-            metavar="FILE",
-            help="The file to write. Without it: standard output.",
+            metavar="OUT",
+            help="The file to write, .jsonl, .jsonl.zst or .parquet; with a / at its end, a folder "
+            "of parts. Without it: standard output.",
             show_default=False,
         ),
     ] = None,
     format: Annotated[
-        Literal["jsonl", "text"],
-        typer.Option(help='jsonl: {"id": …, "keyphrases": […]} a line; text: a;b;c a line.'),
-    ] = "jsonl",
+        Literal["jsonl", "parquet", "text"] | None,
+        typer.Option(
+            help="text: a;b;c a line. Default: by the name of OUT; in a folder, by the input's.",
+            show_default=False,
+        ),
+    ] = None,
+    raw: Annotated[
+        bool | None,
+        typer.Option(
+            "--raw/--keyphrases",
+            help="All that a network says, as it says it, for research; or keyphrases as "
+            "`generate` finds them. Default: keyphrases of an exported model, else raw.",
+            show_default=False,
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue what was interrupted; begin it if nothing.")
+    ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an existing OUT.")
+    ] = False,
+    field: FieldOption = [],  # noqa: B006
+    on_error: OnErrorOption = "stop",
+    report: Annotated[
+        Path | None, typer.Option(help="A file that lists the skipped records.")
+    ] = None,
+    engine: Annotated[
+        Literal["local", "ray"],
+        typer.Option(help="Where: on this machine, or on a Ray cluster (RAY_ADDRESS)."),
+    ] = "local",
+    workers: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Processes that generate; 0 for one on every core, with torch for one."
+        ),
+    ] = 0,
+    threads: Annotated[
+        int, typer.Option(min=0, help="Threads of each of them; 0 to share all cores.")
+    ] = 0,
+    top: TopOption = None,
+    min_score: MinScoreOption = 0.0,
+    present_only: PresentOnlyOption = False,
+    absent_only: AbsentOnlyOption = False,
+    more: MoreOption = 0,
+    fewer: FewerOption = 0,
     slots: Annotated[
-        bool, typer.Option("--slots", help="Also write all that was generated, ∅ included.")
+        bool,
+        typer.Option(
+            "--slots", help="Also write all that was generated, ∅ included.", rich_help_panel=_RAW
+        ),
     ] = False,
     beam: Annotated[
         int | None,
         typer.Option(
             help="Hypotheses for each code or sequence; 1 is greedy. Default: the system's.",
             show_default=False,
+            rich_help_panel=_RAW,
         ),
     ] = None,
     length_penalty: Annotated[
@@ -71,6 +127,7 @@ def predict(
         typer.Option(
             help="Hypotheses are ranked by log P / length^penalty. Default: the system's.",
             show_default=False,
+            rich_help_panel=_RAW,
         ),
     ] = None,
     pool: Annotated[
@@ -80,6 +137,7 @@ def predict(
             help="Write every hypothesis, also of codes that say ∅: many candidates. "
             "Default: the system's.",
             show_default=False,
+            rich_help_panel=_RAW,
         ),
     ] = None,
     keep: Annotated[
@@ -88,6 +146,7 @@ def predict(
             help="Of a pool, write the best so many for each code or document; 0 for all. "
             "Default: the system's.",
             show_default=False,
+            rich_help_panel=_RAW,
         ),
     ] = None,
     exclusive: Annotated[
@@ -97,158 +156,144 @@ def predict(
             help="A phrase of a sequence must not begin with the word with which one of the K "
             "before it begins; -1: any of them; 0: no such rule. Default: the system's.",
             show_default=False,
+            rich_help_panel=_RAW,
         ),
     ] = None,
     max_source_words: Annotated[
-        int, typer.Option(help="Read no more of a document; its line says so if it is longer.")
-    ] = 4096,
-    field: FieldOption = [],  # noqa: B006
-    on_error: OnErrorOption = "stop",
-    report: Annotated[
-        Path | None, typer.Option(help="A file that lists the skipped records.")
+        int | None,
+        typer.Option(
+            help="Read no more of a document; its line says so if it is longer. Default: 4096.",
+            show_default=False,
+            rich_help_panel=_RAW,
+        ),
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue what was interrupted; begin it if nothing.")
-    ] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an existing FILE.")
-    ] = False,
-    batch_tokens: BatchTokensOption = 4096,
-    threads: ThreadsOption = 0,
-    device: DeviceOption = "auto",
+    batch_tokens: Annotated[
+        int | None,
+        typer.Option(
+            help="Source words that are run together: more needs more memory. Default: 4096.",
+            show_default=False,
+            rich_help_panel=_RAW,
+        ),
+    ] = None,
+    device: Annotated[
+        Literal["auto", "cpu", "cuda", "mps"],
+        typer.Option(
+            help="What to compute on; auto takes a GPU where there is one.", rich_help_panel=_RAW
+        ),
+    ] = "auto",
 ) -> None:
-    """Generate the keyphrases of documents, in their order.
+    """Find the keyphrases of documents, in their order and on all cores.
 
-    FILE appears when it is complete. After an interruption, even kill -9, the same command with
+    OUT appears when it is complete. After an interruption, even kill -9, the same command with
     --resume goes on with the first document that has no line yet.
     """
-    try:
-        from one2set.distributed import use_threads
-        from one2set.inference.engine import Engine
-        from one2set.inference.output import (
-            json_line,
-            partial_file,
-            predict_all,
-            predict_rest,
-            text_line,
-        )
-        from one2set.training.run import model_folder
-    except ImportError:
-        raise missing_extra("torch", extra="train", purpose="generation") from None
-    from one2set.data.readers import read
     from one2set.data.records import Fields
-    from one2set.data.streams import Intake
+    from one2set.inference.bulk import Keyphrases, Raw, Source, expanded, run
+    from one2set.inference.cluster import run_on_ray
+    from one2set.inference.loading import DEFAULT, exported, is_model, named_model
+    from one2set.inference.packing import format_of
 
     if output is None and (resume or overwrite):
         raise ConfigError("--resume and --overwrite are about a file; name it with --output")
     if resume and overwrite:
         raise ConfigError("--resume and --overwrite exclude each other; pass one of them")
-    if resume and output is not None and output.exists():
-        err.print(f"{output} is complete already", soft_wrap=True)
-        return
-    use_threads(threads)
-    fields = Fields.mapped(field)
-    engine = Engine.load(
-        model, device=device, batch_tokens=batch_tokens, max_source_length=max_source_words
-    )
-    wishes = {
+    target = None
+    if output is not None:
+        chosen = format_of(output, format, like=arguments[-1])
+        target = Target(output, chosen, resume, overwrite)
+        if resume and target.path.exists():
+            err.print(f"{output} is complete already", soft_wrap=True)
+            return
+    named = is_model(arguments[0])
+    inputs = expanded(arguments[1:] if named else arguments)
+    if not inputs:
+        raise ConfigError(f"{arguments[0]} is a model; name the documents after it")
+    folder = named_model(arguments[0] if named else DEFAULT)
+    search = {
         "beam": beam,
         "length_penalty": length_penalty,
         "pool": pool,
         "keep": keep,
         "exclusive": exclusive,
     }
-    engine.change_search({name: wish for name, wish in wishes.items() if wish is not None})
-    with ExitStack() as stack:
-        intake = stack.enter_context(Intake(on_error, report))
-        progress = _Progress(intake, inputs)
-        documents = progress.counted(
-            chain.from_iterable(read(path, fields=fields, intake=intake) for path in inputs)
+    changes = tuple((name, value) for name, value in search.items() if value is not None)
+    raw = _is_raw(
+        raw,
+        usually=not exported(folder),
+        raw_only={
+            "--format text": format == "text",
+            "--slots": slots,
+            **{f"--{name.replace('_', '-')}": True for name, _ in changes},
+            "--max-source-words": max_source_words is not None,
+            "--batch-tokens": batch_tokens is not None,
+            "--device": device != "auto",
+        },
+        keyphrases_only={
+            "--top": top is not None,
+            "--min-score": min_score > 0,
+            "--present-only": present_only,
+            "--absent-only": absent_only,
+            "--more": more > 0,
+            "--fewer": fewer > 0,
+        },
+    )
+    work: Work
+    if raw:
+        work = Raw(
+            folder,
+            text=format == "text",
+            slots=slots,
+            search=changes,
+            max_source_length=4096 if max_source_words is None else max_source_words,
+            batch_tokens=4096 if batch_tokens is None else batch_tokens,
+            device=device,
         )
-        if output is None:
-            pairs, write = predict_all(engine, documents), sys.stdout.buffer.write
-        else:
-            settings = {
-                "model": _hashes(model_folder(model)),
-                "inputs": inputs,
-                "fields": field,
-                "format": format,
-                "slots": slots,
-                "generation": engine.generation.saved(),
-                "max_source_words": max_source_words,
-            }
-            partial = stack.enter_context(
-                partial_file(output, settings=settings, resume=resume, overwrite=overwrite)
-            )
-            progress.begin(partial.done)
-            pairs, write = predict_rest(engine, documents, partial), partial.write
-        with progress_bar("Predicting", total=progress.total_bytes or None) as update:
-            for document, prediction in pairs:
-                if format == "jsonl":
-                    write(json_line(document, prediction, engine, slots=slots))
-                else:
-                    write(text_line(prediction))
-                progress.note(prediction)
-                update(progress.bytes_done, progress.rate)
-    progress.summarise(output)
+    else:
+        wanted = wanted_by(top, min_score, present_only, absent_only, more, fewer)
+        work = Keyphrases(folder, wanted)
+    if engine == "local":
+        workers = workers or (1 if work.needs_torch else cores())
+        if workers > 1:
+            threads = threads or max(cores() // workers, 1)
+    work = replace(work, threads=threads)
+    how = ("model", "threads", "batch_tokens", "device")
+    settings = {
+        "model": _hashes(folder),
+        "inputs": inputs,
+        "fields": field,
+        "format": format,
+        "work": [type(work).__name__, {k: v for k, v in asdict(work).items() if k not in how}],
+    }
+    source = Source(tuple(inputs), Fields.mapped(field), on_error, report)
+    run_there = run_on_ray if engine == "ray" else run
+    write_lines(source, partial(run_there, source, work, workers=workers), target, settings)
+
+
+def _is_raw(
+    wish: bool | None,
+    *,
+    usually: bool,
+    raw_only: Mapping[str, bool],
+    keyphrases_only: Mapping[str, bool],
+) -> bool:
+    """Whether raw predictions are meant. Options that only one kind has say so too."""
+    for_raw, for_keyphrases = (
+        [name for name, given in options.items() if given]
+        for options in (raw_only, keyphrases_only)
+    )
+    raw = wish if wish is not None else bool(for_raw) or (usually and not for_keyphrases)
+    if raw and for_keyphrases:
+        raise ConfigError(f"{for_keyphrases[0]} is about keyphrases; pass --keyphrases, not --raw")
+    if for_raw and not raw:
+        raise ConfigError(f"{for_raw[0]} is about raw predictions; leave it out, or pass --raw")
+    return raw
 
 
 def _hashes(folder: Path) -> dict[str, str]:
     """What a model is, by its files."""
-    from one2set.data.corpus import file_hash
-
-    files = (path for path in sorted(folder.iterdir()) if path.name[0] != ".")
-    return {path.name: file_hash(path) for path in files}
-
-
-class _Progress:
-    """How far it has come. The engine reads a window ahead, so what was read is not yet done."""
-
-    def __init__(self, intake: "Intake", inputs: Sequence[str]) -> None:
-        self._intake = intake
-        self._started = time.perf_counter()
-        self._read = self._done = self._done_before = self._cut = 0
-        # Standard input and folders count nothing: then there is no telling what is left.
-        self.total_bytes = sum(os.path.getsize(path) for path in inputs if os.path.isfile(path))
-
-    def counted(self, documents: "Iterable[Document]") -> "Iterator[Document]":
-        for document in documents:
-            self._read += 1
-            yield document
-
-    def begin(self, done: int) -> None:
-        """Take note of what an earlier run has done."""
-        self._done = self._done_before = done
-
-    def note(self, prediction: "Prediction") -> None:
-        self._done += 1
-        self._cut += prediction.read_length < prediction.source_length
-
-    @property
-    def bytes_done(self) -> float:
-        return self._intake.bytes_read * self._done / self._read
-
-    @property
-    def rate(self) -> str:
-        return f"{self._done:,} documents, {self._per_second():,.1f}/s"
-
-    def summarise(self, output: Path | None) -> None:
-        """Say what was done, and what not."""
-        seconds = time.perf_counter() - self._started
-        new = self._done - self._done_before
-        before = f", {self._done_before:,} were done before" if self._done_before else ""
-        err.print(
-            f"{output or 'standard output'}: {new:,} documents in {seconds:,.1f} s "
-            f"({self._per_second():,.1f}/s){before}",
-            soft_wrap=True,
-        )
-        if self._cut:
-            err.print(
-                f"[yellow]{self._cut:,} documents were longer than --max-source-words; "
-                "only their start was read[/]"
-            )
-        if self._intake.skipped:
-            err.print(f"[yellow]{self._intake.skipped:,} records were skipped[/]")
-
-    def _per_second(self) -> float:
-        return (self._done - self._done_before) / (time.perf_counter() - self._started)
+    found = {}
+    for path in sorted(folder.iterdir()):
+        if path.name[0] != ".":
+            with path.open("rb") as file:
+                found[path.name] = file_digest(file, "sha256").hexdigest()
+    return found

@@ -15,6 +15,7 @@ from typing import IO, Any, Literal, Self
 
 import orjson
 
+from one2set.data.remote import is_remote, open_remote
 from one2set.errors import ConfigError, DataError, missing_extra
 
 STDIN = "-"
@@ -173,7 +174,7 @@ def open_stream(path: str, intake: Intake, *, keep: bool = False) -> Iterator[io
         if path in _peeked:
             file, stream = _peeked.pop(path)
         else:
-            file = sys.stdin.buffer if path == STDIN else _CountedFile.buffered(path, intake)
+            file = _opened(path, intake)
             stream = _uncompressed(file)
         if keep:
             _peeked[path] = file, stream
@@ -193,6 +194,12 @@ def open_stream(path: str, intake: Intake, *, keep: bool = False) -> Iterator[io
     finally:
         if file is not None and not keep and path != STDIN:
             file.close()
+
+
+def _opened(path: str, intake: Intake) -> IO[bytes]:
+    if path == STDIN:
+        return sys.stdin.buffer
+    return open_remote(path) if is_remote(path) else _CountedFile.buffered(path, intake)
 
 
 def _met_damage(path: str, error: Exception, intake: Intake) -> None:

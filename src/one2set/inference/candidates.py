@@ -81,6 +81,7 @@ class Reading:
         self.document, self._knowledge = document, knowledge
         self._index = PhraseIndex(document.tokens())
         self._hints: dict[Document, Hints] = {}
+        self._found: dict[Stems, tuple[int, ...]] = {}
 
     def spans(self, candidate: Candidate) -> tuple[Span, ...]:
         """The characters of the document's text where a candidate stands."""
@@ -88,7 +89,7 @@ class Reading:
 
     def holds(self, stems: Sequence[str]) -> bool:
         """Whether the document has these stems next to each other."""
-        return bool(self._index.places(stems))
+        return bool(self._places(tuple(stems)))
 
     def said(self, prediction: Prediction) -> list[Candidate]:
         """What a prediction says, in its order. The same phrase again is the same candidate."""
@@ -132,7 +133,7 @@ class Reading:
         spoken: tuple[float, ...],
         hints: Hints,
     ) -> Candidate:
-        places = self._index.places(stems)
+        places = self._places(stems)
         count = max(len(stems), 1)
         often = [min(self._index.count(stem), _OFTEN) for stem in stems]
         written = (
@@ -147,7 +148,13 @@ class Reading:
             hints.lifts.get(stems, 0.0),
         )
         suggested = stems in hints.texts or (bool(places) and stems in hints.odds)
-        return Candidate(text, stems, slots, suggested, tuple(places), spoken + written)
+        return Candidate(text, stems, slots, suggested, places, spoken + written)
+
+    def _places(self, stems: Stems) -> tuple[int, ...]:
+        """Looked for once: the passages of a long document have many phrases in common."""
+        if stems not in self._found:
+            self._found[stems] = tuple(self._index.places(stems))
+        return self._found[stems]
 
     @cached_property
     def _title(self) -> frozenset[str]:

@@ -128,3 +128,10 @@ def document_of(text: str, id: str = "text") -> Document:
     titled = newline and rest.strip() and 0 < words <= _LONGEST_TITLE and first[-1] not in ".,;:"
     title, abstract = (first, rest) if titled else ("", text)
     return make_document(id, title=title, abstract=abstract, keyphrases=None)
+
+
+def titled(document: Document) -> Document:
+    """A document read from plain text, with its title found; any other as it is."""
+    if document.title or document.tokenised:
+        return document
+    return document_of(document.abstract, document.id)

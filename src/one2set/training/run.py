@@ -12,14 +12,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from one2set.atomic import complete_file, complete_folder
 from one2set.config import Config, fingerprint
-from one2set.data.corpus import MANIFEST, Corpus, file_hash
 from one2set.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from one2set.data.corpus import Corpus
 
 MODEL = "model"
 _FACTS, _CONFIG, _LOCK = "run.json", "config.toml", ".lock"
@@ -43,12 +45,12 @@ class Facts(BaseModel):
     versions: dict[str, str]
 
     @classmethod
-    def new(cls, *, system: str, seed: int, corpus: Corpus, init: Path | None) -> Self:
+    def new(cls, *, system: str, seed: int, corpus: "Corpus", init: Path | None) -> Self:
         return cls(
             system=system,
             seed=seed,
             corpus=str(corpus.folder.absolute()),
-            corpus_sha256=file_hash(corpus.folder / MANIFEST),
+            corpus_sha256=_hash(corpus),
             init=None if init is None else str(init.absolute()),
             versions={name: version(name) for name in ("one2set", "torch", "numpy")},
         )
@@ -111,7 +113,7 @@ class Run:
         self.config = config
         return [f"{key} is now {after[key]!r} (was {before[key]!r})" for key in changed]
 
-    def expect(self, *, system: str | None, seed: int | None, corpus: Corpus) -> None:
+    def expect(self, *, system: str | None, seed: int | None, corpus: "Corpus") -> None:
         """That it is continued as what it began as."""
         for option, asked, own in (
             ("system", system, self.facts.system),
@@ -122,7 +124,7 @@ class Run:
                     f"--{option} is {asked}, but {self.folder} is a run with {own}; "
                     "leave it out, or start a new run"
                 )
-        if file_hash(corpus.folder / MANIFEST) != self.facts.corpus_sha256:
+        if _hash(corpus) != self.facts.corpus_sha256:
             raise DataError(
                 f"is not the corpus that {self.folder} was begun with",
                 fix=f"pass {self.facts.corpus}, or start a new run",
@@ -149,3 +151,10 @@ class Run:
                 with complete_file(self.folder / _CONFIG) as file:
                     file.write(self.config.to_toml().encode())
             yield
+
+
+def _hash(corpus: "Corpus") -> str:
+    # Not every installation that looks for a run's model can read corpora.
+    from one2set.data.corpus import MANIFEST, file_hash
+
+    return file_hash(corpus.folder / MANIFEST)

@@ -1,0 +1,60 @@
+"""Documents a second for each core: several processes against several threads.
+
+    python benchmarks/scale.py MODEL DOCUMENTS [--documents 512] [--workers 2]
+
+Times are of the processor, so that a busy machine does not change them: what one second on one core
+does. Threads wait for one another, and Python's part has only one of them; what they lose shows as
+fewer documents a second. The first line is of reading alone.
+"""
+
+import resource
+import time
+from argparse import ArgumentParser
+from collections.abc import Callable
+from itertools import islice
+from multiprocessing import get_context
+from pathlib import Path
+
+from one2set.data.document import Document
+from one2set.data.readers import read
+from one2set.inference.generator import KeyphraseGenerator
+
+
+def generate(model: Path, documents: list[Document], threads: int) -> None:
+    generator = KeyphraseGenerator(model, threads=threads)
+    next(generator.stream(documents[:1]))
+    started = time.process_time()
+    count = sum(1 for _ in generator.stream(documents))
+    seconds = time.process_time() - started
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{threads} threads: {count / seconds:,.1f} documents/s a core, {memory:,.0f} MB")
+
+
+def in_processes(target: Callable[..., None], count: int, *arguments: object) -> None:
+    started = [get_context("spawn").Process(target=target, args=arguments) for _ in range(count)]
+    for process in started:
+        process.start()
+    for process in started:
+        process.join()
+
+
+def main() -> None:
+    arguments = ArgumentParser(description=__doc__)
+    arguments.add_argument("model", type=Path)
+    arguments.add_argument("inputs")
+    arguments.add_argument("--documents", type=int, default=512)
+    arguments.add_argument("--workers", type=int, default=2)
+    given = arguments.parse_args()
+    started = time.process_time()
+    documents = list(islice(read(given.inputs), given.documents))
+    seconds = time.process_time() - started
+    words = sum(len(document.words()) for document in documents) / len(documents)
+    print(f"reading: {len(documents) / seconds:,.0f} documents/s of {words:.0f} words")
+    print(f"one process with {given.workers} threads")
+    in_processes(generate, 1, given.model, documents, given.workers)
+    print(f"{given.workers} processes with one thread each")
+    in_processes(generate, given.workers, given.model, documents, 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""Models in the Hugging Face layout: `from_pretrained`, `save_pretrained`, `push_to_hub`.
+
+    HubKeyphraseGenerator.from_pretrained("someone/keyphrases").generate(text)
+
+A folder of ours is such a layout already (config.json, safetensors); a model card is added.
+"""
+
+import shutil
+from pathlib import Path
+from typing import Any, Self
+
+from one2set.errors import missing_extra
+from one2set.inference.generator import KeyphraseGenerator
+from one2set.inference.loading import DEFAULT, named_model
+
+try:
+    from huggingface_hub import ModelHubMixin, snapshot_download
+except ImportError:
+    raise missing_extra("huggingface_hub", extra="hub", purpose="the Hugging Face hub") from None
+
+_CARD = """---
+{{ card_data }}
+---
+
+# Keyphrases as a set
+
+This model finds the keyphrases of English texts: those that stand in a text, and those that do not.
+It is a SetTrans (One2Set, ACL 2021) made with one2set{% if description %}.
+
+{{ description }}{% endif %}
+
+```python
+from one2set.adapters.hub import HubKeyphraseGenerator
+
+generator = HubKeyphraseGenerator.from_pretrained("this repository")
+for keyphrase in generator.generate("Some text"):
+    print(keyphrase.text, keyphrase.score, keyphrase.present)
+```
+
+The score is how likely a phrase is one of the text's keyphrases. It was made for titles and
+abstracts of scientific papers; elsewhere check it first. Absent keyphrases are guesses.
+"""
+
+
+class HubKeyphraseGenerator(
+    KeyphraseGenerator,
+    ModelHubMixin,  # type: ignore[misc,unused-ignore]
+    library_name="one2set",
+    tags=["keyphrase-generation", "keyphrase-extraction"],
+    language=["en"],
+    paper_url="https://aclanthology.org/2021.acl-long.354",
+    model_card_template=_CARD,
+):
+    """A `KeyphraseGenerator` that comes from the hub, and goes there."""
+
+    # Its parameters must not have the names of what our config.json holds: the mixin would take
+    # their values from there.
+    def __init__(self, folder: str | Path = DEFAULT, *, threads: int = 0) -> None:
+        super().__init__(folder, threads=threads)
+        self._folder = named_model(folder)
+
+    def _save_pretrained(self, save_directory: Path) -> None:
+        for path in sorted(self._folder.iterdir()):
+            if path.is_file() and path.name[0] != ".":
+                shutil.copyfile(path, save_directory / path.name)
+
+    @classmethod
+    def _from_pretrained(
+        cls,
+        *,
+        model_id: str,
+        revision: str | None = None,
+        cache_dir: str | Path | None = None,
+        force_download: bool = False,
+        local_files_only: bool = False,
+        token: str | bool | None = None,
+        **options: Any,
+    ) -> Self:
+        folder = model_id
+        if not Path(model_id).is_dir():
+            folder = snapshot_download(
+                model_id,
+                revision=revision,
+                cache_dir=cache_dir,
+                force_download=force_download,
+                local_files_only=local_files_only,
+                token=token,
+            )
+        return cls(folder, **options)

@@ -1,0 +1,94 @@
+"""`extract_keywords` as KeyBERT has it: change the import, and keep the rest.
+
+    from one2set.adapters.keybert import KeyBERT
+    KeyBERT().extract_keywords(docs, top_n=5)
+
+What is found differs: generated phrases, absent ones among them, of any length unless
+`keyphrase_ngram_range` says otherwise, with the probability that they are right. Options that steer
+KeyBERT's own search (`stop_words`, `min_df`, `use_maxsum`, `use_mmr`, `diversity`,
+`nr_candidates`) have no effect: the keyphrases of a set differ by themselves. Those that ask for
+what cannot be had here are refused.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from one2set.errors import ConfigError
+from one2set.inference.generator import KeyphraseGenerator
+from one2set.inference.loading import DEFAULT
+from one2set.text import stem_all, words_of
+
+Keywords = list[tuple[str, float]]
+_ALL = 1000
+_EVERY_CODE = 100.0  # speaks: KeyBERT shows `top_n`, however unlikely they are
+
+
+class KeyBERT:
+    """Stands in for KeyBERT's class of this name. `model` is the folder of one of our models."""
+
+    def __init__(self, model: str | Path = DEFAULT, llm: None = None) -> None:
+        _refuse(llm=llm)
+        self._generator = KeyphraseGenerator(model)
+
+    def extract_keywords(
+        self,
+        docs: str | list[str],
+        candidates: list[str] | None = None,
+        keyphrase_ngram_range: tuple[int, int] | None = None,
+        stop_words: str | list[str] | None = "english",
+        top_n: int = 5,
+        min_df: int = 1,
+        use_maxsum: bool = False,
+        use_mmr: bool = False,
+        diversity: float = 0.5,
+        nr_candidates: int = 20,
+        vectorizer: object = None,
+        highlight: bool = False,
+        seed_keywords: object = None,
+        doc_embeddings: object = None,
+        word_embeddings: object = None,
+        threshold: float | None = None,
+    ) -> Keywords | list[Keywords]:
+        """The `top_n` best keywords with their scores; of several documents, a list for each. With
+        `candidates`, only those of them that are found."""
+        _refuse(
+            vectorizer=vectorizer,
+            highlight=highlight or None,
+            seed_keywords=seed_keywords,
+            doc_embeddings=doc_embeddings,
+            word_embeddings=word_embeddings,
+            threshold=threshold,
+        )
+        texts = [docs] if isinstance(docs, str) else list(docs)
+        # Where not everything is allowed, all must be looked at.
+        top = _ALL if candidates or keyphrase_ngram_range else top_n
+        allowed = None if candidates is None else {stem_all(words_of(one)) for one in candidates}
+        found = []
+        for keyphrases in self._generator.generate(texts, top=top, more=_EVERY_CODE):
+            kept = [
+                (one.text, round(one.score, 4))
+                for one in keyphrases
+                if _fits(words_of(one.text), keyphrase_ngram_range, allowed)
+            ]
+            found.append(kept[:top_n])
+        return found[0] if len(found) == 1 else found  # KeyBERT's rule
+
+
+def extract_keywords(
+    docs: str | list[str], top_n: int = 5, *, model: str | Path = DEFAULT
+) -> Keywords | list[Keywords]:
+    """The same in one call. It loads the model every time: keep a `KeyBERT` for more calls."""
+    return KeyBERT(model).extract_keywords(docs, top_n=top_n)
+
+
+def _fits(
+    words: Sequence[str], lengths: tuple[int, int] | None, allowed: set[tuple[str, ...]] | None
+) -> bool:
+    least, most = lengths or (1, len(words))
+    return least <= len(words) <= most and (allowed is None or stem_all(words) in allowed)
+
+
+def _refuse(**options: object) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise ConfigError(f"{name} is KeyBERT's; this is one2set, where it means nothing")

@@ -1,0 +1,69 @@
+"""Keyphrases as features for scikit-learn.
+
+    make_pipeline(KeyphraseTransformer(top=10), TfidfVectorizer(analyzer=list), LinearSVC())
+    CountVectorizer(analyzer=KeyphraseTransformer())
+
+In a pipeline it finds the keyphrases of all texts in batches, lists of strings. As an `analyzer`,
+which BERTopic takes too (`vectorizer_model=`), it is asked for one text at a time.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Self
+
+from one2set.errors import missing_extra
+from one2set.inference.generator import KeyphraseGenerator
+from one2set.inference.loading import DEFAULT
+from one2set.inference.prediction import Side
+
+try:
+    from sklearn.base import BaseEstimator, TransformerMixin
+except ImportError:
+    raise missing_extra("scikit-learn", extra="sklearn", purpose="KeyphraseTransformer") from None
+
+
+class KeyphraseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Texts to lists of their keyphrases, in lower case so that texts share them."""
+
+    def __init__(
+        self,
+        model: str = DEFAULT,
+        *,
+        top: int | None = None,
+        min_score: float = 0.0,
+        only: Side | None = None,
+        more: float = 0.0,
+        threads: int = 0,
+    ) -> None:
+        """See `KeyphraseGenerator`."""
+        self.model = model
+        self.top = top
+        self.min_score = min_score
+        self.only: Side | None = only
+        self.more = more
+        self.threads = threads
+
+    def fit(self, X: Iterable[str], y: Any = None) -> Self:  # noqa: N803  (scikit-learn's names)
+        """Load the model. There is nothing to learn from X."""
+        self._generator = KeyphraseGenerator(self.model, threads=self.threads)
+        return self
+
+    def transform(self, X: Iterable[str]) -> list[list[str]]:  # noqa: N803
+        """The keyphrases of each text, best first."""
+        if not hasattr(self, "_generator"):
+            self.fit(X)
+        found = self._generator.generate(
+            list(X), top=self.top, min_score=self.min_score, only=self.only, more=self.more
+        )
+        return [[one.text.lower() for one in keyphrases] for keyphrases in found]
+
+    def __call__(self, text: str) -> list[str]:
+        """Those of one text: what a vectoriser asks its analyzer."""
+        return self.transform([text])[0]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the model, which each process loads again."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_generator"}

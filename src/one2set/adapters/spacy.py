@@ -1,0 +1,103 @@
+"""A spaCy component: `nlp.add_pipe("one2set")`, and then `doc._.keyphrases`.
+
+spaCy finds it by its entry point; nothing need be imported. What is found is stored in plain
+values, so that documents can be written to disk and read again.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import tee
+from typing import Any
+
+from one2set.errors import missing_extra
+from one2set.inference.generator import KeyphraseGenerator, document_of
+from one2set.inference.loading import DEFAULT
+from one2set.inference.prediction import Side
+from one2set.inference.presentation import Wanted
+
+try:
+    from spacy.language import Language
+    from spacy.tokens import Doc, Span
+except ImportError:
+    raise missing_extra("spacy", extra="spacy", purpose="the spaCy component") from None
+
+_KEY = "one2set"  # in a document's `user_data`
+
+
+@dataclass(frozen=True, slots=True)
+class DocKeyphrase:
+    """A keyphrase of a spaCy document."""
+
+    text: str
+    score: float  # how likely it is right, 0 to 1
+    present: bool
+    spans: list[Span]  # where it stands; whole tokens
+
+
+def _keyphrases(doc: Doc) -> list[DocKeyphrase]:
+    return [
+        DocKeyphrase(
+            text,
+            score,
+            present,
+            [doc.char_span(start, end, alignment_mode="expand") for start, end in spans],
+        )
+        for text, score, present, spans in doc.user_data.get(_KEY, [])
+    ]
+
+
+Doc.set_extension("keyphrases", getter=_keyphrases, force=True)
+
+
+class KeyphraseComponent:
+    """Finds the keyphrases of documents; with `nlp.pipe`, of many in batches."""
+
+    def __init__(self, model: str, wanted: Wanted, threads: int) -> None:
+        self._model, self._wanted, self._threads = model, wanted, threads
+        self._generator: KeyphraseGenerator | None = None
+
+    def __call__(self, doc: Doc) -> Doc:
+        return next(self.pipe([doc]))
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 1) -> Iterator[Doc]:
+        """The documents in their order; `batch_size` is spaCy's, ours are by length."""
+        if self._generator is None:
+            self._generator = KeyphraseGenerator(self._model, threads=self._threads)
+        docs, again = tee(stream)
+        found = self._generator.stream((document_of(doc.text) for doc in again), self._wanted)
+        for doc, (_, keyphrases) in zip(docs, found, strict=True):
+            doc.user_data[_KEY] = [
+                [one.text, one.score, one.present, [list(span) for span in one.spans]]
+                for one in keyphrases
+            ]
+            yield doc
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the model, which each process loads again."""
+        return self.__dict__ | {"_generator": None}
+
+
+@Language.factory(  # type: ignore[untyped-decorator]
+    "one2set",
+    assigns=["doc._.keyphrases"],
+    default_config={
+        "model": DEFAULT,
+        "top": None,
+        "min_score": 0.0,
+        "only": None,
+        "more": 0.0,
+        "threads": 0,
+    },
+)
+def make_component(
+    nlp: Language,
+    name: str,
+    model: str,
+    top: int | None,
+    min_score: float,
+    only: Side | None,
+    more: float,
+    threads: int,
+) -> KeyphraseComponent:
+    """What `nlp.add_pipe("one2set", config={"top": 5})` makes; see `KeyphraseGenerator`."""
+    return KeyphraseComponent(model, Wanted(top, min_score, only, more), threads)

@@ -1,0 +1,51 @@
+"""Files that are not on this machine: `s3://bucket/papers/*.parquet`, `gs://…`, `hdfs://…`.
+
+pyarrow knows how to reach them, and takes keys and regions from the environment.
+"""
+
+import io
+from fnmatch import fnmatch
+from typing import IO, Any
+
+from one2set.errors import DataError, missing_extra
+
+
+def is_remote(path: str) -> bool:
+    """Whether this is an address, and no path."""
+    return "://" in path
+
+
+def open_remote(path: str) -> IO[bytes]:
+    """The bytes of a file, buffered."""
+    filesystem, place = _reach(path)
+    return io.BufferedReader(filesystem.open_input_file(place), 1 << 20)
+
+
+def remote_matches(pattern: str) -> list[str]:
+    """The files that a pattern with * stands for, in the order of their names."""
+    from pyarrow.fs import FileSelector
+
+    fixed = pattern[: min(pattern.find(each) for each in "*?[" if each in pattern)]
+    folder = fixed.rpartition("/")[0]
+    filesystem, place = _reach(folder)
+    try:
+        found = filesystem.get_file_info(FileSelector(place, recursive="**" in pattern))
+    except OSError as error:
+        raise DataError(f"cannot be read ({error})", fix="check the address", path=folder) from None
+    names = (f"{folder}/{info.path[len(place) :].lstrip('/')}" for info in found if info.is_file)
+    return sorted(name for name in names if fnmatch(name, pattern))
+
+
+def _reach(path: str) -> tuple[Any, str]:
+    try:
+        import pyarrow as pa
+        from pyarrow.fs import FileSystem
+    except ImportError:
+        raise missing_extra("pyarrow", extra="data", purpose="reading remote files") from None
+    try:
+        filesystem, place = FileSystem.from_uri(path)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(
+            f"cannot be reached ({error})", fix="check the address", path=path
+        ) from None
+    return filesystem, place

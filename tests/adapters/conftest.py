@@ -1,0 +1,35 @@
+"""A model for the adapters, and texts that it has something to say about."""
+
+from importlib.resources import files
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from one2set.data.readers import read
+from one2set.inference.calibration import Calibration, Curve, Half
+from one2set.inference.generator import KeyphraseGenerator
+from one2set.inference.knowledge import Knowledge
+from tests.networks import word_model
+
+SAMPLE = str(files("one2set.data") / "sample" / "documents.jsonl")
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Random weights find nothing in a text; what is learnt of the sample does."""
+    folder = word_model(tmp_path_factory.mktemp("model"))
+    Knowledge.of(lambda: read(SAMPLE)).save(folder)
+    half = Half(suggested=Curve(-0.2, {"selector": 0.4, "known": 0.1}))
+    Calibration(half, half).save(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def texts() -> list[str]:
+    return [document.text for document in islice(read(SAMPLE), 6)]
+
+
+@pytest.fixture(scope="session")
+def generator(model: Path) -> KeyphraseGenerator:
+    return KeyphraseGenerator(model, threads=1)

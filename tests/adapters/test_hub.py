@@ -1,0 +1,49 @@
+"""The Hugging Face layout, in folders: nothing is downloaded."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from huggingface_hub import ModelCard
+from huggingface_hub.errors import LocalEntryNotFoundError
+
+from one2set.adapters.hub import HubKeyphraseGenerator
+from one2set.inference.generator import KeyphraseGenerator
+
+
+def test_saved_and_loaded_it_says_the_same(
+    model: Path, generator: KeyphraseGenerator, texts: list[str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "saved"
+    HubKeyphraseGenerator.from_pretrained(model, threads=1).save_pretrained(folder)
+    again = HubKeyphraseGenerator.from_pretrained(str(folder), threads=1)
+    assert again.generate(texts) == generator.generate(texts)
+    for path in model.iterdir():
+        assert (folder / path.name).read_bytes() == path.read_bytes()
+
+
+def test_the_model_card(model: Path, tmp_path: Path) -> None:
+    hub = HubKeyphraseGenerator(model, threads=1)
+    hub.save_pretrained(tmp_path, model_card_kwargs={"description": "Trained on invented papers."})
+    card = ModelCard.load(tmp_path / "README.md")
+    assert card.data.library_name == "one2set"
+    assert "keyphrase-generation" in card.data.tags
+    assert "Trained on invented papers." in card.text
+    (tmp_path / "README.md").write_text("mine")
+    hub.save_pretrained(tmp_path)
+    assert (tmp_path / "README.md").read_text() == "mine"
+
+
+def test_a_model_of_the_hub_from_its_cache(
+    model: Path, generator: KeyphraseGenerator, texts: list[str], tmp_path: Path
+) -> None:
+    cached = tmp_path / "models--someone--keyphrases"
+    shutil.copytree(model, cached / "snapshots" / ("0" * 40))
+    (cached / "refs").mkdir()
+    (cached / "refs" / "main").write_text("0" * 40)
+    where: dict[str, Any] = {"cache_dir": tmp_path, "local_files_only": True, "threads": 1}
+    hub = HubKeyphraseGenerator.from_pretrained("someone/keyphrases", **where)
+    assert hub.generate(texts[0]) == generator.generate(texts[0])
+    with pytest.raises(LocalEntryNotFoundError):
+        HubKeyphraseGenerator.from_pretrained("someone/other", **where)

@@ -1,0 +1,92 @@
+"""KeyBERT's signature and return types, from our model."""
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from one2set.adapters.keybert import KeyBERT, extract_keywords
+from one2set.errors import ConfigError
+from one2set.text import words_of
+
+# Of KeyBERT 0.9.0; the last test compares with the installed one, where there is one.
+PARAMETERS = [
+    "docs",
+    "candidates",
+    "keyphrase_ngram_range",
+    "stop_words",
+    "top_n",
+    "min_df",
+    "use_maxsum",
+    "use_mmr",
+    "diversity",
+    "nr_candidates",
+    "vectorizer",
+    "highlight",
+    "seed_keywords",
+    "doc_embeddings",
+    "word_embeddings",
+    "threshold",
+]
+
+
+@pytest.fixture(scope="module")
+def keybert(model: Path) -> KeyBERT:
+    return KeyBERT(model)
+
+
+def test_the_signature() -> None:
+    ours = inspect.signature(KeyBERT.extract_keywords)
+    assert list(ours.parameters)[1:] == PARAMETERS
+
+
+def test_one_text_gives_a_list_and_several_a_list_of_lists(
+    keybert: KeyBERT, texts: list[str], model: Path
+) -> None:
+    one: Any = keybert.extract_keywords(texts[0])
+    assert 0 < len(one) <= 5
+    for keyword, score in one:
+        assert isinstance(keyword, str)
+        assert isinstance(score, float)
+    scores = [score for _, score in one]
+    assert scores == sorted(scores, reverse=True)
+    many = keybert.extract_keywords(texts, top_n=3)
+    assert len(many) == len(texts)
+    assert many[0] == one[:3]
+    assert keybert.extract_keywords(texts[:1]) == one
+    assert keybert.extract_keywords("") == []
+    assert extract_keywords(texts[0], top_n=2, model=model) == one[:2]
+
+
+def test_lengths_and_candidates(keybert: KeyBERT, texts: list[str]) -> None:
+    for least, most in ((1, 1), (2, 3)):
+        found: Any = keybert.extract_keywords(
+            texts[0], keyphrase_ngram_range=(least, most), top_n=20
+        )
+        assert all(least <= len(words_of(keyword)) <= most for keyword, _ in found)
+    everything: Any = keybert.extract_keywords(texts[0], top_n=20)
+    first, second, *_ = everything
+    assert keybert.extract_keywords(texts[0], candidates=[second[0].upper()]) == [second]
+    assert first != second
+
+
+def test_options_without_effect_and_options_that_are_refused(
+    keybert: KeyBERT, texts: list[str]
+) -> None:
+    plain = keybert.extract_keywords(texts[0])
+    steered = keybert.extract_keywords(texts[0], stop_words=None, use_mmr=True, diversity=0.7)
+    assert steered == plain
+    for option in ("vectorizer", "highlight", "seed_keywords", "doc_embeddings", "threshold"):
+        with pytest.raises(ConfigError, match=f"{option} is KeyBERT's"):
+            keybert.extract_keywords(texts[0], **{option: ["x"]})  # type: ignore[arg-type]
+
+
+def test_the_installed_keybert_has_this_signature() -> None:
+    theirs = pytest.importorskip("keybert", reason="KeyBERT is not installed").KeyBERT
+    parameters = inspect.signature(theirs.extract_keywords).parameters
+    ours = inspect.signature(KeyBERT.extract_keywords).parameters
+    assert list(parameters) == list(ours)
+    for name, one in parameters.items():
+        if name != "keyphrase_ngram_range":  # ours are of any length
+            assert ours[name].default == one.default

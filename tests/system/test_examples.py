@@ -1,0 +1,99 @@
+"""The scripts in examples/ do what they say, as processes of their own."""
+
+import csv
+import os
+import re
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from tests.networks import word_model
+
+from one2set.data.readers import read
+from one2set.inference.generator import KeyphraseGenerator
+
+_ROOT = Path(__file__).resolve().parents[2]
+_EXAMPLES = sorted((_ROOT / "examples").glob("*.py"))
+SAMPLE = Path(str(files("one2set.data") / "sample" / "documents.jsonl"))
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return word_model(tmp_path_factory.mktemp("model"))
+
+
+def run(name: str, *arguments: str | Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", _ROOT / "examples" / name, *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": str(_ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("example", _EXAMPLES, ids=lambda example: example.name)
+def test_they_are_short(example: Path) -> None:
+    assert len(example.read_text(encoding="utf-8").splitlines()) < 60
+
+
+def test_tag_a_folder(model: Path, tmp_path: Path) -> None:
+    papers = tmp_path / "papers"
+    papers.mkdir()
+    documents = list(read(SAMPLE))[:2]
+    for document in documents:
+        (papers / f"{document.id}.txt").write_text(document.text)
+    table = tmp_path / "keywords.csv"
+    run("tag_folder.py", papers, "--output", table, "--top", "3", "--model", model)
+    with table.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    found = KeyphraseGenerator(model, threads=1).generate([d.text for d in documents], top=3)
+    assert [row["keyphrase"] for row in rows] == [one.text for some in found for one in some]
+    assert {row["document"] for row in rows} == {f"{document.id}.txt" for document in documents}
+
+
+def test_keywords_for_bibtex(model: Path, tmp_path: Path) -> None:
+    document = next(iter(read(SAMPLE)))
+    library = tmp_path / "library.bib"
+    entry = (
+        f"@article{{a,\n  title = {{{{{document.title}}}}},\n  abstract = {{{document.abstract}}}"
+    )
+    others = "@book{b, title = {B}}\n% a remark\n@misc{c, abstract = {x}, keywords = {mine}}\n"
+    library.write_text(f"{entry},\n}}\n{others}")
+    tagged = run("bibtex_keywords.py", library, "--top", "4", "--model", model)
+    found = KeyphraseGenerator(model, threads=1).generate(document.text, top=4)
+    assert found
+    keywords = ", ".join(one.text for one in found)
+    assert tagged == f"{entry},\n  keywords = {{{keywords}}}\n}}\n{others}"
+
+
+def test_an_index(model: Path) -> None:
+    generator = KeyphraseGenerator(model, threads=1)
+    found = dict(generator.stream(read(SAMPLE)))
+    phrase = next(some[0].text for some in found.values() if some)
+    shown = run("search_index.py", SAMPLE, phrase.upper(), "nothing of the kind", "--model", model)
+    expected = {d.id for d, some in found.items() if phrase in [one.text for one in some]}
+    lines = re.findall(r"^(.*)\t([\d.]+)\t(.*)$", shown, re.MULTILINE)
+    assert expected <= {id for _, _, id in lines} or len(lines) == 10
+    assert {query for query, _, _ in lines} == {phrase.upper()}
+
+
+def test_fine_tuning_on_a_csv(model: Path, tmp_path: Path) -> None:
+    table = tmp_path / "papers.csv"
+    with table.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["title", "abstract", "keyphrases"])
+        for document in read(SAMPLE):
+            rows.writerow([document.title, document.abstract, ";".join(document.keyphrases or ())])
+    said = run(
+        *("fine_tune.py", table, tmp_path / "mine", "--model", model),
+        *("--scale", "tiny", "--minutes", "0.05"),
+    )
+    assert "done: one2set generate" in said
+    found = KeyphraseGenerator(tmp_path / "mine" / "model", threads=1).generate("Graphs of words.")
+    assert isinstance(found, list)
+    assert (tmp_path / "mine" / "model" / "calibration.json").exists()
