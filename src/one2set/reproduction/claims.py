@@ -79,8 +79,8 @@ CLAIMS = (
     *(
         Claim(
             f"{what}, the model collapses.",
-            f"Present F1@M is below {judges.COLLAPSED_F1:.0%} of SetTrans', or Dup at least "
-            f"{judges.COLLAPSED_DUP}, on the reference set.",
+            f"SetTrans' present F1@M is above 0, and here it is below {judges.COLLAPSED_F1:.0%} of "
+            f"that, or Dup at least {judges.COLLAPSED_DUP}, on the reference set.",
             (SET, row),
             judges.collapses(row),
         )
