@@ -20,8 +20,8 @@ import torch
 from one2set.data.corpus import Corpus
 from one2set.data.document import Document
 from one2set.distributed import processes
-from one2set.experiments import documents_of
 from one2set.inference.engine import Engine
+from one2set.reproduction.measure import documents_of
 from one2set.tasks import task_of
 from one2set.training.batches import Batches
 from one2set.training.checkpoint import Checkpoints
@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    runs = [Run.load(folder) for folder in sorted(options.compared.iterdir()) if folder.is_dir()]
+    runs = [Run.load(facts.parent) for facts in sorted(options.compared.rglob("run.json"))]
     corpus = Corpus(Path(runs[0].facts.corpus))
     documents = documents_of(corpus, "valid")
     spread = documents[:: max(1, len(documents) // options.documents)][: options.documents]

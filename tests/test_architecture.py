@@ -30,7 +30,7 @@ _ORDER = (
     "inference",
     "adapters",
     "serving",
-    "experiments",
+    "reproduction",
     "cli",
 )
 _LONGEST = 300

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from one2set.cli import app
-from one2set.errors import ConfigError
+from one2set.errors import ConfigError, DataError
 
 
 def compare(corpus: Path, folder: Path, *options: str) -> str:
@@ -32,11 +32,25 @@ def test_systems_stand_side_by_side_and_nothing_is_repeated(
     assert [row["system"] for row in rows] == ["settrans", "transformer"]
     assert all(row["documents"] >= 8 and row["parameters"] > 0 for row in rows)
     assert (folder / "comparison.md").read_text().count("\n| ") == 3
-    before = {path: path.stat().st_mtime_ns for path in folder.glob("*/model/*")}
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("model/*")}
     assert compare(corpus_folder, folder, "--systems", "settrans,transformer") == table
-    assert before == {path: path.stat().st_mtime_ns for path in folder.glob("*/model/*")}
+    assert before == {path: path.stat().st_mtime_ns for path in folder.rglob("model/*")}
 
 
 def test_a_system_that_cannot_be_trained_is_named(corpus_folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="settrans could not be trained"):
-        compare(corpus_folder, tmp_path / "c", "--systems", "settrans", "--set", "model.widht=3")
+    frozen = ["--systems", "catseq", "--set", "train.frozen_layers=1"]
+    with pytest.raises(DataError, match=r"(?s)catseq could not be trained.*only Transformers have"):
+        compare(corpus_folder, tmp_path / "c", *frozen)
+
+
+def test_what_is_asked_is_checked_before_anything_is_trained(
+    corpus_folder: Path, tmp_path: Path
+) -> None:
+    for options, message in (
+        (["--set", "model.widht=3"], "did you mean model.width"),
+        (["--systems", "settrans,never"], "system is 'never'"),
+        (["--split", "test"], "split is 'test'"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            compare(corpus_folder, tmp_path / "c", *options)
+    assert not (tmp_path / "c").exists()

@@ -6,7 +6,17 @@ import sys
 
 import typer
 
-from one2set.cli import compare, corpus, evaluate, generate, models, predict, serve, train
+from one2set.cli import (
+    compare,
+    corpus,
+    evaluate,
+    generate,
+    models,
+    predict,
+    reproduce,
+    serve,
+    train,
+)
 from one2set.cli.console import err
 from one2set.errors import One2SetError
 
@@ -23,6 +33,7 @@ app.command()(corpus.prepare)
 app.command()(corpus.stats)
 app.command()(train.train)
 app.command()(compare.compare)
+app.command()(reproduce.reproduce)
 app.command()(models.import_checkpoint)
 app.command()(models.export)
 app.command()(models.calibrate)

@@ -1,0 +1,1 @@
+"""The paper's evaluation from one command: plan → jobs → results → report."""

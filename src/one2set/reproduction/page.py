@@ -1,0 +1,186 @@
+"""A page of headings, words, tables and figures, as Markdown and as one file of HTML."""
+
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from importlib.resources import files
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    text: str
+    level: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A paragraph; `code` and **strong** words as in Markdown."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A number or a word. The note beside it is what the paper has."""
+
+    text: str
+    note: str = ""
+    strong: bool = False
+    kind: str = ""  # a class of the style sheet, such as holds
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells; the first column holds names. Groups span the columns after the first."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell | str]]
+    groups: Sequence[tuple[str, int]] = ()
+    words: bool = False  # cells are sentences
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    name: str
+    svg: bytes = field(repr=False)
+    caption: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines as they are, such as commands."""
+
+    title: str
+    lines: Sequence[str]
+
+
+Block = Heading | Text | Table | Figure | Lines
+
+
+def _cell(cell: Cell | str) -> Cell:
+    return Cell(cell) if isinstance(cell, str) else cell
+
+
+# --- Markdown -------------------------------------------------------------------------------------
+
+
+def to_markdown(title: str, blocks: Iterable[Block], *, figures: str) -> str:
+    """The page; its figures are files in the folder of that name."""
+    parts = [f"# {title}"]
+    for block in blocks:
+        match block:
+            case Heading():
+                parts.append(f"{'#' * block.level} {block.text}")
+            case Text():
+                parts.append(block.text)
+            case Table():
+                parts.append(_markdown_table(block))
+            case Figure():
+                parts.append(f"![{block.caption}]({figures}/{block.name}.svg)\n\n*{block.caption}*")
+            case Lines():
+                parts.append("\n".join([f"{block.title}:", "", "```text", *block.lines, "```"]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _markdown_table(table: Table) -> str:
+    names = [group for group, span in table.groups for _ in range(span)]
+    columns = [
+        f"{names[at - 1]} {column}".strip() if at and names else column
+        for at, column in enumerate(table.columns)
+    ]
+    align = ["---"] * len(columns) if table.words else ["---", *["---:"] * (len(columns) - 1)]
+    rows = [[_markdown_cell(_cell(cell)) for cell in row] for row in table.rows]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [columns, align, *rows])
+
+
+def _markdown_cell(cell: Cell) -> str:
+    text = cell.text.replace("|", "\\|")
+    strong = f"**{text}**" if text and (cell.strong or cell.kind) else text
+    return f"{strong} ({cell.note})" if cell.note else strong
+
+
+# --- HTML -----------------------------------------------------------------------------------------
+
+
+def to_html(title: str, blocks: Sequence[Block]) -> str:
+    """The page in one file, figures included."""
+    style = files("one2set.reproduction").joinpath("page.css").read_text(encoding="utf-8")
+    contents = "".join(
+        f'<a href="#{_anchor(block.text)}">{escape(block.text)}</a>'
+        for block in blocks
+        if isinstance(block, Heading) and block.level == 2
+    )
+    body = "\n".join(map(_html, blocks))
+    return (
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
+        f"<h1>{escape(title)}</h1>\n<nav>{contents}</nav>\n{body}\n</main>\n</body>\n</html>\n"
+    )
+
+
+def _html(block: Block) -> str:
+    match block:
+        case Heading():
+            anchor = _anchor(block.text)
+            return f'<h{block.level} id="{anchor}">{escape(block.text)}</h{block.level}>'
+        case Text():
+            return f"<p>{_inline(block.text)}</p>"
+        case Table():
+            return _html_table(block)
+        case Figure():
+            data = b64encode(block.svg).decode()
+            image = f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(block.caption)}">'
+            return f"<figure>{image}<figcaption>{_inline(block.caption)}</figcaption></figure>"
+        case Lines():
+            lines = escape("\n".join(block.lines))
+            return f"<details><summary>{escape(block.title)}</summary><pre>{lines}</pre></details>"
+
+
+def _html_table(table: Table) -> str:
+    groups = "".join(f'<th colspan="{span}">{escape(group)}</th>' for group, span in table.groups)
+    above = f'<tr class="groups"><th></th>{groups}</tr>' if groups else ""
+    columns = "".join(f"<th>{escape(column)}</th>" for column in table.columns)
+    starts = _starts(table.groups)
+    rows = "".join(
+        f"<tr>{''.join(_html_cell(at, _cell(cell), starts) for at, cell in enumerate(row))}</tr>\n"
+        for row in table.rows
+    )
+    kind = ' class="words"' if table.words else ""
+    return (
+        f'<div class="scroll"><table{kind}><thead>{above}<tr>{columns}</tr></thead>\n'
+        f"<tbody>\n{rows}</tbody></table></div>"
+    )
+
+
+def _starts(groups: Sequence[tuple[str, int]]) -> set[int]:
+    """The columns with which groups begin."""
+    starts, at = set(), 1
+    for _, span in groups:
+        starts.add(at)
+        at += span
+    return starts
+
+
+def _html_cell(at: int, cell: Cell, starts: set[int]) -> str:
+    text = _inline(cell.text)
+    if cell.strong:
+        text = f"<strong>{text}</strong>"
+    if cell.kind:
+        text = f'<span class="{cell.kind}">{text}</span>'
+    if cell.note:
+        text += f'<span class="note">{escape(cell.note)}</span>'
+    tag = "th" if at == 0 else "td"
+    edge = ' class="edge"' if at in starts else ""
+    return f"<{tag}{edge}>{text}</{tag}>"
+
+
+def _inline(text: str) -> str:
+    marked = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", escape(text, quote=False))
+    return re.sub(r"`(.+?)`", r"<code>\1</code>", marked)
+
+
+def _anchor(text: str) -> str:
+    return re.sub(r"\W+", "-", text.lower()).strip("-")

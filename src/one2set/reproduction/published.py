@@ -1,0 +1,70 @@
+"""What the paper published, typed. The numbers are in `published.toml`."""
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal, NamedTuple, get_args
+
+from one2set.data.statistics import published, published_row
+
+# What tables print of a system on a set; also the names under which it is measured.
+Figure = Literal[
+    "present_f1_5",
+    "present_f1_m",
+    "absent_f1_5",
+    "absent_f1_m",
+    "num_present",
+    "num_absent",
+    "duplication",
+]
+FIGURES: tuple[Figure, ...] = get_args(Figure)
+ORACLE = "oracle"  # the row of the gold phrases
+_TABLES = ("table2", "table3", "table4", "table5")
+
+
+class Value(NamedTuple):
+    """A mean and its standard deviation over seeds, where that is known."""
+
+    mean: float
+    deviation: float | None = None
+
+
+@cache
+def published_figures() -> dict[tuple[str, str, Figure], Value]:
+    """Tables 2 to 5: by system, set and figure."""
+    found: dict[tuple[str, str, Figure], Value] = {}
+    for table in _TABLES:
+        for system, sets in _file()[table].items():
+            for name, figures in sets.items():
+                for figure, numbers in figures.items():
+                    # Table 5 repeats rows of those before it, without deviations.
+                    found.setdefault((system, name, figure), Value(*numbers))
+    return found
+
+
+def published_value(system: str, split: str, figure: Figure) -> Value | None:
+    """A figure of a system on one of the paper's sets, by the name of a split such as kp20k-500."""
+    name = paper_set(split)
+    return None if name is None else published_figures().get((system, name, figure))
+
+
+def paper_set(split: str) -> str | None:
+    """Which of the paper's sets a split is, by its name."""
+    row = published_row(split)
+    return next((name for name, known in published().items() if known is row), None)
+
+
+class Speed(NamedTuple):
+    """How many times as fast as Transformer SetTrans is."""
+
+    training: float
+    generation: float
+
+
+def published_speed() -> Speed:
+    return Speed(**_file()["speed"])
+
+
+@cache
+def _file() -> dict[str, Any]:
+    return tomllib.loads(files("one2set").joinpath("published.toml").read_text("utf-8"))

@@ -1,0 +1,258 @@
+"""The report: what was measured beside what was published, as Markdown and as one page of HTML."""
+
+import os
+import platform
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import orjson
+
+from one2set.atomic import complete_file
+from one2set.data.corpus import MANIFEST, TRAIN, VALID, file_hash
+from one2set.reproduction import tables
+from one2set.reproduction.claims import Finding, Verdict, findings
+from one2set.reproduction.figures import drawings
+from one2set.reproduction.page import (
+    Block,
+    Cell,
+    Figure,
+    Heading,
+    Lines,
+    Table,
+    Text,
+    to_html,
+    to_markdown,
+)
+from one2set.reproduction.plan import NOT_BUILT, PARTS, ROWS, rows_for
+from one2set.reproduction.published import FIGURES
+from one2set.reproduction.results import RESAMPLES, Results
+
+TITLE = "One2Set, reproduced"
+_FIGURES = "figures"
+_KINDS: dict[Verdict, str] = {"holds": "holds", "does not hold": "fails", "not measured": "open"}
+_ABLATIONS = [row.name for row in ROWS.values() if "ablations" in row.parts]
+
+
+def write_report(results: Results, *, command: str) -> Path:
+    """Write report.html, report.md with its figures, and results.json; the first one's place."""
+    pictures = drawings(results)
+    judged = findings(results)
+    blocks = _blocks(results, judged, pictures, command)
+    root = results.root
+    for figure in pictures.values():
+        with complete_file(root / _FIGURES / f"{figure.name}.svg") as file:
+            file.write(figure.svg)
+    with complete_file(root / "report.md") as file:
+        file.write(to_markdown(TITLE, blocks, figures=_FIGURES).encode())
+    with complete_file(root / "results.json") as file:
+        file.write(orjson.dumps(_records(results, judged), option=orjson.OPT_INDENT_2))
+    with complete_file(root / "report.html") as file:
+        file.write(to_html(TITLE, blocks).encode())
+    return root / "report.html"
+
+
+def _blocks(
+    results: Results, judged: Sequence[Finding], pictures: dict[str, Figure], command: str
+) -> list[Block]:
+    return [
+        *_summary(results, judged),
+        Heading("Claims"),
+        Text(
+            "Each rule was written down in the code before any run. The reference set is "
+            f"`{results.reference}`; where a claim fails, the reason is what can be computed of it."
+        ),
+        _claims_table(judged),
+        Heading("Data"),
+        Text("Table 1: the test sets. Small grey numbers, here and below, are the paper's."),
+        tables.table1(results),
+        Heading("Present keyphrases"),
+        Text("Table 2: F1 of present phrases, mean ± standard deviation over seeds."),
+        tables.present_or_absent(results, "present"),
+        Heading("Absent keyphrases"),
+        Text("Table 3: F1 of absent phrases."),
+        tables.present_or_absent(results, "absent"),
+        Heading("Number and duplication"),
+        Text("Table 4: unique present and absent phrases a document, and the share of duplicates."),
+        tables.table4(results),
+        Heading("Ablations"),
+        Text(f"Table 5, on `{results.reference}`."),
+        tables.table5(results),
+        Heading("Weight of ∅"),
+        *_figure(pictures, "lambda"),
+        Heading("Assignment steps and speed"),
+        *_figure(pictures, "steps"),
+        Text(
+            "Times are of the processor, as other work on a machine hardly changes them; the "
+            "paper's are of a GPU."
+        ),
+        tables.speeds(results),
+        Heading("Control codes"),
+        *_figure(pictures, "codes"),
+        Heading("Learning curves"),
+        *_figure(pictures, "curves"),
+        Heading("Significance"),
+        Text(
+            f"Differences of F1 with 95 % intervals from {RESAMPLES:,} paired bootstrap resamples "
+            "of the documents, of which each has its mean over seeds; * where 0 is outside of it."
+        ),
+        tables.significance(results, _pairs(results)),
+        Heading("Beyond the paper"),
+        *_beyond(results),
+        Heading("How it was done"),
+        *_protocol(results, command),
+        Heading("Jobs"),
+        tables.jobs(results),
+        Lines("Commands", _commands(results)),
+    ]
+
+
+def _summary(results: Results, judged: Sequence[Finding]) -> list[Block]:
+    counts = Counter(one.verdict for one in judged)
+    told = {"holds": "hold", "does not hold": "do not hold", "not measured": "were not measured"}
+    verdicts = ", ".join(f"{counts[verdict]} {told[verdict]}" for verdict in _KINDS)
+    planned = rows_for(PARTS)
+    missing = [row.name for row in planned if not results.has(row.name)]
+    splits = results.setup.corpus.manifest.splits
+    blocks: list[Block] = [
+        Text(
+            f"**{len(judged)} claims of the paper: {verdicts}.** Scale `{results.setup.scale}`, "
+            f"{splits[TRAIN].documents:,} training documents, {len(results.splits)} test sets, "
+            f"seeds {', '.join(map(str, results.seeds))}; {len(planned) - len(missing)} of "
+            f"{len(planned)} rows are measured."
+        )
+    ]
+    if missing:
+        blocks.append(Text(f"Not measured yet: {', '.join(missing)}."))
+    if results.others:
+        blocks.append(
+            Text(
+                f"Jobs of another corpus, scale, number of visits or version of the code that are "
+                f"in the folder and left out here: {results.others}."
+            )
+        )
+    return blocks
+
+
+def _claims_table(judged: Sequence[Finding]) -> Table:
+    rows: list[list[Cell | str]] = [
+        [
+            Cell(one.claim.text, note=one.claim.rule),
+            Cell(one.verdict, kind=_KINDS[one.verdict]),
+            one.numbers,
+            one.reason,
+        ]
+        for one in judged
+    ]
+    return Table(["claim, and the rule", "verdict", "numbers", "likely reason"], rows, words=True)
+
+
+def _figure(pictures: dict[str, Figure], name: str) -> list[Block]:
+    return [pictures[name]] if name in pictures else [Text("Not measured.")]
+
+
+def _pairs(results: Results) -> list[tuple[str, str, str]]:
+    pairs = [("settrans", "transformer", split) for split in results.splits]
+    others = [*_ABLATIONS, "settrans-steps-1"]
+    pairs += [(row, "settrans", results.reference) for row in others if row != "settrans"]
+    return pairs
+
+
+def _beyond(results: Results) -> list[Block]:
+    text = (
+        "What a row gains and costs is compared with the row that it changes. The release forgets "
+        "the <eos> of documents without absent phrases; a beam is one of each code."
+    )
+    biases = [one.made().null_bias for one in results.rows.get("settrans-bias", [])]
+    if biases:
+        told = "; ".join(f"{bias.present:+.1f} and {bias.absent:+.1f}" for bias in biases)
+        text += f" Biases on log P(∅) of present and absent codes, tuned on validation: {told}."
+    return [
+        Text(f"On `{results.reference}`. {text}"),
+        tables.beyond(results),
+        Text(f"**Not built:** {'; '.join(NOT_BUILT)}."),
+    ]
+
+
+def _protocol(results: Results, command: str) -> list[Block]:
+    setup, splits = results.setup, results.setup.corpus.manifest.splits
+    row = next(row for row in ROWS if results.has(row))
+    config = results.rows[row][0].job.config
+    train, validation = config.train, config.validation
+    # A row that starts from another has visits of its own, after those of the other.
+    visits = {one.job.visits for jobs in results.rows.values() for one in jobs if not one.before}
+    told = ", ".join(f"{count:,}" for count in sorted(visits))
+    further = {
+        one.job.visits
+        for jobs in results.rows.values()
+        for one in jobs
+        if one.before and one.job.visits
+    }
+    more = ", ".join(f"{count:,}" for count in sorted(further)) or "none measured"
+    chosen = "highest F1@M over all phrases" if validation.select_by == "f1" else "lowest loss"
+    documents = splits[VALID].documents if VALID in splits else 0
+    packages = ("one2set", "torch", "numpy", "scipy")
+    return [
+        Text(
+            "All rows were trained on the same documents, by one loop: "
+            f"schedule `{train.schedule}` with {train.warmup_steps:,} steps of warm-up, rate "
+            f"{train.learning_rate:g} (recurrent networks, as their authors, 1e-3), limit {told} "
+            f"visits; rows that start from another one's weights: {more} visits more. The best "
+            f"weights are those of the {chosen} on {documents:,} validation documents (2RF1: "
+            "highest reward). Test sets were used once, after that. Greedy search, protocol "
+            "`ye2021`."
+        ),
+        Text(
+            f"Corpus `{setup.corpus.folder.name}`, manifest {_short_hash(results)}; version of the "
+            f"code {setup.code}; Python {platform.python_version()}, "
+            f"{', '.join(f'{name} {version(name)}' for name in packages)}; "
+            f"{platform.platform()}, {os.cpu_count()} cores."
+        ),
+        Lines("The command that made this report", [command]),
+        Lines(f"Settings of {row}", config.to_toml().splitlines()),
+    ]
+
+
+def _short_hash(results: Results) -> str:
+    return file_hash(results.setup.corpus.folder / MANIFEST)[:12]
+
+
+def _commands(results: Results) -> list[str]:
+    return [
+        shlex.join(["one2set", *one.command()])
+        for row in ROWS
+        for one in results.rows.get(row, [])
+        if one.job.row.decoding is None
+    ]
+
+
+def _records(results: Results, judged: Sequence[Finding]) -> dict[str, object]:
+    """Everything, unrounded, for machines."""
+    return {
+        "code": results.setup.code,
+        "scale": results.setup.scale,
+        "reference": results.reference,
+        "claims": [
+            {
+                "claim": one.claim.text,
+                "rule": one.claim.rule,
+                "verdict": one.verdict,
+                "numbers": one.numbers,
+                "reason": one.reason,
+            }
+            for one in judged
+        ],
+        "rows": [
+            {
+                "row": row,
+                "seed": one.job.seed,
+                "set": split,
+                **{str(figure): one.measured(split).figures[figure] for figure in FIGURES},
+            }
+            for row, jobs in results.rows.items()
+            for one in jobs
+            for split in results.splits
+        ],
+    }

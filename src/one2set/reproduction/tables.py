@@ -1,0 +1,235 @@
+"""The tables of the report: our numbers, and beside each what the paper published."""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+
+from one2set.data.statistics import Statistics, published_row, statistics
+from one2set.reproduction.measure import CELLS, documents_of
+from one2set.reproduction.page import Cell, Table
+from one2set.reproduction.plan import ROWS, STEPS, steps_row
+from one2set.reproduction.published import (
+    ORACLE,
+    Figure,
+    Value,
+    published_speed,
+    published_value,
+)
+from one2set.reproduction.results import Difference, Results
+
+_SYSTEMS = ("catseq", "catseqtg", "catseqtg-2rf1", "gan-mr", "exhird", "transformer", "settrans")
+_ABLATIONS = (
+    "settrans",
+    "settrans-no-codes",
+    "settrans-fixed",
+    "settrans-random",
+    "settrans-student",
+    "settrans-single",
+)
+_BEYOND = (
+    "transformer",
+    "transformer-missing-eos",
+    "settrans",
+    "settrans-bias",
+    "settrans-beam",
+)
+_F1S: dict[str, tuple[Figure, Figure]] = {
+    "present": ("present_f1_5", "present_f1_m"),
+    "absent": ("absent_f1_5", "absent_f1_m"),
+}
+_NUMBERS: tuple[Figure, ...] = ("num_present", "num_absent", "duplication")
+_NAMES: dict[Figure, str] = {
+    "present_f1_5": "F1@5",
+    "present_f1_m": "F1@M",
+    "absent_f1_5": "F1@5",
+    "absent_f1_m": "F1@M",
+    "num_present": "#PK",
+    "num_absent": "#AK",
+    "duplication": "Dup",
+}
+_NONE = "–"
+
+
+def _shown(value: Value | None, figure: Figure) -> str:
+    if value is None:
+        return _NONE
+    digits = 3 if figure in CELLS else 2
+    deviation = "" if value.deviation is None else f" ± {value.deviation:.{digits}f}"
+    return f"{value.mean:.{digits}f}{deviation}"
+
+
+def _column(
+    results: Results, rows: Sequence[str], split: str, figure: Figure, *, best: bool
+) -> list[Cell]:
+    """The cells of some rows; the best of ours is strong."""
+    ours = [results.value(row, split, figure) for row in rows]
+    top = max((value.mean for value in ours if value is not None), default=0.0)
+    cells = []
+    for row, value in zip(rows, ours, strict=True):
+        known = published_value(row, split, figure)
+        note = "" if known is None else _shown(known, figure)
+        strong = best and value is not None and value.mean == top > 0
+        cells.append(Cell(_shown(value, figure), note, strong))
+    return cells
+
+
+def _table(
+    results: Results,
+    rows: Sequence[str],
+    groups: Iterable[tuple[str, str, Sequence[Figure]]],  # its title, the set, its figures
+    *,
+    oracle: bool = False,
+) -> Table:
+    """A table of figures."""
+    groups = list(groups)
+    columns = [
+        [
+            *([_oracle(results, split, figure)] if oracle else []),
+            *_column(results, rows, split, figure, best=figure in CELLS),
+        ]
+        for _, split, figures in groups
+        for figure in figures
+    ]
+    labels = [*(["Oracle"] if oracle else []), *(ROWS[row].label for row in rows)]
+    return Table(
+        columns=["", *(_NAMES[figure] for _, _, figures in groups for figure in figures)],
+        rows=[[label, *cells] for label, *cells in zip(labels, *columns, strict=True)],
+        groups=[(title, len(figures)) for title, _, figures in groups],
+    )
+
+
+def _oracle(results: Results, split: str, figure: Figure) -> Cell:
+    if figure not in ("num_present", "num_absent"):
+        return Cell(_NONE)
+    known = published_value(ORACLE, split, figure)
+    note = "" if known is None else _shown(known, figure)
+    return Cell(f"{results.gold(split, figure):.2f}", note)
+
+
+def table1(results: Results) -> Table:
+    """Statistics of the test sets."""
+    rows = []
+    for split in results.splits:
+        ours = _statistics(statistics(documents_of(results.setup.corpus, split), name=split))
+        known = published_row(split)
+        notes = _statistics(known) if known else [""] * len(ours)
+        cells = [Cell(text, note) for text, note in zip(ours, notes, strict=True)]
+        rows.append([Cell(split), *cells])
+    return Table(["set", "samples", "#KP", "|KP|", "% absent"], rows)
+
+
+def _statistics(row: Statistics) -> list[str]:
+    averages = (row.phrases_per_document, row.words_per_phrase, row.absent_percent)
+    return [f"{row.samples:,}", *(f"{value:.2f}" for value in averages)]
+
+
+def present_or_absent(results: Results, side: str) -> Table:
+    """Tables 2 and 3."""
+    return _table(results, _SYSTEMS, [(split, split, _F1S[side]) for split in results.splits])
+
+
+def table4(results: Results) -> Table:
+    """How many phrases, and duplicates."""
+    groups = [(split, split, _NUMBERS) for split in results.splits]
+    return _table(results, _SYSTEMS, groups, oracle=True)
+
+
+def table5(results: Results) -> Table:
+    """The ablations, on the reference set."""
+    return _table(results, _ABLATIONS, _table5_groups(results), oracle=True)
+
+
+def _table5_groups(results: Results) -> list[tuple[str, str, Sequence[Figure]]]:
+    split = results.reference
+    return [
+        ("Present", split, (*_F1S["present"], "num_present")),
+        ("Absent", split, (*_F1S["absent"], "num_absent")),
+        ("", split, ("duplication",)),
+    ]
+
+
+def beyond(results: Results) -> Table:
+    """Rows that the paper has not, on the reference set: what they gain and cost."""
+    rows = [row for row in _BEYOND if results.has(row)]
+    table = _table(results, rows, _table5_groups(results))
+    changes = ["F1@M present", "F1@M absent", "time to generate"]
+    return Table(
+        [*table.columns, *changes],
+        [[*cells, *_change(results, row)] for row, cells in zip(rows, table.rows, strict=True)],
+        [*table.groups, ("Compared with the row that it changes", len(changes))],
+    )
+
+
+def _change(results: Results, row: str) -> list[str]:
+    """What a row gains in F1@M, and how much longer it takes to generate."""
+    base = "transformer" if row.startswith("transformer") else "settrans"
+    if row == base or not results.has(base):
+        return [_NONE] * 3
+    found = results.differences(row, base, results.reference)
+    mine, theirs = results.generation_speed(row), results.generation_speed(base)
+    assert mine is not None
+    assert theirs is not None
+    gains = [_difference(found["present_f1_m"]), _difference(found["absent_f1_m"])]
+    return [*gains, f"{theirs.mean / mine.mean:.2f}×"]
+
+
+def _difference(one: Difference) -> str:
+    return f"{one.mean:+.3f}{'*' if one.sure else ''}"
+
+
+def significance(results: Results, pairs: Iterable[tuple[str, str, str]]) -> Table:
+    """Differences of F1 with intervals: of (row, base, set)."""
+    rows: list[list[Cell | str]] = []
+    for row, base, split in pairs:
+        if results.has(row, base):
+            found = results.differences(row, base, split)
+            cells = [
+                Cell(_difference(one), f"{one.low:+.3f} to {one.high:+.3f}", strong=one.sure)
+                for one in found.values()
+            ]
+            rows.append([f"{ROWS[row].label} less {ROWS[base].label}, {split}", *cells])
+    groups = [("Present", 2), ("Absent", 2)]
+    return Table(["", *(_NAMES[figure] for figure in CELLS)], rows, groups)
+
+
+def speeds(results: Results) -> Table:
+    """Documents per second of the processor, and compared with Transformer."""
+    rows = [*_SYSTEMS, *(steps_row(k) for k in STEPS if k != 2), "settrans-beam"]
+    paper = published_speed()
+    found = []
+    for row in filter(results.has, rows):
+        own = ROWS[row].decoding is None
+        train = _speed(results.training_speed, row, paper.training) if own else [_NONE, _NONE]
+        generate = _speed(results.generation_speed, row, paper.generation)
+        found.append([ROWS[row].label, *train, *generate])
+    columns = ["", "documents/s", "× Transformer", "documents/s", "× Transformer"]
+    return Table(columns, found, [("Training", 2), ("Generation", 2)])
+
+
+def _speed(speed: Callable[[str], Value | None], row: str, paper: float) -> list[Cell | str]:
+    own, base = speed(row), speed("transformer")
+    assert own is not None
+    ratio = _NONE if base is None else f"{own.mean / base.mean:.2f}"
+    return [f"{own.mean:.1f}", Cell(ratio, f"{paper}" if row == "settrans" else "")]
+
+
+def jobs(results: Results) -> Table:
+    """What each job took."""
+    rows = []
+    for one in (one for row in ROWS for one in results.rows.get(row, [])):
+        made = one.made()
+        generated = sum(one.measured(split).seconds for split in results.splits)
+        rows.append(
+            [
+                one.job.row.name,
+                str(one.job.seed),
+                f"{made.visits:,}",
+                str(timedelta(seconds=round(made.seconds))),
+                str(timedelta(seconds=round(made.cpu_seconds))),
+                str(timedelta(seconds=round(generated))),
+                f"{made.parameters / 1e6:.1f} M",
+                f"{made.ended:%Y-%m-%d %H:%M}",
+                made.machine,
+            ]
+        )
+    columns = ["job", "seed", "visits", "wall time", "processor time", "generation", "parameters"]
+    return Table([*columns, "ended (UTC)", "machine"], rows)

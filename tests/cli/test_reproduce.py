@@ -1,0 +1,59 @@
+"""`one2set reproduce` from the outside."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from one2set.cli import app
+from one2set.errors import ConfigError
+from one2set.reproduction import launching
+from tests.reproduction.conftest import QUICK, at_once, tested_corpus
+
+__all__ = ["tested_corpus"]  # a fixture
+
+Reproduce = Callable[..., tuple[str, str]]
+
+
+@pytest.fixture
+def reproduce(tested_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reproduce:
+    """What the command prints on stdout and stderr; it must succeed, or raise the user's error."""
+    monkeypatch.setattr(launching, "launch", lambda processes: at_once)
+    quick = ["--scale", "tiny", "--documents", "8", "--seeds", "1"]
+    quick += [f"--set={change}" for change in QUICK]
+
+    def run(*options: str, corpus: Path = tested_corpus) -> tuple[str, str]:
+        output = str(tmp_path / "reproduced")
+        arguments = ["reproduce", str(corpus), "--output", output, *quick, *options]
+        result = CliRunner().invoke(app, arguments)
+        if result.exception is not None:
+            raise result.exception
+        return result.stdout, result.stderr
+
+    return run
+
+
+def test_a_part_is_done_reported_and_not_repeated(reproduce: Reproduce, tmp_path: Path) -> None:
+    listed, _ = reproduce("--only", "codes", "--list")
+    assert "3 jobs, 0 of them done; 24 visits; left: unknown until a job is done" in listed
+    with pytest.raises(ConfigError, match="holds no job of this plan"):
+        reproduce("--report-only")
+    _, told = reproduce("--only", "codes")
+    assert "settrans-single (seed 0) is done: 3 of 3 jobs, 24 of 24 visits, left 0:00:00" in told
+    assert "the report is" in told
+    page = tmp_path / "reproduced" / "report.html"
+    assert "Not measured yet: transformer" in page.read_text()
+    listed, _ = reproduce("--only", "codes", "--seeds", "2", "--list")
+    assert "6 jobs, 3 of them done; 48 visits; left: 0:00:" in listed
+    _, told = reproduce("--only", "codes")
+    assert "seed 0" not in told
+    _, told = reproduce("--report-only")
+    assert "the report is" in told
+
+
+def test_what_is_missing_is_said_at_once(reproduce: Reproduce, corpus_folder: Path) -> None:
+    with pytest.raises(ConfigError, match="expected validation and test documents: make it with"):
+        reproduce(corpus=corpus_folder)
+    with pytest.raises(ConfigError, match="--only is figures"):
+        reproduce("--only", "figures")

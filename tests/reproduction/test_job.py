@@ -1,0 +1,121 @@
+"""A job in its folder: claimed, made, measured; again and again to the same end."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from one2set.errors import DataError
+from one2set.inference.engine import Engine
+from one2set.reproduction.job import JobFolder, has_ended
+from one2set.reproduction.launching import InterruptionError, launch
+from one2set.reproduction.plan import Setup, rows_for
+from tests.reproduction.conftest import at_once
+
+
+@pytest.fixture
+def job(quick_setup: Callable[..., Setup], tmp_path: Path) -> JobFolder:
+    setup = quick_setup()
+    jobs = {job.row.name: job for job in setup.jobs(rows_for(["lambda"]), [0])}
+    return JobFolder(jobs["settrans-lambda-0.05"], setup, tmp_path)
+
+
+def never(arguments: Sequence[str], log: IO[bytes], lock: IO[bytes]) -> "Stubborn":
+    raise AssertionError("it is trained already")
+
+
+class Stubborn:
+    """A training that goes on until it is asked to stop."""
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def poll(self) -> int | None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return None
+
+    def wait(self) -> int:
+        return 143
+
+    def terminate(self) -> None:
+        self.asked = True
+
+
+def test_a_job_is_done_once(job: JobFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    splits = ["kp20k-part", "inspec-part"]
+    assert not job.done(splits)
+    with job.claimed() as lock:
+        assert lock is not None
+        list(job.make(lock, at_once, tidy=True))
+        assert list(job.measure(splits[:1])) == ["kp20k-part"]
+        assert job.done(splits[:1])
+        assert not job.done(splits)
+        assert list(job.measure(splits)) == ["inspec-part"], "what is measured is kept"
+        assert job.done(splits)
+        monkeypatch.setattr(Engine, "load", never)
+        list(job.make(lock, never, tidy=True))
+        assert list(job.measure(splits)) == []
+    made = job.made()
+    assert made.visits >= 8, "the last batch may go beyond"
+    assert made.parameters > 0
+    assert job.visits() == made.visits
+    assert not (job.run / "checkpoints").exists(), "a plan's would fill a disk"
+    assert (job.run / "model").is_dir()
+    assert job.addends("kp20k-part").shape[0] == job.measured("kp20k-part").documents == 10
+    arguments = job.command()
+    assert "--set=loss.null_weight_present=0.05" in arguments
+    assert "--set=limits.documents=8" in arguments
+
+
+def test_a_claim_keeps_others_away(job: JobFolder) -> None:
+    with job.claimed() as lock:
+        assert lock is not None
+        with job.claimed() as other:
+            assert other is None
+    with job.claimed() as lock:
+        assert lock is not None
+
+
+def test_a_claim_lasts_as_long_as_the_training(
+    job: JobFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A killed parent leaves a training behind; nobody must begin a second one beside it."""
+    script = tmp_path / "python"
+    script.write_text("#!/bin/sh\nexec sleep 60\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(script))
+    with (tmp_path / "log").open("wb") as log, job.claimed() as lock:
+        assert lock is not None
+        child = launch()(["train"], log, lock)
+    with job.claimed() as lock:
+        assert lock is None
+    child.terminate()
+    child.wait()
+    with job.claimed() as lock:
+        assert lock is not None
+
+
+def test_a_training_that_fails_says_why(quick_setup: Callable[..., Setup], tmp_path: Path) -> None:
+    setup = quick_setup("train.frozen_layers=1")
+    jobs = {job.row.name: job for job in setup.jobs(rows_for(["tables"]), [0])}
+    job = JobFolder(jobs["catseq"], setup, tmp_path)
+    with job.claimed() as lock:
+        assert lock is not None
+        with pytest.raises(DataError, match=r"(?s)catseq could not be trained:.*only Transformers"):
+            list(job.make(lock, at_once, tidy=True))
+    assert not has_ended(job.run, setup.corpus)
+
+
+def test_who_is_asked_to_stop_asks_the_training_to(job: JobFolder) -> None:
+    child = Stubborn()
+    with job.claimed() as lock:
+        assert lock is not None
+        with pytest.raises(InterruptionError) as caught:
+            list(job.make(lock, lambda *_: child, tidy=True))
+    assert caught.value.signal == signal.SIGTERM
+    assert child.asked
+    assert not job.done([])

@@ -1,0 +1,123 @@
+"""What is measured of a model."""
+
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from one2set.data.corpus import Corpus
+from one2set.data.document import Document
+from one2set.errors import ConfigError
+from one2set.evaluation.metrics import counts, from_sums
+from one2set.evaluation.protocols import YE2021
+from one2set.evaluation.scoring import evaluate, gold_of_document, score
+from one2set.inference.engine import Engine
+from one2set.inference.prediction import AS_TRAINED, NullBias, Prediction, Slot
+from one2set.reproduction.measure import (
+    CELLS,
+    CodeShares,
+    code_shares,
+    documents_of,
+    measure,
+    tuned_bias,
+)
+from tests.networks import lively_settrans, small_vocabulary
+
+
+@pytest.fixture(scope="module")
+def documents(corpus_folder: Path) -> list[Document]:
+    return documents_of(Corpus(corpus_folder), "valid")
+
+
+@pytest.fixture(scope="module")
+def engine(documents: list[Document]) -> Engine:
+    return Engine(lively_settrans(), small_vocabulary(documents))
+
+
+def test_documents_come_back_from_a_corpus(documents: list[Document], corpus_folder: Path) -> None:
+    corpus = Corpus(corpus_folder)
+    assert [document.id for document in documents] == [e.id for e in corpus.split("valid")]
+    assert all(document.keyphrases for document in documents)
+    with pytest.raises(ConfigError, match="split is 'test'"):
+        documents_of(corpus, "test")
+
+
+def test_what_is_measured_is_what_evaluation_says(
+    engine: Engine, documents: list[Document]
+) -> None:
+    found, addends = measure(engine, documents)
+    said = [[slot.text for slot in one.phrases] for one in engine.predict(documents)]
+    figures = evaluate(documents, said)
+    scores = score([gold_of_document(document) for document in documents], said)
+    for name, (group, cutoff) in CELLS.items():
+        assert found.figures[name] == figures[group][cutoff].f1
+    absent = counts(scores.groups["absent"])
+    assert found.figures["num_absent"] == absent.predicted
+    assert found.gold["num_absent"] == absent.gold
+    assert found.figures["duplication"] == scores.duplication
+    assert found.documents == len(documents)
+    assert addends.shape == (len(documents), len(CELLS), 3, 2)
+    f1 = from_sums(addends.sum(axis=0), YE2021)[2]
+    assert f1.tolist() == pytest.approx([found.figures[name] for name in CELLS])
+
+
+def slot(code: int, text: str) -> Slot:
+    return Slot(code, text, tuple(text.split()) or ("<null>",), (0.5,), ended=False)
+
+
+def test_codes_are_counted_by_what_they_say() -> None:
+    documents = [
+        Document("1", "Sets", "A set of robots.", ("sets",)),
+        Document("2", "Bees", "Bees dance.", ()),
+    ]
+    slots = [
+        (slot(0, "robot"), slot(1, "swarm"), slot(2, "")),
+        (slot(0, "dancing"), slot(1, ""), slot(2, "")),
+    ]
+    predictions = [Prediction("", said, "score", 9, 9) for said in slots]
+    golds = [gold_of_document(document) for document in documents]
+    assert code_shares(golds, predictions) == (
+        CodeShares(present=1, absent=0, null=0),
+        CodeShares(present=0, absent=0.5, null=0.5),
+        CodeShares(present=0, absent=0, null=1),
+    )
+
+
+class Talker(Engine):
+    """Four codes, two of either half, each with its phrase and its doubts."""
+
+    said = (("robots", 3.0), ("set", -1.2), ("swarm", 0.4), ("bee hive", -2.2))
+
+    def __init__(self) -> None:
+        pass
+
+    def predict(
+        self, documents: Iterable[Document], *, null_bias: NullBias = AS_TRAINED
+    ) -> Iterator[Prediction]:
+        for document in documents:
+            slots = []
+            for code, (text, odds) in enumerate(self.said):
+                speaks = odds >= null_bias[code // 2]
+                probability = 0.2 * math.exp(odds) / math.exp(3)
+                null = 0.2 / math.exp(3)
+                words = tuple(text.split()) if speaks else ("<null>",)
+                shares = (probability,) * len(words) if speaks else (null,)
+                slots.append(Slot(code, text * speaks, words, shares, not speaks, null))
+            yield Prediction(document.id, tuple(slots), "score", 9, 9)
+
+
+@pytest.mark.parametrize(
+    ("keyphrases", "present", "absent"),
+    [
+        (("robots", "swarm"), 0.0, 0.0),  # as trained: the codes that doubt are wrong
+        (("robots", "set", "swarm"), -1.5, 0.0),
+        (("robots", "set", "swarm", "bee hive"), -1.5, -3.0),
+        (("robots", "bee hive"), 0.0, -3.0),
+    ],
+)
+def test_the_tuned_bias_lets_those_speak_who_are_right(
+    keyphrases: tuple[str, ...], present: float, absent: float
+) -> None:
+    documents = [Document("1", "Sets", "A set of robots.", keyphrases)]
+    assert tuned_bias(Talker(), documents) == NullBias(present, absent)

@@ -1,0 +1,71 @@
+"""A page as Markdown and as HTML."""
+
+from html.parser import HTMLParser
+
+from one2set.reproduction.page import (
+    Block,
+    Cell,
+    Figure,
+    Heading,
+    Lines,
+    Table,
+    Text,
+    to_html,
+    to_markdown,
+)
+
+_BLOCKS: list[Block] = [
+    Heading("Numbers & words"),
+    Text("Some `code`, **strong**, and a < b."),
+    Table(
+        ["", "F1@5", "F1@M"],
+        [["a|b", Cell("0.3", "0.4", strong=True), Cell("holds", kind="holds")], ["c", "", "1"]],
+        [("kp20k", 2)],
+    ),
+    Figure("lambda", b"<svg/>", "A figure"),
+    Lines("Commands", ["one2set train <corpus>"]),
+]
+
+
+class Tags(HTMLParser):
+    """Whether every tag that opens also closes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.words: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in ("meta", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def test_markdown() -> None:
+    text = to_markdown("Title", _BLOCKS, figures="figures")
+    assert text.startswith("# Title\n\n## Numbers & words\n\nSome `code`")
+    assert "|  | kp20k F1@5 | kp20k F1@M |\n| --- | ---: | ---: |\n" in text
+    assert "| a\\|b | **0.3** (0.4) | **holds** |" in text
+    assert "![A figure](figures/lambda.svg)" in text
+    assert "```text\none2set train <corpus>\n```" in text
+
+
+def test_html_is_whole_and_needs_no_other_file() -> None:
+    page = to_html("Title", _BLOCKS)
+    tags = Tags()
+    tags.feed(page)
+    assert tags.open == []
+    words = " ".join(tags.words)
+    assert "one2set train <corpus>" in words
+    assert "a < b" in words
+    assert '<a href="#numbers-words">Numbers &amp; words</a>' in page
+    assert '<th colspan="2">kp20k</th>' in page
+    assert '<strong>0.3</strong><span class="note">0.4</span>' in page
+    assert 'src="data:image/svg+xml;base64,PHN2Zy8+"' in page
+    assert "http" not in page.replace("http-equiv", "")
+    assert "<code>code</code>" in page

@@ -1,0 +1,87 @@
+"""The plan: what comes after what, and what makes a job another job."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from one2set.data.corpus import Corpus
+from one2set.errors import ConfigError
+from one2set.reproduction.plan import PARTS, ROWS, STEPS, Row, Setup, in_order, rows_for, steps_row
+from one2set.systems import SYSTEMS
+
+
+def test_the_whole_plan_has_every_system_of_the_paper_after_what_it_needs() -> None:
+    names = [row.name for row in rows_for(PARTS)]
+    assert {row.system for row in ROWS.values()} == SYSTEMS.keys() - {"copyrnn"}
+    assert sorted(names) == sorted(ROWS), "every row belongs to some part, or is needed by one"
+    for name in names:
+        after = ROWS[name].after
+        assert after is None or names.index(after) < names.index(name)
+    assert all(steps_row(k) in ROWS for k in STEPS)
+
+
+def test_a_part_takes_what_it_needs_and_no_more() -> None:
+    assert {row.name for row in rows_for(["codes"])} == {
+        "settrans",
+        "settrans-fixed",
+        "settrans-single",
+    }
+    tables = [row.name for row in rows_for(["tables"])]
+    assert tables.index("catseqtg-peos") < tables.index("catseqtg-2rf1")
+    assert "settrans-fixed" not in tables
+    with pytest.raises(ConfigError, match="--only is figures; expected tables, ablations"):
+        rows_for(["tables", "figures"])
+
+
+def test_rows_beyond_the_plan_bring_their_own_beginnings() -> None:
+    asked = [Row("gan-mr", "gan-mr", "gan-mr"), Row("catseq", "catseq", "catseq")]
+    assert [row.name for row in in_order(asked, {})] == ["catseq", "gan-mr"]
+
+
+def test_visits_are_the_same_for_all_but_those_that_start_from_another(
+    quick_setup: Callable[..., Setup],
+) -> None:
+    jobs = quick_setup(documents=20).jobs(rows_for(PARTS), [0])
+    visits = {job.row.name: job.visits for job in jobs}
+    assert visits.pop("catseqtg-2rf1") == visits.pop("gan-mr") == 4, "a fifth"
+    assert {visits.pop(row) for row in ("settrans-bias", "settrans-beam")} == {0}
+    assert set(visits.values()) == {20}
+
+
+def test_the_scale_says_how_many_visits_where_nobody_else_does(tested_corpus: Path) -> None:
+    corpus = Corpus(tested_corpus)
+    setup = Setup(corpus, "tiny", fine_tune=7)
+    visits = {job.row.name: job.visits for job in setup.jobs(rows_for(["tables"]), [0])}
+    assert visits["settrans"] == 2 * corpus.manifest.splits["train"].documents
+    assert visits["gan-mr"] == 7
+
+
+def test_a_job_is_another_where_its_outcome_could_be(quick_setup: Callable[..., Setup]) -> None:
+    def keys(setup: Setup, seed: int = 0) -> dict[str, str]:
+        return {job.row.name: job.key for job in setup.jobs(rows_for(PARTS), [seed])}
+
+    setup = quick_setup()
+    base = keys(setup)
+    assert len(set(base.values())) == len(base)
+    assert keys(quick_setup()) == base
+    assert keys(quick_setup("record.log_steps=7", "machine.threads=1")) == base
+    others = [
+        keys(setup, seed=1),
+        keys(quick_setup("train.learning_rate=0.1", "validation.every=3")),
+        keys(quick_setup(documents=16)),
+        keys(replace(setup, code="another")),
+    ]
+    for other in others:
+        assert not {*other.values()} & {*base.values()}
+    # More fine-tuning is nothing to those that are trained before.
+    finer = keys(replace(setup, fine_tune=3))
+    changed = {name for name in base if base[name] != finer[name]}
+    assert changed == {"catseqtg-2rf1", "gan-mr"}
+
+
+def test_all_of_one_seed_come_before_those_of_the_next(quick_setup: Callable[..., Setup]) -> None:
+    jobs = quick_setup().jobs(rows_for(["codes"]), range(2))
+    assert [job.seed for job in jobs] == [0, 0, 0, 1, 1, 1]
+    assert jobs[0].name == f"settrans-seed0-{jobs[0].key}"

@@ -1,0 +1,110 @@
+"""The report on a whole plan, done at a tiny scale."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from one2set.reproduction.figures import drawings
+from one2set.reproduction.page import Cell, Table
+from one2set.reproduction.plan import NOT_BUILT, ROWS
+from one2set.reproduction.report import write_report
+from one2set.reproduction.results import Results
+from one2set.reproduction.tables import beyond, jobs, present_or_absent, table1, table4, table5
+from tests.reproduction.invented import Invented
+from tests.reproduction.test_page import Tags
+
+
+def row_of(table: Table, label: str) -> list[Cell]:
+    (row,) = [row for row in table.rows if _text(row[0]) == label]
+    return [cell if isinstance(cell, Cell) else Cell(cell) for cell in row]
+
+
+def _text(cell: Cell | str) -> str:
+    return cell if isinstance(cell, str) else cell.text
+
+
+def test_our_numbers_stand_beside_the_published_ones(whole: Results) -> None:
+    table = present_or_absent(whole, "present")
+    assert table.groups == [("inspec-part", 2), ("kp20k-part", 2)]
+    ours = whole.value("settrans", "kp20k-part", "present_f1_m")
+    assert ours is not None
+    cell = row_of(table, "SetTrans")[4]
+    assert cell.text == f"{ours.mean:.3f} ± {ours.deviation:.3f}"
+    assert cell.note == "0.392 ± 0.004"
+    assert row_of(table, "catSeq")[1].note == "0.225"
+
+
+def test_the_best_of_ours_is_strong() -> None:
+    table = present_or_absent(Invented(), "present")
+    strong = {row[0]: [cell.strong for cell in row_of(table, _text(row[0]))] for row in table.rows}
+    assert strong.pop("SetTrans") == [False, True, True]
+    assert not any(map(any, strong.values()))
+
+
+def test_counts_have_an_oracle_and_ablations_their_rows(whole: Results) -> None:
+    oracle = row_of(table4(whole), "Oracle")
+    assert oracle[4] == Cell(f"{whole.gold('kp20k-part', 'num_present'):.2f}", "3.31")
+    assert oracle[6].text == "–"
+    assert row_of(table5(whole), "− teacher forcing")[-1].note == "0.89"
+    first = row_of(table1(whole), "kp20k-part")
+    assert (first[1].text, first[1].note) == ("10", "20,000")
+
+
+def test_what_is_beyond_the_paper_says_what_it_gains_and_costs(whole: Results) -> None:
+    table = beyond(whole)
+    assert row_of(table, "SetTrans")[-1].text == "–"
+    gained, _, cost = row_of(table, "SetTrans, beam 5")[-3:]
+    difference = whole.differences("settrans-beam", "settrans", whole.reference)["present_f1_m"]
+    assert gained.text.rstrip("*") == f"{difference.mean:+.3f}"
+    assert re.fullmatch(r"\d+\.\d\d×", cost.text)
+
+
+def test_every_job_says_what_it_took(whole: Results) -> None:
+    table = jobs(whole)
+    assert len(table.rows) == sum(map(len, whole.rows.values()))
+    assert row_of(table, "gan-mr")[2].text == f"{whole.rows['gan-mr'][0].made().visits:,}"
+
+
+@pytest.fixture(scope="module")
+def written(whole: Results) -> Path:
+    return write_report(whole, command="one2set reproduce …").parent
+
+
+def test_figures_are_drawn_alike_twice(whole: Results, written: Path) -> None:
+    found = drawings(whole)
+    assert found.keys() == {"lambda", "steps", "codes", "curves"}
+    for name, figure in found.items():
+        assert (written / "figures" / f"{name}.svg").read_bytes() == figure.svg
+    assert b"<svg" in found["codes"].svg
+    assert "kp20k-part" in found["codes"].caption
+
+
+def test_the_report_is_whole(whole: Results, written: Path) -> None:
+    page = (written / "report.html").read_text()
+    tags = Tags()
+    tags.feed(page)
+    assert tags.open == []
+    words = " ".join(tags.words)
+    for needed in (*(row.label for row in ROWS.values() if row.parts), *NOT_BUILT):
+        assert needed in words or needed.startswith(("λ", "K =")), needed
+    assert page.count("data:image/svg+xml") == 4
+    assert "one2set reproduce …" in words
+    assert whole.setup.code in words
+    markdown = (written / "report.md").read_text()
+    for name in re.findall(r"\]\((figures/\w+\.svg)\)", markdown):
+        assert (written / name).exists()
+    assert markdown.count("](figures/") == 4
+
+
+def test_programs_can_read_it_too(whole: Results, written: Path) -> None:
+    found = json.loads((written / "results.json").read_text())
+    assert len(found["rows"]) == 2 * sum(map(len, whole.rows.values()))
+    assert all(claim["verdict"] in ("holds", "does not hold") for claim in found["claims"])
+    one = next(
+        row for row in found["rows"] if row["row"] == "exhird" and row["set"] == "kp20k-part"
+    )
+    assert (
+        one["duplication"] == whole.rows["exhird"][0].measured("kp20k-part").figures["duplication"]
+    )
