@@ -22,7 +22,7 @@ def generator() -> KeyphraseGenerator:
 def test_it_finds_the_keyphrases_of_a_real_text(generator: KeyphraseGenerator) -> None:
     found = generator.generate(TEXT)
     present = {one.text.lower() for one in found if one.present}
-    assert present & {"keyphrases", "keyphrase", "transformer", "control codes"}
+    assert {"fatigue", "selective laser melting"} <= present
     assert any(not one.present for one in found)
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
     for one in found:
