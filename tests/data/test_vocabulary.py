@@ -196,3 +196,9 @@ def test_a_hidden_number_is_read_as_a_number(tokenizer: Path) -> None:
     spans = vocabulary.spans(hidden)
     assert hidden.abstract[spans[-1][0] :].startswith("s")
     assert spans[-1][1] == len(hidden.abstract)
+
+
+def test_half_of_a_character_is_read_as_an_unknown_one(tokenizer: Path) -> None:
+    vocabulary = PieceVocabulary.from_file(tokenizer)
+    odd = Document("a", "maps", "of \ud800 swarms\udfff")
+    assert len(vocabulary.encode(odd).source) == len(vocabulary.spans(odd))

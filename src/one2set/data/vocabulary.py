@@ -8,6 +8,7 @@ What stands above sees dictionary ids (`Example`), a way back to text (`text`), 
 of the raw text that each source id stands for (`spans`).
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
 _WORDS_FILE, _PIECES_FILE = "words.tsv", "tokenizer.json"
+_HALVES = re.compile("[\ud800-\udfff]")  # surrogates without their partners
 
 
 class Vocabulary(Protocol):
@@ -135,8 +137,10 @@ class PieceVocabulary:
         return np.array(self._encoded(text).ids, dtype=np.int32) + len(SPECIALS)
 
     def _encoded(self, text: str) -> "Encoding":
-        """A number that the field's form hides is any number, in as many characters."""
-        shown = text.replace(DIGIT, "0".ljust(len(DIGIT)))
+        """A number that the field's form hides is any number, in as many characters; half of a
+        character, which the library cannot take, is unknown."""
+        shown = _HALVES.sub("\N{REPLACEMENT CHARACTER}", text)
+        shown = shown.replace(DIGIT, "0".ljust(len(DIGIT)))
         return self._tokenizer.encode(shown, add_special_tokens=False)
 
     def encode(self, document: Document) -> Example:
