@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -276,16 +275,6 @@ def test_the_sample_is_copied_and_can_be_used(run: Run, tmp_path: Path) -> None:
     assert all(name in done.err for name in names)
     measured = json.loads(run("stats", tmp_path / "sample" / "documents.jsonl", "--json").out)
     assert measured["samples"] == 60
-
-
-def test_make_run_runs_what_there_is(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    recipe = (Path(__file__).resolve().parents[2] / "Makefile").read_text(encoding="utf-8")
-    commands = re.findall(r"\$\(BIN\)/one2set (.+)", recipe)
-    assert [command.split()[0] for command in commands] == ["sample", "evaluate"]
-    monkeypatch.chdir(tmp_path)
-    assert [run(*command.split()).code for command in commands] == [0, 0]
 
 
 def test_the_sample_replaces_nothing(run: Run, tmp_path: Path) -> None:

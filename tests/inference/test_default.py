@@ -1,12 +1,15 @@
 """The model inside the package."""
 
+import re
 import subprocess
 import sys
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from one2set.cli import app
 from one2set.inference.generator import KeyphraseGenerator
 from one2set.inference.loading import DEFAULT, named_model
 
@@ -43,6 +46,16 @@ def test_it_needs_no_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert int(done.stdout) > 0
+
+
+def test_make_run_runs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (command,) = re.findall(r"\$\(BIN\)/one2set (.+)", recipe)
+    monkeypatch.chdir(ROOT)
+    said = CliRunner().invoke(app, command.split())
+    assert said.exit_code == 0
+    assert "Present" in said.stdout
+    assert "Absent" in said.stdout
 
 
 def test_the_package_stays_small_and_names_whose_weights_it_has() -> None:
