@@ -153,15 +153,12 @@ class Stepper:
 
 
 def _groups(objective: nn.Module, *, encoder_rate: float) -> list[dict[str, Any]]:
-    """The weights that learn, and what their learning rate is multiplied by."""
-    learning = [pair for pair in objective.named_parameters() if pair[1].requires_grad]
-    if encoder_rate == 1:
-        return [{"params": [weight for _, weight in learning], "factor": 1.0}]
-    slow = [name.startswith("network.encoder.") for name, _ in learning]
-    return [
-        {"params": [w for (_, w), one in zip(learning, slow, strict=True) if one == wanted], **rest}
-        for wanted, rest in ((True, {"factor": encoder_rate}), (False, {"factor": 1.0}))
-    ]
+    """The weights that learn, by what their learning rate is multiplied by."""
+    by_factor: dict[float, list[nn.Parameter]] = {encoder_rate: [], 1.0: []}
+    for name, weight in objective.named_parameters():
+        if weight.requires_grad:
+            by_factor[encoder_rate if name.startswith("network.encoder.") else 1.0].append(weight)
+    return [{"params": weights, "factor": factor} for factor, weights in by_factor.items()]
 
 
 def _random_seed(*numbers: int) -> int:
