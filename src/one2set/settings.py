@@ -147,6 +147,9 @@ class Train(Section):
     """So many of the encoder's first layers, and the embeddings, stay as they are; 0 for none."""
     warmup_steps: NonNegativeInt = 0
     """Steps in which the learning rate rises to its height."""
+    keyphrase_dropout: Share = 0.0
+    """Share of present phrases that each step takes out of their documents, at random, so that they
+    become absent ones (KPDrop); 0 for none."""
     average_decay: Share = 0.0
     """Decay of the moving average of the weights, which then is validated and saved as the model;
     0 for none."""

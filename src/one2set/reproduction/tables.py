@@ -29,6 +29,7 @@ _BEYOND = (
     "transformer",
     "transformer-missing-eos",
     "settrans",
+    "settrans-keyphrase-dropout",
     "settrans-bias",
     "settrans-beam",
 )
