@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from one2set.config import Config
 from one2set.data.corpus import Corpus
 from one2set.errors import ConfigError
 from one2set.reproduction.plan import PARTS, ROWS, STEPS, Row, Setup, in_order, rows_for, steps_row
@@ -75,6 +76,9 @@ def test_a_job_is_another_where_its_outcome_could_be(quick_setup: Callable[..., 
     ]
     for other in others:
         assert not {*other.values()} & {*base.values()}
+    # A value that is the default says nothing new.
+    usual = keys(quick_setup(f"train.beta1={Config().train.beta1}"))
+    assert usual == base
     # More fine-tuning is nothing to those that are trained before.
     finer = keys(replace(setup, fine_tune=3))
     changed = {name for name in base if base[name] != finer[name]}

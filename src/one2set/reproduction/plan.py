@@ -186,7 +186,10 @@ class Setup:
     def _job(self, row: Row, seed: int, before: Job | None) -> Job:
         changes = self.settings(row)
         config = configuration(row.system, scale=self.scale, changes=changes)
-        told = {k: v for k, v in config.flat().items() if not k.startswith(_UNTOLD)}
+        # Without defaults: a setting that a later version brings must not make it another job.
+        usual = Config().flat()
+        own = {k: v for k, v in config.flat().items() if v != usual[k]}
+        told = {k: v for k, v in own.items() if not k.startswith(_UNTOLD)}
         visits = 0 if row.decoding else _visits(config, self.corpus)
         key = fingerprint(
             {
