@@ -17,6 +17,7 @@ _ORDER = (
     "errors",
     "atomic",
     "parallel",
+    "porter",
     "text",
     "data",
     "evaluation",
@@ -111,6 +112,18 @@ def test_what_a_runtime_needs_is_there_without_torch() -> None:
     code = f"import sys; sys.modules['torch'] = None; {imports}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_generating_loads_nothing_that_it_can_do_without() -> None:
+    # A first keyphrase took four times as long when nltk, and with it scipy, was loaded.
+    heavy = ["nltk", "scipy", "sklearn", "pydantic", "torch", "importlib.metadata"]
+    code = (
+        "import sys; from one2set import KeyphraseGenerator; "
+        "assert KeyphraseGenerator(threads=1).generate('Sets of keyphrases, and sets of words.'); "
+        f"print([name for name in {heavy!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize("page", _PAGES, ids=_name)

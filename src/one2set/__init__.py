@@ -1,7 +1,6 @@
 """one2set: keyphrases as a set."""
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,7 +10,8 @@ if TYPE_CHECKING:
     from one2set.inference.generator import KeyphraseGenerator
     from one2set.inference.presentation import Keyphrase
 
-__version__ = version("one2set")
+    __version__: str
+
 __all__ = ["Document", "Keyphrase", "KeyphraseGenerator", "__version__", "evaluate", "read"]
 
 # Imported when they are asked for, so that the command line starts at once.
@@ -25,6 +25,8 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("one2set")
     if name not in _PLACES:
         raise AttributeError(f"module 'one2set' has no attribute {name!r}")
     return getattr(import_module(_PLACES[name]), name)

@@ -16,8 +16,9 @@ from one2set.model.generation import Generation
 from one2set.model.network import Network
 from one2set.systems import build, system_named
 from one2set.training.checkpoint import Checkpoints
+from one2set.training.layout import model_folder
 from one2set.training.loop import Task
-from one2set.training.run import Run, model_folder
+from one2set.training.run import Run
 from one2set.training.validation import Generate
 
 # Makes what generates the phrases of documents, of a network and a vocabulary.

@@ -9,10 +9,12 @@ It does not know documents, files or vocabularies.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache, lru_cache
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 from unicodedata import category, is_normalized, normalize
+
+from one2set.porter import porter_stem
 
 DIGIT = "<digit>"
 Span = tuple[int, int]
@@ -141,22 +143,13 @@ def _folded(word: str) -> str:
     return kept
 
 
-@cache
-def _porter() -> Callable[[str], str]:
-    # nltk takes a second to import, which --help and the like need not wait for.
-    from nltk.stem.porter import PorterStemmer
-
-    stemmer: Callable[[str], str] = PorterStemmer().stem
-    return stemmer
-
-
 class _Stems(dict[str, str]):
     """Stems by word: a look-up in a plain dictionary, which nothing in Python beats."""
 
     def __missing__(self, word: str) -> str:
         if len(self) >= _MAX_STEMS:
             self.clear()
-        self[word] = stemmed = _porter()(word.strip().lower())
+        self[word] = stemmed = porter_stem(word.strip().lower())
         return stemmed
 
 
@@ -165,7 +158,7 @@ _stems = _Stems()
 
 
 def stem(word: str) -> str:
-    """nltk's default Porter stem. Faster stemmers differ on 2 % of words: never swap it."""
+    """The Porter stem of the field. Other stemmers differ on 2 % of words: never swap it."""
     return _stems[word]
 
 

@@ -3,8 +3,8 @@
     make_pipeline(KeyphraseTransformer(top=10), TfidfVectorizer(analyzer=list), LinearSVC())
     CountVectorizer(analyzer=KeyphraseTransformer())
 
-In a pipeline it finds the keyphrases of all texts in batches, lists of strings. As an `analyzer`,
-which BERTopic takes too (`vectorizer_model=`), it is asked for one text at a time.
+In a pipeline it finds the keyphrases of all texts in batches, lists of strings. As an `analyzer` it
+is asked for one text at a time.
 """
 
 from collections.abc import Iterable

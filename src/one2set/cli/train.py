@@ -162,7 +162,7 @@ def _model_to_go_on(name: str) -> tuple[Path, str, list[str]]:
     from one2set.inference.loading import named_model
     from one2set.model.folder import load_model
     from one2set.settings import Model
-    from one2set.training.run import model_folder
+    from one2set.training.layout import model_folder
 
     folder = model_folder(named_model(name))
     network, _, config = load_model(folder)

@@ -117,7 +117,6 @@ def prepare(
             format=FORMAT,
             versions={
                 "one2set": version("one2set"),
-                "nltk": version("nltk"),
                 "unicode": unicodedata.unidata_version,
             },
             inputs={

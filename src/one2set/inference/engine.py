@@ -23,7 +23,7 @@ from one2set.inference.stream import Stream
 from one2set.model.folder import load_model
 from one2set.model.generation import Generation, Search, generate
 from one2set.model.network import Network
-from one2set.training.run import model_folder
+from one2set.training.layout import model_folder
 
 
 class Engine:

@@ -26,7 +26,7 @@ from one2set.inference.stream import Predictor
 from one2set.model.folder import WEIGHTS, load_model, save_config
 from one2set.model.generation import Generation
 from one2set.model.settrans import SetTrans
-from one2set.training.run import model_folder
+from one2set.training.layout import model_folder
 
 _KNOWLEDGE = (associations, known, lexicon, selector)
 

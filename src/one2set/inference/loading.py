@@ -8,7 +8,7 @@ from one2set.data.vocabulary import Vocabulary, load_vocabulary
 from one2set.errors import ConfigError, DataError, missing_extra
 from one2set.inference.runtime import DESCRIPTION, Runtime
 from one2set.inference.stream import Predictor
-from one2set.training.run import model_folder
+from one2set.training.layout import model_folder
 
 DEFAULT = "default"
 _FIX = "pass the folder of a model, whole"

@@ -19,17 +19,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from one2set.atomic import complete_file, complete_folder
 from one2set.config import Config, fingerprint
 from one2set.errors import ConfigError, DataError
+from one2set.training.layout import MODEL
 
 if TYPE_CHECKING:
     from one2set.data.corpus import Corpus
 
-MODEL = "model"
 _FACTS, _CONFIG, _LOCK = "run.json", "config.toml", ".lock"
-
-
-def model_folder(folder: Path) -> Path:
-    """The folder itself, or that of the best model where it is a run's."""
-    return folder / MODEL if (folder / MODEL).is_dir() else folder
 
 
 class Facts(BaseModel):

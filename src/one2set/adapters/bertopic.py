@@ -1,0 +1,117 @@
+"""Topics of BERTopic, described by keyphrases.
+
+    BERTopic(representation_model=KeyphraseRepresentation())
+
+Each topic gets the phrases of its documents, weighed as BERTopic weighs words, by c-TF-IDF; what is
+counted are keyphrases instead of words, each as often as its scores say that it is one.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from one2set.errors import missing_extra
+from one2set.inference.generator import KeyphraseGenerator
+from one2set.inference.loading import DEFAULT
+from one2set.inference.prediction import Side
+from one2set.text import stem_all, words_of
+
+try:
+    from bertopic.representation import BaseRepresentation
+except ImportError:
+    raise missing_extra("bertopic", extra="bertopic", purpose="KeyphraseRepresentation") from None
+
+Weighed = list[tuple[str, float]]  # phrases or words of a topic, best first
+Stems = tuple[str, ...]
+Expected = defaultdict[Stems, float]
+
+
+class KeyphraseRepresentation(BaseRepresentation):  # type: ignore[misc]
+    """Replaces the words of topics by the keyphrases of their documents."""
+
+    def __init__(
+        self,
+        model: str = DEFAULT,
+        *,
+        top: int = 10,
+        documents: int = 50,
+        only: Side | None = None,
+        more: float = 0.0,
+        random_state: int = 0,
+        threads: int = 0,
+    ) -> None:
+        """`top` phrases of a topic, from so many of its `documents`, chosen at random; the rest as
+        in `KeyphraseGenerator`."""
+        self.model = model
+        self.top = top
+        self.documents = documents
+        self.only: Side | None = only
+        self.more = more
+        self.random_state = random_state
+        self.threads = threads
+
+    def extract_topics(
+        self, topic_model: Any, documents: Any, c_tf_idf: Any, topics: Mapping[int, Weighed]
+    ) -> dict[int, Weighed]:
+        """What BERTopic asks. `documents` is a table with the columns Document and Topic. A topic
+        in which nothing is found keeps its words."""
+        texts = {topic: self._chosen(documents, topic) for topic in topics}
+        found = self._keyphrases({text for chosen in texts.values() for text in chosen})
+        # How many documents of a topic are expected to have a phrase, in any inflection.
+        expected: dict[int, Expected] = {topic: defaultdict(float) for topic in topics}
+        spelling: dict[Stems, tuple[float, str]] = {}  # where it is likeliest
+        for topic, chosen in texts.items():
+            for text in chosen:
+                for phrase, score in found[text]:
+                    stems = stem_all(words_of(phrase))
+                    expected[topic][stems] += score
+                    spelling[stems] = max(spelling.get(stems, (0.0, "")), (score, phrase))
+        return {
+            topic: [(spelling[stems][1], weight) for stems, weight in weighed[: self.top]]
+            or list(topics[topic])
+            for topic, weighed in _weighed(expected).items()
+        }
+
+    def _chosen(self, documents: Any, topic: int) -> list[str]:
+        texts = documents.loc[documents.Topic == topic, "Document"].dropna()  # images have none
+        if len(texts) > self.documents:
+            texts = texts.sample(self.documents, random_state=self.random_state)
+        return [str(text) for text in texts]
+
+    def _keyphrases(self, texts: Iterable[str]) -> dict[str, Weighed]:
+        """Of each text. They are kept: BERTopic asks again for each point in time and each level
+        of a hierarchy."""
+        if not hasattr(self, "_generator"):
+            self._generator = KeyphraseGenerator(self.model, threads=self.threads)
+            self._kept: dict[tuple[str, Side | None, float], Weighed] = {}
+        keys = [(text, self.only, self.more) for text in texts]
+        new = [key for key in keys if key not in self._kept]
+        found = self._generator.generate((key[0] for key in new), only=self.only, more=self.more)
+        for key, keyphrases in zip(new, found, strict=True):
+            self._kept[key] = [(one.text.lower(), one.score) for one in keyphrases]
+        return {key[0]: self._kept[key] for key in keys}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the model and what it found, which each process has anew."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name in self.get_params()}
+
+
+def _weighed(expected: Mapping[int, Expected]) -> dict[int, list[tuple[Stems, float]]]:
+    """c-TF-IDF: share(phrase, topic) · log(1 + A / f(phrase)), where f is how often a phrase is
+    expected in all topics, and A how many phrases are in a topic, on average."""
+    everywhere: Expected = defaultdict(float)
+    for counts in expected.values():
+        for stems, count in counts.items():
+            everywhere[stems] += count
+    average = sum(everywhere.values()) / max(1, len(expected))
+    weighed = {}
+    for topic, counts in expected.items():
+        total = sum(counts.values())
+        weights = [
+            (stems, count / total * math.log1p(average / everywhere[stems]))
+            for stems, count in counts.items()
+        ]
+        weighed[topic] = sorted(weights, key=lambda one: -one[1])
+    return weighed
