@@ -121,12 +121,17 @@ def steps_row(k: int) -> str:
     return "settrans" if k == 2 else f"settrans-steps-{k}"
 
 
-def rows_for(parts: Iterable[str]) -> list[Row]:
-    """The rows of some parts, each after the one that it needs."""
-    asked = set(parts)
-    if unknown := asked.difference(PARTS):
-        raise ConfigError(f"--only is {', '.join(sorted(unknown))}; expected {', '.join(PARTS)}")
-    return in_order([row for row in ROWS.values() if asked.intersection(row.parts)], ROWS)
+def rows_for(names: Iterable[str]) -> list[Row]:
+    """The rows of some parts, and rows by their own names, each after the one that it needs."""
+    asked = set(names)
+    if unknown := asked.difference(PARTS, ROWS):
+        raise ConfigError(
+            f"--only is {', '.join(sorted(unknown))}; expected parts ({', '.join(PARTS)}) "
+            f"or rows ({', '.join(ROWS)})"
+        )
+    return in_order(
+        [row for row in ROWS.values() if asked.intersection({row.name, *row.parts})], ROWS
+    )
 
 
 def in_order(rows: Sequence[Row], known: dict[str, Row]) -> list[Row]:
