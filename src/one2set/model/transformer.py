@@ -92,8 +92,8 @@ _ENCODERS: dict[EncoderKind, type[Encoder] | type[BertEncoder]] = {
 }
 
 
-# What cells see of what is written: where rows are known, where they go on, where they begin and see
-# one another.
+# What cells see of what is written: where rows are known, where they go on, where they begin and
+# see one another.
 Own = Scope | Cache | Opening
 
 
