@@ -70,8 +70,8 @@ class Verdict:
         label = torch.zeros_like(self.logits)
         label[:, 0] = REAL
         entropy = F.binary_cross_entropy_with_logits(self.logits, label, reduction="none")
-        real, generated = self._mean(entropy * self.mask).split([1, label.shape[1] - 1], dim=1)
-        return ((real + generated) * self.pairs).sum()
+        by_list = self._mean(entropy * self.mask)  # (B, K)
+        return ((by_list[:, :1] + by_list[:, 1:]) * self.pairs).sum()
 
     @property
     def accuracy(self) -> Tensor:
