@@ -24,6 +24,7 @@ def test_the_paper_scale_is_the_papers() -> None:
         "hidden_width": 300,
         "encoder": "transformer",
         "num_codes": 20,
+        "code_attention": False,
         "phrase_length": 6,
         "sequence_length": 60,
     }

@@ -39,6 +39,7 @@ _FIXED = (
     "adversarial.",
     "train.batch_",
     "train.pool_batches",
+    "train.keyphrase_dropout",
     "train.average_decay",
     "validation.select_by",
 )

@@ -50,6 +50,8 @@ class Model(Section):
     """The encoder of Transformers: the paper's, or BERT's, whose trained weights can be had."""
     num_codes: Annotated[PositiveInt, Field(multiple_of=2)] = 20
     """Control codes of a set (N): half for present phrases, half for absent ones."""
+    code_attention: bool = False
+    """Let the control codes of a set see one another where they begin, before they say a word."""
     phrase_length: Annotated[int, Field(ge=2)] = 6
     """Words that a control code can say, `<eos>` included (L)."""
     sequence_length: Annotated[int, Field(ge=2)] = 60
@@ -147,6 +149,9 @@ class Train(Section):
     """So many of the encoder's first layers, and the embeddings, stay as they are; 0 for none."""
     warmup_steps: NonNegativeInt = 0
     """Steps in which the learning rate rises to its height."""
+    keyphrase_dropout: Share = 0.0
+    """Share of present phrases that each step takes out of their documents, at random, so that they
+    become absent ones (KPDrop); 0 for none."""
     average_decay: Share = 0.0
     """Decay of the moving average of the weights, which then is validated and saved as the model;
     0 for none."""

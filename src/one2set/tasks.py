@@ -1,13 +1,15 @@
 """What a run has to learn: its system on a corpus, from new weights or from those of another."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
 
 from one2set.data.corpus import TRAIN, VALID, Corpus, Split
+from one2set.data.example import Example
+from one2set.data.keyphrase_dropout import Dropped
 from one2set.data.specials import SPECIALS
-from one2set.data.vocabulary import Vocabulary, load_vocabulary
+from one2set.data.vocabulary import Vocabulary, WordVocabulary, load_vocabulary
 from one2set.errors import ConfigError, DataError
 from one2set.model.folder import load_model, save_model
 from one2set.model.generation import Generation
@@ -48,8 +50,22 @@ def task_of(run: Run, corpus: Corpus, generator: Generator) -> Task:
         save=lambda: save_model(run.model, built.network, vocabulary, description, overwrite=True),
         vocabulary=vocabulary,
         train=train,
+        at_step=_at_step(train, vocabulary, run),
         valid=corpus.split(VALID) if VALID in corpus.manifest.splits else Split([]),
     )
+
+
+def _at_step(train: Split, vocabulary: Vocabulary, run: Run) -> Callable[[int], Sequence[Example]]:
+    """The training documents as each step sees them."""
+    share = run.config.train.keyphrase_dropout
+    if not share:
+        return lambda step: train
+    if not isinstance(vocabulary, WordVocabulary):
+        raise ConfigError(
+            f"train.keyphrase_dropout is {share}, and this corpus is one of word pieces; phrases "
+            "can be taken out of words only: set it to 0, or prepare the corpus without --tokenizer"
+        )
+    return lambda step: Dropped(train, vocabulary, share, run.facts.seed, step)
 
 
 def _take_weights(network: Network, vocabulary: Vocabulary, path: Path) -> None:

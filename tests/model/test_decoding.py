@@ -40,9 +40,10 @@ NETWORKS = pytest.mark.parametrize(
     ("network", "ends"),
     [
         (prone_to_stop(tiny.settrans(seed=0), seed=1), (EOS, NULL)),
+        (prone_to_stop(tiny.settrans(seed=0, code_attention=True), seed=1), (EOS, NULL)),
         (prone_to_stop(tiny.transformer(seed=1), seed=5), (EOS,)),
     ],
-    ids=["set", "sequence"],
+    ids=["set", "code attention", "sequence"],
 )
 
 

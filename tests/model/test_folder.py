@@ -27,7 +27,11 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     "network",
-    [tiny.settrans(dropout=0.1), tiny.settrans(control_codes=False), tiny.transformer()],
+    [
+        tiny.settrans(dropout=0.1),
+        tiny.settrans(control_codes=False, code_attention=True),
+        tiny.transformer(),
+    ],
     ids=["settrans", "without codes", "transformer"],
 )
 def test_a_model_comes_back_as_it_was(network: Transformer, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_a_part_takes_what_it_needs_and_no_more() -> None:
     tables = [row.name for row in rows_for(["tables"])]
     assert tables.index("catseqtg-peos") < tables.index("catseqtg-2rf1")
     assert "settrans-fixed" not in tables
-    with pytest.raises(ConfigError, match="--only is figures; expected tables, ablations"):
+    with pytest.raises(ConfigError, match="--only is figures; expected parts \\(tables, ablations"):
         rows_for(["tables", "figures"])
 
 

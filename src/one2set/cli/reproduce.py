@@ -33,7 +33,10 @@ def reproduce(
     ],
     scale: Annotated[str, typer.Option(help="As for one2set train.")] = "small",
     only: Annotated[
-        str, typer.Option(metavar="PART,PART", help="Parts of the evaluation.")
+        str,
+        typer.Option(
+            metavar="PART|ROW,…", help="Parts of the evaluation, or single rows: see --list."
+        ),
     ] = _PARTS,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds of each row: 0, 1, ….")] = 3,
     documents: Annotated[

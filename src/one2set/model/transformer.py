@@ -2,7 +2,8 @@
 linear map on embedded words, √D on word embeddings only, positions from 1 in the encoder and from 0
 in the decoder, separate matrices for words that are read and words that are written.
 
-It writes one row per document; `SetTrans`, one per control code. Rows never see one another.
+It writes one row per document; `SetTrans`, one per control code. Rows do not see one another, but
+for what `SetTrans` may have them do at their first cells.
 
 Shapes: B documents, S source words, R rows per document, L cells per row, C real cells of a batch,
 D width, V vocabulary. ΣS is packed: the words of all documents without padding.
@@ -22,7 +23,13 @@ from one2set.errors import ConfigError
 from one2set.model.bert import BertEncoder
 from one2set.model.dropout import Dropout
 from one2set.model.layers import Attention, FeedForward, Positions, Scope
-from one2set.model.memory import Cache, KeysValues, TransformerMemory, TransformerState
+from one2set.model.memory import (
+    Cache,
+    KeysValues,
+    Opening,
+    TransformerMemory,
+    TransformerState,
+)
 from one2set.model.network import Network
 from one2set.model.pointer import Mixture, Pointer, Words
 
@@ -85,6 +92,11 @@ _ENCODERS: dict[EncoderKind, type[Encoder] | type[BertEncoder]] = {
 }
 
 
+# What cells see of what is written: where rows are known, where they go on, where they begin and
+# see one another.
+Own = Scope | Cache | Opening
+
+
 class DecoderLayer(nn.Module):
     """Attention within rows, attention to the source, feed-forward, each on normalised input."""
 
@@ -101,20 +113,24 @@ class DecoderLayer(nn.Module):
     def forward(
         self,
         x: Tensor,
-        own: Scope | Cache,
+        own: Own,
         source: KeysValues,
         scope: Scope,
         *,
         weigh: bool,
     ) -> tuple[Tensor, Tensor | None]:
-        """x (C, D); `own` is what a cell sees of its row. With `weigh`, also the weights (C, S)
-        that head 0 gives to the source."""
+        """x (C, D); `own` is what a cell sees of what is written. With `weigh`, also the weights
+        (C, S) that head 0 gives to the source."""
         h = self.self_norm(x)
         key, value = self.self_attention.project(h)
-        if isinstance(own, Cache):
-            seen = self.self_attention.rows(h, *own.append(key, value))
-        else:
-            seen = self.self_attention(h, key, value, own)
+        match own:
+            case Scope():
+                seen = self.self_attention(h, key, value, own)
+            case Cache():
+                seen = self.self_attention.rows(h, *own.append(key, value))
+            case Opening():
+                own.cache.append(key, value)
+                seen = self.self_attention(h, key, value, own.scope)
         x = x + self.dropout(seen)
         h = self.source_norm(x)
         weights = None
@@ -150,7 +166,7 @@ class Decoder(nn.Module):
     def forward(
         self,
         x: Tensor,
-        own: Sequence[Scope | Cache],
+        own: Sequence[Own],
         memory: TransformerMemory,
         counts: Sequence[int],
     ) -> tuple[Tensor, Tensor]:
@@ -226,10 +242,8 @@ class Transformer(Network):
         rows, cells = mask.shape[1:]
         row = torch.arange(rows, device=mask.device)[:, None].expand_as(mask)[mask]  # (C,)
         step = torch.arange(cells, device=mask.device).expand_as(mask)[mask]
-        seen = [
-            (r[:, None] == r) & (s[:, None] >= s)
-            for r, s in zip(torch.split(row, counts), torch.split(step, counts), strict=True)
-        ]
+        by_document = zip(torch.split(row, counts), torch.split(step, counts), strict=True)
+        seen = [self.seen(r, s) for r, s in by_document]
         own = [Scope(counts, counts, seen)] * len(self.decoder.layers)
         x = self.embed(inputs[mask], self.decoder.positions(step, cells), row)
         return self._mixture(x, own, memory, counts)
@@ -244,8 +258,18 @@ class Transformer(Network):
     def step(self, state: TransformerState, tokens: Tensor) -> Mixture:
         place = torch.tensor(state.step, device=tokens.device)
         x = self.embed(tokens, self.decoder.positions(place, state.step), state.row)
+        own = self.opening(state) if state.step == 0 else state.caches
         state.step += 1
-        return self._mixture(x, state.caches, state.memory, state.counts)
+        return self._mixture(x, own, state.memory, state.counts)
+
+    def seen(self, row: Tensor, step: Tensor) -> Tensor:
+        """(c, c) which of a document's cells sees which, by their rows and steps (c,): those of its
+        own row until itself."""
+        return (row[:, None] == row) & (step[:, None] >= step)
+
+    def opening(self, state: TransformerState) -> Sequence[Own]:
+        """What the first cells of rows see, in each layer: the same."""
+        return state.caches
 
     def embed(self, tokens: Tensor, position: Tensor, row: Tensor) -> Tensor:
         """(C, D) what the decoder reads; unknown words as `<unk>`."""
@@ -259,7 +283,7 @@ class Transformer(Network):
     def _mixture(
         self,
         x: Tensor,
-        own: Sequence[Scope | Cache],
+        own: Sequence[Own],
         memory: TransformerMemory,
         counts: Sequence[int],
     ) -> Mixture:

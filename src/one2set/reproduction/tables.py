@@ -29,6 +29,8 @@ _BEYOND = (
     "transformer",
     "transformer-missing-eos",
     "settrans",
+    "settrans-code-attention",
+    "settrans-keyphrase-dropout",
     "settrans-bias",
     "settrans-beam",
 )

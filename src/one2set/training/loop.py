@@ -38,6 +38,7 @@ class Task:
     save: Callable[[], None]  # write the model folder, in place of the one before it
     vocabulary: Vocabulary
     train: Split
+    at_step: Callable[[int], Sequence[Example]]  # the same as a step, from 0, sees them
     valid: Split
 
 
@@ -168,7 +169,7 @@ class _Trainer:
         rate = progress.learning_rate(self._done(), self._config.train)
         batch = self._epoch[progress.batch]
         losses, tokens = self._stepper.step(
-            self._task.train, batch, number=progress.step, rate=rate
+            self._task.at_step(progress.step), batch, number=progress.step, rate=rate
         )
         progress.advance(documents=len(batch), last=progress.batch + 1 == len(self._epoch))
         if progress.batch == 0:
