@@ -1,17 +1,18 @@
 """What a server makes of many clients, against the library's own batches in the same run.
 
-    python benchmarks/serving.py [--model FOLDER] [--clients 1,4,16,64] [--documents 240]
+    python benchmarks/serving.py [--model FOLDER] [--clients 1,4,16,64] [--documents 64] [--turns 4]
 
 1. Load: so many clients on loopback, each sending one document after another, then two that send
-   32 at a time. Documents a second and times of requests, beside the library's `generate` over as
-   many documents, which takes its turns between the rounds: whatever else the machine does slows
-   both.
+   32 at a time. Documents a second and times of requests, beside the library's `generate` of the
+   same documents: all at once, and as many at once as clients have sent, which is all that a server
+   can put together. Sides take turns within every round: whatever else the machine does slows all.
 2. Overload: 64 clients against a queue of 8. Every request must be answered, with 200 or with 429
    and Retry-After; who is sent away comes again in a quarter of a second, which is too soon.
 
 Every client compares its answers with the library's, word for word; a difference ends the run with
-an error. "processor" compares the processor time that a document takes the library with that of the
-server's process: on a busy machine it says more than the clock. Clients have their own process.
+an error. "processor" compares the processor time that documents take the library, as many at once,
+with that of the server's process: on a busy machine it says more than the clock. Clients have their
+own process.
 """
 
 import asyncio
@@ -27,9 +28,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.resources import files
-from os import sysconf
+from os import getpid, sysconf
 from pathlib import Path
-from statistics import mean, quantiles
+from statistics import quantiles
 
 from one2set import Keyphrase, KeyphraseGenerator, read
 
@@ -91,32 +92,31 @@ class Client:
         return int(first.split()[1]), headers, content
 
 
-async def visit(port: int, texts: Texts, clients: int, requests: int, size: int) -> Round:
-    """Clients take turns at so many requests of `size` documents each."""
-    met, left = Round(), requests
+async def visit(
+    port: int, texts: Texts, numbers: Sequence[int], clients: int, size: int = 1
+) -> Round:
+    """Clients take turns at sending these texts, `size` at a time."""
+    met = Round()
+    requests = iter([list(numbers[n : n + size]) for n in range(0, len(numbers), size)])
 
-    async def client(number: int) -> None:
-        nonlocal left
-        choice = random.Random(number)
+    async def client() -> None:
         async with Client(port) as connection:
-            while left > 0:
-                left -= 1
-                numbers = texts.pick(choice, size)
-                body = json.dumps({"documents": [texts.texts[n] for n in numbers]}).encode()
+            for chosen in requests:
+                body = json.dumps({"documents": [texts.texts[n] for n in chosen]}).encode()
                 start = time.perf_counter()
                 status, headers, content = await connection.post(body)
                 met.statuses[status] += 1
                 if status == 200:
                     met.seconds.append(time.perf_counter() - start)
-                    met.answers.append((numbers, content))
+                    met.answers.append((chosen, content))
                 else:
                     met.without_retry += "retry-after" not in headers
                     await asyncio.sleep(_TOO_SOON)
 
-    await asyncio.gather(*map(client, range(clients)))
-    for numbers, content in met.answers:
-        texts.check(numbers, content)
-    if sum(met.statuses.values()) != requests:
+    await asyncio.gather(*(client() for _ in range(clients)))
+    for chosen, content in met.answers:
+        texts.check(chosen, content)
+    if sum(met.statuses.values()) != -(-len(numbers) // size):
         raise SystemExit("error: a request was lost")
     return met
 
@@ -154,40 +154,60 @@ def milliseconds(seconds: Sequence[float]) -> str:
     return "  ".join(f"{1e3 * cuts[cut - 1]:7.0f}" for cut in (50, 95, 99))
 
 
-def load(generator: KeyphraseGenerator, texts: Texts, options: Namespace) -> None:
-    chosen = [texts.texts[n] for n in texts.pick(random.Random(0), options.documents)]
+@dataclass
+class Work:
+    """Seconds of the clock and of the processor, of one side."""
 
-    def library() -> tuple[float, float]:
-        """Seconds of the clock and of the processor, for a document."""
-        start, begun = time.perf_counter(), time.process_time()
-        generator.generate(chosen)
-        clock, processor = time.perf_counter() - start, time.process_time() - begun
-        return clock / len(chosen), processor / len(chosen)
+    clock: float = 0.0
+    processor: float = 0.0
+
+    @contextmanager
+    def of(self, process: int) -> Iterator[None]:
+        """Add what is done in this block."""
+        start, begun = time.perf_counter(), processor_seconds(process)
+        yield
+        self.clock += time.perf_counter() - start
+        self.processor += processor_seconds(process) - begun
+
+
+def load(generator: KeyphraseGenerator, texts: Texts, options: Namespace) -> None:
+    def library(numbers: Sequence[int], at_once: int) -> None:
+        for n in range(0, len(numbers), at_once):
+            generator.generate([texts.texts[number] for number in numbers[n : n + at_once]])
 
     plan = [(int(clients), 1) for clients in options.clients.split(",")] + [(2, 32)]
-    before = library()
-    print("clients × documents  documents/s  library's  processor  p50 ms   p95 ms   p99 ms")
+    choice, documents = random.Random(0), options.documents * options.turns
+    print(
+        "clients × documents  documents/s  of all at once  of as many at once  processor  "
+        "p50 ms   p95 ms   p99 ms"
+    )
     with server(options) as (process, port):
         for clients, size in plan:
-            begun, start = processor_seconds(process), time.perf_counter()
-            met = asyncio.run(visit(port, texts, clients, options.documents // size, size))
-            seconds = time.perf_counter() - start
-            processor = processor_seconds(process) - begun
-            done = sum(map(len, (numbers for numbers, _ in met.answers)))
-            after = library()
-            ours, theirs = done / seconds, 1 / mean([before[0], after[0]])
-            work = mean([before[1], after[1]]) / (processor / done)
+            whole, alike, ours, seconds = Work(), Work(), Work(), list[float]()
+            for _ in range(options.turns):
+                numbers = texts.pick(choice, options.documents)
+                with whole.of(getpid()):
+                    library(numbers, options.documents)
+                with alike.of(getpid()):
+                    library(numbers, clients * size)
+                with ours.of(process):
+                    met = asyncio.run(visit(port, texts, numbers, clients, size))
+                seconds += met.seconds
             print(
-                f"{clients:7} × {size:<9}  {ours:11.1f}  {ours / theirs:8.0%}  {work:9.0%}  "
-                f"{milliseconds(met.seconds)}"
+                f"{clients:7} × {size:<9}  {documents / ours.clock:11.1f}  "
+                f"{whole.clock / ours.clock:14.0%}  {alike.clock / ours.clock:18.0%}  "
+                f"{alike.processor / ours.processor:9.0%}  {milliseconds(seconds)}"
             )
-            before = after
-    print(f"the library: {theirs:.1f} documents/s, {1e3 * before[1]:.1f} ms of processor each\n")
+    print(
+        f"the library, all at once: {documents / whole.clock:.1f} documents/s, "
+        f"{1e3 * whole.processor / documents:.1f} ms of processor each\n"
+    )
 
 
 def overload(texts: Texts, options: Namespace) -> None:
     with server(options, "--queue", "8", "--max-documents", "4") as (_, port):
-        met = asyncio.run(visit(port, texts, 64, 4 * options.documents, 1))
+        numbers = texts.pick(random.Random(0), options.documents * options.turns * 2)
+        met = asyncio.run(visit(port, texts, numbers, 64))
     if met.without_retry or met.statuses.keys() - {200, 429}:
         raise SystemExit(f"error: answered {dict(met.statuses)}")
     print(
@@ -201,7 +221,8 @@ def main() -> None:
     parser = ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--model", default="default")
     parser.add_argument("--clients", default="1,4,16,64", help="rounds of so many clients")
-    parser.add_argument("--documents", type=int, default=240, help="of every round")
+    parser.add_argument("--documents", type=int, default=64, help="of every turn")
+    parser.add_argument("--turns", type=int, default=4, help="of each side, in every round")
     parser.add_argument("--threads", type=int, default=0, help="of server and library; 0 for all")
     options = parser.parse_args()
     generator = KeyphraseGenerator(options.model, threads=options.threads)

@@ -19,6 +19,7 @@ from one2set.errors import DataError, missing_extra
 from one2set.evaluation.rankings import Ints
 from one2set.inference.lexicon import Keys, Lexicon, key_of
 from one2set.inference.ngrams import Hashes, Words
+from one2set.inference.products import product
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -43,7 +44,8 @@ class Associations:
     def __call__(self, text: Words) -> tuple[Table, Table]:
         """Of one text: log P(phrase | text), and how much that is above the prior.  (A,), (A,)"""
         which, weights = _bag(text.hash, int(text.title[0]), self.keys)
-        logits = self.phrases @ (weights @ self.words[which]) + self.bias
+        theme = product(self.words[which].T, weights)  # (D,)
+        logits = product(self.phrases, theme) + self.bias
         highest = logits.max(initial=0.0)
         likely = logits - highest - np.log(np.exp(logits - highest).sum())
         return likely, likely - self.prior

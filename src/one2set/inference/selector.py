@@ -15,6 +15,7 @@ from one2set.evaluation.rankings import Ints
 from one2set.inference.lexicon import Lexicon
 from one2set.inference.measures import NUM_MEASURES, Grams
 from one2set.inference.ngrams import Words
+from one2set.inference.products import product
 
 FILE = "selector.npz"
 UNLIKELY = -4.0  # log odds: n-grams below it are no candidates
@@ -35,9 +36,9 @@ class Layers:
         """(Q, M) → (Q,) log odds of being a keyphrase."""
         x = self.standardised(measures)
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            x = x @ weight + bias
+            x = product(x, weight) + bias
             x = x * (0.5 * (1 + np.tanh(0.5 * x)))  # SiLU: x · σ(x)
-        odds: Table = (x @ self.weights[-1] + self.biases[-1])[:, 0]
+        odds: Table = product(x, self.weights[-1][:, 0]) + self.biases[-1]
         return odds
 
     def standardised(self, measures: Table) -> Table:
