@@ -220,6 +220,13 @@ def test_training_documents_teach_an_exported_model(tiny_model: Path, tmp_path: 
     run("export", tmp_path / "out", "-o", tmp_path / "again")
     for name in ("phrases.tsv", "lexicon.npz", "selector.npz"):
         assert (tmp_path / "again" / name).exists(), "exported again, it is kept"
+    known = ("--knowledge", tmp_path / "out")
+    run("export", tiny_model, "-o", tmp_path / "further", *known, "--phrases", path)
+    assert Knowledge.load(tmp_path / "further").counted(("graph", "network")) == pytest.approx(
+        math.log(19 + 20 + 1), abs=0.01
+    )
+    with pytest.raises(ConfigError, match="is no model that knows phrases"):
+        run("export", tiny_model, "-o", tmp_path / "x", "--knowledge", tiny_model)
 
 
 def test_calibration_changes_the_probability_and_nothing_else(

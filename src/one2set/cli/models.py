@@ -82,6 +82,16 @@ def export(
             "are likely keyphrases even if the network does not say them. Repeatable.",
         ),
     ] = [],  # noqa: B006
+    knowledge_of: Annotated[
+        str | None,
+        typer.Option(
+            "--knowledge",
+            metavar="MODEL",
+            help="Keep what the documents of this model taught, default or a folder; those of "
+            "--phrases are added. For a model that was trained further.",
+            show_default=False,
+        ),
+    ] = None,
     field: FieldOption = [],  # noqa: B006
     on_error: OnErrorOption = "stop",
     overwrite: Annotated[
@@ -102,6 +112,7 @@ def export(
     from one2set.data.records import Fields
     from one2set.data.streams import Intake
     from one2set.inference.knowledge import NOTHING, Knowledge
+    from one2set.inference.loading import named_model
     from one2set.inference.runtime import Runtime
 
     with Intake(on_error) as intake:
@@ -111,7 +122,13 @@ def export(
             for path in phrases:
                 yield from read(path, fields=fields, intake=intake)
 
-        knowledge = Knowledge.of(documents) if phrases else NOTHING
+        knowledge = NOTHING
+        if knowledge_of is not None:
+            knowledge = Knowledge.load(named_model(knowledge_of))
+            if knowledge.selector is None:
+                raise ConfigError(f"{knowledge_of} is no model that knows phrases; pass another")
+        if phrases:
+            knowledge = knowledge.further(documents)
     export_model(model, output, int8=not float32, knowledge=knowledge, overwrite=overwrite)
     size = sum(path.stat().st_size for path in output.iterdir())
     err.print(f"{output}: {size / 1e6:.1f} MB", soft_wrap=True)

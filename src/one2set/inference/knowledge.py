@@ -14,7 +14,7 @@ import numpy as np
 
 from one2set.data.document import Document
 from one2set.inference.associations import Associations, fit_associations
-from one2set.inference.fitting import chunks_of, fit_selector
+from one2set.inference.fitting import chunks_of, count, fit_selector
 from one2set.inference.known import NOTHING_KNOWN, KnownPhrases, Stems
 from one2set.inference.ngrams import Words, hash_of
 from one2set.inference.selector import Selector
@@ -63,6 +63,16 @@ class Knowledge(NamedTuple):
         ]
         texts = (chunk.words for chunk in counted)
         return cls(known, selector, fit_associations(texts, targets, often, selector.lexicon))
+
+    def further(self, documents: Callable[[], Iterable[Document]]) -> "Knowledge":
+        """With the counts of further documents, which are read twice. What was learnt of the first
+        ones, how to judge by counts, and which words speak of which phrases, stays."""
+        if self.selector is None:
+            return Knowledge.of(documents)
+        known = self.known.plus(KnownPhrases.of(documents()))
+        counted, learnt = chunks_of(documents())
+        lexicon = self.selector.lexicon.plus(count([*counted, *learnt]))
+        return Knowledge(known, Selector(lexicon, self.selector.layers), self.associations)
 
     def save(self, folder: Path) -> None:
         """Store it with a model."""
