@@ -45,7 +45,7 @@ export function showList(list, phrases, nothing) {
   focused?.isConnected && focused.focus();
 }
 
-const LIKELY = 0.05;
+const LIKELY = 0.045; // shown as 5 %
 
 // As in a paper: those of the text first, then the others. Guesses, which a paper would not print,
 // stand behind them.
