@@ -37,11 +37,12 @@ def export_model(
     *,
     int8: bool = True,
     knowledge: Knowledge = NOTHING,
+    origin: Path | None = None,
     overwrite: bool = False,
 ) -> None:
     """Write the folder, complete or not at all. With `int8`, it is a quarter as large, twice as
-    fast, and says a little else. `knowledge` is what training documents teach
-    beside the network."""
+    fast, and says a little else. `knowledge` is what training documents teach beside the network.
+    A model that has no calibration yet gets that of its `origin`, a model's folder."""
     try:
         from safetensors.numpy import save_file
 
@@ -81,7 +82,8 @@ def export_model(
         write_description(partial, description)
         knowledge.save(partial)
         kept = [calibration] if knowledge is not NOTHING else [calibration, *_KNOWLEDGE]
-        for file in (folder / module.FILE for module in kept):
+        inherited = [] if origin is None else [origin / calibration.FILE]
+        for file in (*inherited, *(folder / module.FILE for module in kept)):
             if file.exists():
                 shutil.copy(file, partial)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from one2set.data.document import Document
 from one2set.inference.associations import Associations, fit_associations
-from one2set.inference.fitting import chunks_of, count, fit_selector
+from one2set.inference.fitting import chunks_of, count, every_chunk, fit_selector
 from one2set.inference.known import NOTHING_KNOWN, KnownPhrases, Stems
 from one2set.inference.ngrams import Words, hash_of
 from one2set.inference.selector import Selector
@@ -70,8 +70,7 @@ class Knowledge(NamedTuple):
         if self.selector is None:
             return Knowledge.of(documents)
         known = self.known.plus(KnownPhrases.of(documents()))
-        counted, learnt = chunks_of(documents())
-        lexicon = self.selector.lexicon.plus(count([*counted, *learnt]))
+        lexicon = self.selector.lexicon.plus(count(every_chunk(documents())))
         return Knowledge(known, Selector(lexicon, self.selector.layers), self.associations)
 
     def save(self, folder: Path) -> None:
