@@ -260,6 +260,11 @@ def test_an_exported_model_is_calibrated_without_being_made_again(
     assert Engine.load(tiny_model).calibration == Calibration()
 
 
+def test_the_model_inside_stays_as_it_is() -> None:
+    with pytest.raises(ConfigError, match="calibrate a copy: one2set export default"):
+        run("calibrate", "default", SAMPLE)
+
+
 def test_calibration_needs_known_keyphrases(tiny_model: Path, tmp_path: Path) -> None:
     path = tmp_path / "d.jsonl"
     path.write_text('{"id": "x", "title": "t", "abstract": "some words here"}\n')

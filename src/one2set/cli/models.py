@@ -178,7 +178,7 @@ def calibrate(
     try:
         from one2set.inference import reliability, tuning
         from one2set.inference.knowledge import Knowledge
-        from one2set.inference.loading import load_predictor, named_model
+        from one2set.inference.loading import DEFAULT, load_predictor, named_model
         from one2set.inference.output import predict_all
         from one2set.inference.prediction import EVERYTHING
     except ImportError:
@@ -187,6 +187,11 @@ def calibrate(
     from one2set.data.records import Fields
     from one2set.data.streams import Intake
 
+    if str(model) == DEFAULT:
+        raise ConfigError(
+            "the model inside the package stays as it is; calibrate a copy: one2set export default "
+            "--output my-model"
+        )
     folder = named_model(model)
     engine = load_predictor(folder, device=device, batch_tokens=batch_tokens, threads=threads)
     knowledge = Knowledge.load(folder)
