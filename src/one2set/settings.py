@@ -77,6 +77,10 @@ class Loss(Section):
     """Assign targets by what the encoder says with dropout, which the loss needs anyway, instead of
     reading every document a second time without: a fifth less work."""
 
+    reassign: bool = False
+    """Teach a code that was given ∅, but would say a target if it had to speak, that target too
+    where the code that has it does not say it, and nothing otherwise (WR-One2Set)."""
+
 
 class Reward(Section):
     """How systems are rewarded that write for it."""

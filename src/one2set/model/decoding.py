@@ -45,6 +45,11 @@ def most_probable(rows: Tensor, mixture: Mixture, written: Tensor) -> Choice:
     return mixture.greedy()
 
 
+def anything_but_null(rows: Tensor, mixture: Mixture, written: Tensor) -> Choice:
+    """The greedy choice of rows that have to speak."""
+    return mixture.greedy(forbidden=torch.full((len(rows), 1), NULL, device=rows.device))
+
+
 @dataclass(frozen=True)
 class Biased:
     """The greedy choice, but for ∅ where rows begin; a document has `count` of them."""

@@ -1,7 +1,8 @@
 """Which code is trained on which target (§3.3.1): the K-step cost and the assignment.
 
-An order (B, N) holds the index of each code's target: a permutation of 0…N−1 in which a code's
-target never lies outside the code's own part. Nothing here changes a batch.
+An order (B, N) holds the index of each code's target, which never lies outside the code's own part:
+a permutation of 0…N−1, until `reassign` gives some targets to further codes. Nothing here changes a
+batch.
 
 Shapes: B documents, N codes, M = N targets, L words per target, K steps.
 """
@@ -13,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from one2set.data.specials import NULL, PAD
+from one2set.data.specials import NULL, PAD, UNK
 from one2set.errors import missing_extra
 from one2set.model.decoding import roll_out
 from one2set.model.network import Memory, Network
@@ -68,3 +69,30 @@ def random(documents: int, parts: Parts) -> Tensor:
             for _ in range(documents)
         ]
     )
+
+
+def reassign(
+    order: Tensor, guesses: Tensor, targets: Tensor, parts: Parts
+) -> tuple[Tensor, Tensor]:
+    """What to do with codes that were given ∅ and know a phrase all the same (WR-One2Set, Xie et
+    al. 2022): guesses (B, N, K) are the words that codes say when they have to speak.
+
+    Where such a code says the first K words of exactly one phrase, which is of its own part and not
+    said by the code that has it, it is taught that phrase too. Where it says those of any other
+    phrase, it is taught nothing: ∅ would be wrong. Phrases are compared word by word; one with an
+    `<unk>` is not known.
+
+    The order, which may give one target to several codes; and which codes are taught (B, N).
+    """
+    first = targets[:, None, :, : guesses.shape[2]]  # (B, 1, M, K)
+    known = (targets[:, :, 0] != NULL) & (targets != UNK).all(2)  # (B, M)
+    same = (first == guesses[:, :, None]) | (first == PAD)
+    said = same.all(3) & known[:, None]  # (B, N, M)
+    told = said.take_along_dim(order.argsort(1)[:, None], 1).squeeze(1)  # (B, M) by its own code
+
+    part = torch.cat([torch.full((p.stop - p.start,), at) for at, p in enumerate(parts)])
+    part = part.to(order.device)
+    phrase = said.int().argmax(2)  # (B, N) the first that is said, if any is
+    further = (said.sum(2) == 1) & (part[phrase] == part) & ~told.gather(1, phrase)
+    silent = targets[:, :, 0].gather(1, order) == NULL
+    return phrase.where(silent & further, order), ~(silent & said.any(2) & ~further)

@@ -3,19 +3,29 @@
 Shapes: B documents, N codes, L words per target, C real cells.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 
 import torch
 from torch import Tensor, nn
 
 from one2set.data.batch import Batch, SetLayout, shifted
 from one2set.data.specials import NULL
-from one2set.model.decoding import roll_out
+from one2set.model.decoding import Choose, anything_but_null, most_probable, roll_out
 from one2set.model.network import Memory
 from one2set.model.settrans import SetTrans
-from one2set.training.assignment import Assignment, fixed, hungarian, match_scores, random
+from one2set.training.assignment import (
+    Assignment,
+    fixed,
+    hungarian,
+    match_scores,
+    random,
+    reassign,
+)
 from one2set.training.likelihood import Loss
+
+Calm = Callable[[], Memory]  # what the network reads undisturbed, once it is asked for
 
 
 class SetLoss(nn.Module):
@@ -34,6 +44,7 @@ class SetLoss(nn.Module):
         null_weight_present: float = 0.2,
         null_weight_absent: float = 0.1,
         shared_encoding: bool = False,
+        reassign: bool = False,
         phrase_length: int = 6,
         separate: bool = True,
         assignment: Assignment = "hungarian",
@@ -43,6 +54,7 @@ class SetLoss(nn.Module):
         self.network = network
         self.assign_steps = assign_steps
         self.shared_encoding = shared_encoding
+        self.reassign = reassign
         self.assignment = assignment
         self.teacher_forcing = teacher_forcing
         self.layout = SetLayout(network.rows, phrase_length, separate)
@@ -54,53 +66,60 @@ class SetLoss(nn.Module):
     def forward(self, batch: Batch) -> Loss:
         """The loss of a batch, which it leaves as it is."""
         memory = self.network.encode(batch)
-        order = self.assign(batch, memory)[:, :, None]  # (B, N, 1)
-        targets = batch.targets.take_along_dim(order, 1)  # (B, N, L)
-        mask = batch.target_mask.take_along_dim(order, 1)
-        read = targets if self.teacher_forcing else self._written(batch, memory)
+        with self._undisturbed(batch, memory) as calm:
+            order, taught = self.assign(batch, calm)
+            cells = batch.targets.shape[2]
+            written = None if self.teacher_forcing else self._written(calm, cells)
+        targets = batch.targets.take_along_dim(order[:, :, None], 1)  # (B, N, L)
+        mask = batch.target_mask.take_along_dim(order[:, :, None], 1)
+        read = targets if written is None else written
         mixture = self.network.decode(memory, shifted(read), mask)
 
-        _, code, _ = mask.nonzero(as_tuple=True)  # (C,)
+        document, code, _ = mask.nonzero(as_tuple=True)  # (C,)
         words = targets[mask]
-        weight = self.null_weight[code].where(words == NULL, 1.0)
+        weight = self.null_weight[code].where(words == NULL, 1.0) * taught[document, code]
         losses = -mixture.log_likelihood(words) * weight
         parts = {
             name: losses[(code >= part.start) & (code < part.stop)].sum()
             for name, part in self.layout.parts.items()
         }
         total = torch.stack(list(parts.values())).sum()
-        return Loss(total, batch.tokens, {name: part.detach() for name, part in parts.items()})
+        return Loss(total, len(words), {name: part.detach() for name, part in parts.items()})
 
-    def assign(self, batch: Batch, memory: Memory) -> Tensor:
-        """(B, N) which target each code is trained on."""
-        parts = list(self.layout.parts.values())
+    def assign(self, batch: Batch, calm: Calm) -> tuple[Tensor, Tensor]:
+        """Both (B, N): which target each code is trained on, and whether it is."""
+        parts, device = list(self.layout.parts.values()), batch.targets.device
+        steps = min(self.assign_steps, batch.targets.shape[2])
         match self.assignment:
             case "hungarian":
-                with self._undisturbed(batch, memory) as calm:
-                    steps = min(self.assign_steps, batch.targets.shape[2])
-                    scores = match_scores(self.network, calm, batch.targets, steps=steps)
-                return hungarian(scores, parts)
+                order = hungarian(
+                    match_scores(self.network, calm(), batch.targets, steps=steps), parts
+                )
             case "fixed":
-                return fixed(len(batch.ids), parts).to(batch.targets.device)
+                order = fixed(len(batch.ids), parts).to(device)
             case "random":
-                return random(len(batch.ids), parts).to(batch.targets.device)
+                order = random(len(batch.ids), parts).to(device)
+        if self.reassign:
+            guesses = self._written(calm, steps, choose=anything_but_null)
+            return reassign(order, guesses, batch.targets, parts)
+        return order, torch.ones_like(order, dtype=torch.bool)
 
-    def _written(self, batch: Batch, memory: Memory) -> Tensor:
-        """(B, N, L) what the network writes when it is not told the targets."""
-        with self._undisturbed(batch, memory) as calm:
-            steps = roll_out(self.network, calm, steps=batch.targets.shape[2])
-            return torch.stack([step.choice.tokens for step in steps], 1).view_as(batch.targets)
+    def _written(self, calm: Calm, steps: int, *, choose: Choose = most_probable) -> Tensor:
+        """(B, N, steps) what the network writes when it is not told the targets."""
+        walk = roll_out(self.network, calm(), steps=steps, choose=choose)
+        tokens = torch.stack([step.choice.tokens for step in walk], 1)  # (B·N, steps)
+        return tokens.view(-1, self.network.rows, steps)
 
     @contextmanager
-    def _undisturbed(self, batch: Batch, memory: Memory) -> Iterator[Memory]:
+    def _undisturbed(self, batch: Batch, memory: Memory) -> Iterator[Calm]:
         """For roll-outs: neither gradient nor dropout. As in the authors' release, what dropout has
-        touched is encoded again, unless the encoding is to be shared."""
+        touched is encoded again if it is asked for, unless the encoding is to be shared."""
         training = self.network.training
+        touched = training and self.network.dropout > 0
+        again = touched and not self.shared_encoding
         self.network.eval()
         try:
             with torch.no_grad():
-                touched = training and self.network.dropout > 0
-                again = touched and not self.shared_encoding
-                yield self.network.encode(batch) if again else memory
+                yield cache(lambda: self.network.encode(batch) if again else memory)
         finally:
             self.network.train(training)
