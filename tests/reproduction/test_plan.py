@@ -79,6 +79,9 @@ def test_a_job_is_another_where_its_outcome_could_be(quick_setup: Callable[..., 
     # A value that is the default says nothing new.
     usual = keys(quick_setup(f"train.beta1={Config().train.beta1}"))
     assert usual == base
+    # Rounds of GAN_MR are nothing to others.
+    rounds = keys(quick_setup("adversarial.head_start=3"))
+    assert {name for name in base if base[name] != rounds[name]} == {"gan-mr"}
     # More fine-tuning is nothing to those that are trained before.
     finer = keys(replace(setup, fine_tune=3))
     changed = {name for name in base if base[name] != finer[name]}

@@ -9,7 +9,7 @@ from torch import nn
 
 from one2set.data.batch import Batch, collate, sequence
 from one2set.data.specials import UNK
-from one2set.training.discriminator import REAL, Discriminator, Phrases, recognition_loss
+from one2set.training.discriminator import REAL, Discriminator, Phrases, Verdict
 from tests.model import tiny
 
 LISTS: list[list[Phrases]] = [
@@ -95,13 +95,25 @@ def test_it_can_judge_a_batch_without_any_phrase(batch: Batch) -> None:
     assert verdict.means.tolist() == [[0, 0]] * 4
 
 
+def _verdict(*logits: float) -> Verdict:
+    """Of lists of one phrase each, of one document."""
+    return Verdict(torch.tensor(logits)[None, :, None], torch.ones(1, len(logits), 1).bool())
+
+
 def test_real_phrases_have_a_smoothed_label() -> None:
-    best = torch.logit(torch.tensor(REAL))
-    assert recognition_loss(best, real=True).item() == pytest.approx(0.3251, abs=1e-4)
+    best, sure = math.log(REAL / (1 - REAL)), -100.0  # of the generated one
+    assert _verdict(best, sure).recognition_loss.item() == pytest.approx(0.3251, abs=1e-4)
     for logit in (best - 0.1, best + 0.1):
-        assert recognition_loss(logit, real=True) > recognition_loss(best, real=True)
-    zero = torch.zeros(3)
-    assert recognition_loss(zero, real=False).tolist() == pytest.approx([math.log(2)] * 3)
+        assert _verdict(logit, sure).recognition_loss > _verdict(best, sure).recognition_loss
+    at_a_loss = _verdict(best, 0.0).recognition_loss
+    assert at_a_loss.item() == pytest.approx(0.3251 + math.log(2), abs=1e-4)
+
+
+def test_accuracy_is_of_pairs_that_can_be_judged() -> None:
+    assert _verdict(-0.2, -0.3, -0.1, -5.0).accuracy.item() == pytest.approx(2 / 3)
+    nothing = Verdict(torch.zeros(2, 3, 1), torch.zeros(2, 3, 1).bool())
+    assert nothing.pair_count == 0
+    assert nothing.accuracy.item() == nothing.recognition_loss.item() == 0
 
 
 def test_it_tells_the_real_from_the_false_of_eight_documents() -> None:
@@ -112,13 +124,12 @@ def test_it_tells_the_real_from_the_false_of_eight_documents() -> None:
     judge = discriminator(dropout=0.1)
     adam = torch.optim.Adam(judge.parameters(), lr=0.01)
     for _ in range(100):
-        logits = judge(batch, lists).final
-        losses = [recognition_loss(x, real=r) for x, r in zip(logits.T, (True, False), strict=True)]
         adam.zero_grad()
-        torch.autograd.backward(torch.cat(losses).mean())
+        (judge(batch, lists).recognition_loss / 16).backward()
         nn.utils.clip_grad_norm_(judge.parameters(), 1.0)
         adam.step()
     judge.eval()
-    real_logit, false_logit = judge(batch, lists).final.unbind(1)
-    right = torch.cat([real_logit > 0, false_logit < 0])
-    assert right.float().mean() > 0.95
+    verdict = judge(batch, lists)
+    real_logit, false_logit = verdict.final.unbind(1)
+    assert torch.cat([real_logit > 0, false_logit < 0]).float().mean() > 0.95
+    assert verdict.accuracy > 0.95

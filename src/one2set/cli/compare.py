@@ -10,7 +10,7 @@ from rich.table import Table
 
 from one2set.atomic import complete_file
 from one2set.cli.console import out
-from one2set.cli.plans import do_plan
+from one2set.cli.plans import CodeOption, do_plan
 from one2set.errors import missing_extra
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ def compare(
         list[str],
         typer.Option(metavar="NAME=VALUE", help="As for one2set train, for every system."),
     ] = [],  # noqa: B006
+    code: CodeOption = None,
 ) -> None:
     """Train systems on the same documents and compare them in one table.
 
@@ -78,6 +79,7 @@ def compare(
     from one2set.data.corpus import Corpus
     from one2set.reproduction.measure import expect_split
     from one2set.reproduction.plan import Row, Setup, in_order
+    from one2set.reproduction.version import code_version
     from one2set.systems import system_named
 
     asked = [Row(name, name, name) for name in (part.strip() for part in systems.split(","))]
@@ -85,7 +87,7 @@ def compare(
         system_named(row.system)
     opened = Corpus(corpus)
     expect_split(opened, split)
-    setup = Setup(opened, scale, documents, fine_tune or None, tuple(set))
+    setup = Setup(opened, scale, documents, fine_tune or None, tuple(set), code or code_version())
     jobs = setup.jobs(in_order(asked, {}), [seed])
     plan = Plan(jobs, setup, output, splits=[split])
     if (error := do_plan(plan, tidy=False)) is not None:

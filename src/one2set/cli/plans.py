@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from one2set.errors import One2SetError
     from one2set.reproduction.execution import Event, Plan
 
+CodeOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="VERSION",
+        help="Go on with jobs of another version of the code, as the report names it. For changes "
+        "that do not matter.",
+        show_default=False,
+    ),
+]
 _SECONDS_BETWEEN_LINES = 60.0  # where there is no terminal to draw a bar on
 
 

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from one2set.cli.console import err, out
-from one2set.cli.plans import Engine, do_plan
+from one2set.cli.plans import CodeOption, Engine, do_plan
 from one2set.errors import ConfigError, missing_extra
 
 if TYPE_CHECKING:
@@ -67,15 +67,7 @@ def reproduce(
     processes: Annotated[
         int, typer.Option(min=1, help="Processes of each training, started by torchrun.")
     ] = 1,
-    code: Annotated[
-        str | None,
-        typer.Option(
-            metavar="VERSION",
-            help="Go on with jobs of another version of the code, as the report names it. For "
-            "changes that do not matter.",
-            show_default=False,
-        ),
-    ] = None,
+    code: CodeOption = None,
     list_: Annotated[
         bool, typer.Option("--list", help="Print the plan, with times as far as known, and exit.")
     ] = False,

@@ -21,7 +21,6 @@ LAMBDAS = (0.05, 0.1, 0.2, 0.5, 1.0)  # λ_pre = λ_abs, as in the paper's figur
 STEPS = (1, 2, 3, 4)  # K
 _BEAM = 5
 _DROPOUT = 0.2  # which leaves about half of the documents as they are
-_UNTOLD = ("record.", "machine.")  # settings that change nothing of what is learnt
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +195,7 @@ class Setup:
         # Without defaults: a setting that a later version brings must not make it another job.
         usual = Config().flat()
         own = {k: v for k, v in config.flat().items() if v != usual[k]}
-        told = {k: v for k, v in own.items() if not k.startswith(_UNTOLD)}
+        told = {k: v for k, v in own.items() if not k.startswith(_untold(row.system))}
         visits = 0 if row.decoding else _visits(config, self.corpus)
         key = fingerprint(
             {
@@ -223,6 +222,17 @@ class Setup:
             return self.documents
         usual = configuration(row.system, scale=self.scale, changes=self.changes)
         return _visits(usual, self.corpus)
+
+
+def _untold(name: str) -> tuple[str, ...]:
+    """The sections whose settings change nothing of what a system learns or generates."""
+    system = system_named(name)
+    matters = {
+        "reward.": system.objective in ("reward", "adversarial"),
+        "adversarial.": system.objective == "adversarial",
+        "beam.": system.decoder == "beam",
+    }
+    return ("record.", "machine.", *(section for section, does in matters.items() if not does))
 
 
 def _visits(config: Config, corpus: Corpus) -> int:

@@ -194,6 +194,8 @@ def _protocol(results: Results, command: str) -> list[Block]:
     more = ", ".join(f"{count:,}" for count in sorted(further)) or "none measured"
     chosen = "highest F1@M over all phrases" if validation.select_by == "f1" else "lowest loss"
     documents = splits[VALID].documents if VALID in splits else 0
+    if validation.documents:
+        documents = min(documents, validation.documents)
     packages = ("one2set", "torch", "numpy", "scipy")
     return [
         Text(

@@ -19,10 +19,10 @@ from torch import Tensor, nn
 from one2set.data.batch import Batch
 from one2set.data.specials import MARKS
 from one2set.model.network import Network
-from one2set.training.discriminator import Discriminator, Phrases, Verdict, recognition_loss
+from one2set.training.discriminator import Discriminator, Phrases, Verdict
 from one2set.training.likelihood import Loss
 from one2set.training.policy import policy_loss, rest_dropout
-from one2set.training.writing import Written, explore, write
+from one2set.training.writing import Way, Written, explore, write
 
 
 class Adversarial(nn.Module):
@@ -86,16 +86,12 @@ class Adversarial(nn.Module):
     def _teach_discriminator(self, batch: Batch) -> Loss:
         with torch.no_grad():
             memory = self.network.encode(batch)
-        (sampled,) = write(self.network, memory, steps=self.steps, ways=("sampled",))
+        ways: list[Way] = ["sampled"] * self.samples
+        samples = write(self.network, memory, steps=self.steps, ways=ways)
         self.discriminator.train()
-        verdict = self.discriminator(batch, _side_by_side(Written.by_authors(batch), sampled))
-        both = verdict.judged.all(1)
-        real, generated = verdict.final[both].unbind(1)
-        total = (
-            recognition_loss(real, real=True).sum() + recognition_loss(generated, real=False).sum()
-        )
-        lists = 2 * len(real)
-        parts = {"discriminator": total.detach(), "accuracy": _accuracy(verdict) * lists}
+        verdict = self.discriminator(batch, _side_by_side(Written.by_authors(batch), *samples))
+        total, lists = verdict.recognition_loss, 2 * verdict.pair_count
+        parts = {"discriminator": total.detach(), "accuracy": verdict.accuracy * lists}
         return Loss(total, max(lists, 1), parts)
 
     def _measure(self, batch: Batch) -> Loss:
@@ -103,7 +99,7 @@ class Adversarial(nn.Module):
         (greedy,) = write(self.network, memory, steps=self.steps, ways=("greedy",))
         verdict = self._judge(batch, Written.by_authors(batch), greedy)
         reward = verdict.means[:, 1].sum()
-        parts = {"reward": reward, "accuracy": _accuracy(verdict) * len(batch.ids)}
+        parts = {"reward": reward, "accuracy": verdict.accuracy * len(batch.ids)}
         return Loss(-reward, len(batch.ids), parts)
 
     @torch.no_grad()
@@ -133,10 +129,3 @@ def _side_by_side(*written: Written) -> list[list[Phrases]]:
     """For each document, the phrases of its row in each of several writings."""
     by_document = zip(*(one.rows() for one in written), strict=True)
     return [[phrases_of(row) for row in rows] for rows in by_document]
-
-
-def _accuracy(verdict: Verdict) -> Tensor:
-    """() the share of lists, real and generated, that are taken for what they are."""
-    real, generated = verdict.final[verdict.judged.all(1)].unbind(1)
-    right = torch.cat([real > 0, generated < 0])
-    return right.sum() / max(len(right), 1)

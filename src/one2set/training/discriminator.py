@@ -4,7 +4,9 @@
     c_j = Σ_i softmax_i(h_i W k_j) h_i               e_j = W_c [c_j; k_j]
     s_0 … s_P   a GRU over (mean h, e_1, …, e_P)     d_j = σ(w s_j + b)
 
-d_j is the score of the phrases up to the j-th, whatever follows; the last one's is the list's.
+d_j is the score of the phrases up to the j-th, whatever follows; the last one's is the list's. As
+each d_j rewards the generator, each learns: the beginning of a real list is real. By the last one
+alone it learns too slowly to be shown (docs/systems.md).
 
 Shapes: B documents, S source words, K lists of phrases for each document, P phrases per list, L
 words per phrase, C real phrases, E embedding, D = 2 × hidden.
@@ -54,7 +56,36 @@ class Verdict:
     @property
     def means(self) -> Tensor:
         """(B, K) the mean score of a list's phrases; 0 for an empty list."""
-        return self.scores.sum(2) / self.mask.sum(2).clamp(min=1)
+        return self._mean(self.scores)
+
+    @property
+    def pairs(self) -> Tensor:
+        """(B, K − 1) whether both the first list and this other one can be judged."""
+        return self.judged[:, :1] & self.judged[:, 1:]
+
+    @property
+    def recognition_loss(self) -> Tensor:
+        """() the cross entropy of all pairs, where the first list is real and the others are
+        generated; each list has the mean of its phrases."""
+        label = torch.zeros_like(self.logits)
+        label[:, 0] = REAL
+        entropy = F.binary_cross_entropy_with_logits(self.logits, label, reduction="none")
+        by_list = self._mean(entropy * self.mask)  # (B, K)
+        return ((by_list[:, :1] + by_list[:, 1:]) * self.pairs).sum()
+
+    @property
+    def accuracy(self) -> Tensor:
+        """() the share of pairs in which the real list has the higher score. By halves, above and
+        below 0.5, it would say little: smoothed labels pull all scores below."""
+        return (self.final[:, :1] > self.final[:, 1:])[self.pairs].sum() / max(self.pair_count, 1)
+
+    @property
+    def pair_count(self) -> int:
+        return int(self.pairs.sum())
+
+    def _mean(self, values: Tensor) -> Tensor:
+        """(B, K) of values (B, K, P) that are 0 where there is no phrase."""
+        return values.sum(2) / self.mask.sum(2).clamp(min=1)
 
 
 class Reader(nn.Module):
@@ -125,9 +156,3 @@ class Discriminator(nn.Module):
         known = words.where(words < self.vocabulary_size, UNK)
         embedded: Tensor = self.embedding(known)
         return embedded
-
-
-def recognition_loss(logits: Tensor, *, real: bool) -> Tensor:
-    """The cross entropy of each logit with the label of real or of generated phrases."""
-    label = torch.full_like(logits, REAL if real else 0.0)
-    return F.binary_cross_entropy_with_logits(logits, label, reduction="none")
