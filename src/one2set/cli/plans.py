@@ -24,10 +24,8 @@ CodeOption = Annotated[
         show_default=False,
     ),
 ]
-_SECONDS_BETWEEN_LINES = 60.0  # where there is no terminal to draw a bar on
-
-
 Engine = Literal["local", "ray"]
+_SECONDS_BETWEEN_LINES = 60.0  # where there is no terminal to draw a bar on
 
 
 def do_plan(
