@@ -1,6 +1,7 @@
 """A plan on a Ray cluster: on a real one, whose worker dies at work, and on one that is made up."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -67,6 +68,13 @@ jobs = setup.jobs(rows_for(["settrans-beam"]), [0])
 plan = Plan(jobs, setup, Path("together"), splits=setup.splits)
 for event in run_on_ray(plan, processes=1, tidy=True):
     print(event.what, event.job.row.name, event.jobs_done, event.visits_done, flush=True)
+
+from one2set.reproduction import cluster
+cluster.code_version = lambda: "another"
+again = Plan(jobs[:1], setup, Path("again"), splits=setup.splits)
+for event in run_on_ray(again, processes=1, tidy=True):
+    pass
+print(*again.failed.values())
 """
 
 
@@ -108,6 +116,9 @@ def test_a_cluster_does_what_one_machine_does_though_a_worker_dies(
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert "killed" in lines
+    assert re.match(
+        r"the code on \S+ has the version \w+, where the plan was begun another", lines[-1]
+    )
     told = [line for line in lines if line.startswith(("begun", "done"))]
     assert told == [
         "begun settrans 0 0",
@@ -128,11 +139,16 @@ class RayError(Exception):
 
 
 class RayTaskError(RayError):
-    """An error of the task itself, which is its cause."""
+    """An error of the task itself, which is its cause; it is of its class too, and says more."""
 
-    def __init__(self, cause: Exception) -> None:
-        super().__init__(str(cause))
-        self.cause = cause
+    cause: Exception
+
+    @classmethod
+    def of(cls, cause: Exception) -> Exception:
+        dual = type("RayTaskError", (cls, type(cause)), {"__init__": lambda self: None})
+        error: Exception = dual()
+        error.cause, error.args = cause, (f"Traceback of everything\n{cause}",)  # type: ignore[attr-defined]
+        return error
 
 
 class MadeUp:
@@ -193,7 +209,7 @@ class MadeUpResult:
         try:
             self.task.function(self.far, *self.arguments)
         except Exception as error:
-            raise RayTaskError(error) from error
+            raise RayTaskError.of(error) from error
 
 
 @pytest.fixture
@@ -228,7 +244,7 @@ def test_what_goes_wrong_is_told_as_without_ray(
     plan = plan_for(quick_setup("train.frozen_layers=1"), tmp_path, "catseq", "gan-mr", "codes")
     ray.fate = {
         "settrans-fixed": [RayError("The worker died unexpectedly.")],
-        "settrans-single": [RayTaskError(InterruptionError(15))],
+        "settrans-single": [RayTaskError.of(InterruptionError(15))],
     }
     heard = told(plan)
     assert heard.count("begun settrans-single") == 2, "it was asked to stop, and taken up again"
@@ -236,13 +252,14 @@ def test_what_goes_wrong_is_told_as_without_ray(
     assert "begun gan-mr" not in heard
     errors = {name.split("-seed")[0]: error for name, error in plan.failed.items()}
     assert "only Transformers have layers to freeze" in str(errors["catseq"])
+    assert "Traceback" not in str(errors["catseq"])
     assert isinstance(errors["settrans-fixed"], DataError)
     assert "RayError, The worker died unexpectedly.; see what Ray's logs" in str(
         errors["settrans-fixed"]
     )
 
     plan = plan_for(quick_setup(), tmp_path, "settrans")
-    ray.fate = {"settrans": [RayTaskError(ZeroDivisionError("a mistake"))]}
+    ray.fate = {"settrans": [RayTaskError.of(ZeroDivisionError("a mistake"))]}
     with pytest.raises(RayTaskError, match="a mistake"):
         told(plan)
 
@@ -256,6 +273,17 @@ def test_other_code_on_another_machine_is_refused(
     told(plan)
     (error,) = plan.failed.values()
     assert "has the version there, where the plan was begun here; install the same" in str(error)
+
+
+def test_a_disk_that_is_not_shared_is_noticed(
+    ray: MadeUp, quick_setup: Callable[..., Setup], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "_SECONDS_TO_BE_SEEN", 0)
+    monkeypatch.setattr(cluster, "_do", lambda *_: None)
+    plan = plan_for(quick_setup(), tmp_path, "settrans")
+    assert told(plan) == ["begun settrans", "failed settrans"]
+    (error,) = plan.failed.values()
+    assert "--output must be a folder that all machines of the cluster share" in str(error)
 
 
 def test_a_job_takes_what_its_processes_need(

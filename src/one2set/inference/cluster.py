@@ -112,10 +112,14 @@ def _absolute(source: Source, begun: Begun) -> tuple[Source, Begun]:
 
 
 def cause_of(error: BaseException | None) -> One2SetError | None:
-    """What the user can mend, if that is why a task failed."""
-    while error is not None and not isinstance(error, One2SetError):
-        error = getattr(error, "cause", None) or error.__cause__
-    return error
+    """What the user can mend, if that is why a task failed. Ray's error is of the class of its
+    cause too, but says all that Ray knows."""
+    while error is not None:
+        cause = getattr(error, "cause", None)
+        if cause is None and isinstance(error, One2SetError):
+            return error
+        error = cause or error.__cause__
+    return None
 
 
 def connected() -> Any:

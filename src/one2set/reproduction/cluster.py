@@ -16,7 +16,7 @@ from one2set.config import SCALES
 from one2set.data.corpus import Corpus
 from one2set.errors import ConfigError, DataError
 from one2set.inference.cluster import cause_of, connected
-from one2set.reproduction.execution import SECONDS_BETWEEN_ROUNDS, Event, Plan
+from one2set.reproduction.execution import SECONDS_BETWEEN_ROUNDS, Event, Plan, What
 from one2set.reproduction.job import JobFolder
 from one2set.reproduction.launching import InterruptionError, launch
 from one2set.reproduction.plan import Setup
@@ -24,6 +24,7 @@ from one2set.reproduction.version import code_version
 from one2set.training.interruption import interruption
 
 _DEATHS = 3  # of its workers that a job survives
+_SECONDS_TO_BE_SEEN = 60.0  # which network disks may take
 _RESOURCES = {"num_cpus": "CPU", "num_gpus": "GPU"}  # what Ray calls them
 
 
@@ -99,6 +100,7 @@ def _wait(ray: Any, plan: Plan, running: dict[str, _Running]) -> Iterator[Event]
         one = running.pop(by_result[result]).folder
         try:
             ray.get(result)
+            _expect_done(one, plan.splits)
         except ray.exceptions.RayError as error:
             if isinstance(getattr(error, "cause", None), InterruptionError):
                 continue  # its worker was asked to stop, and saved a checkpoint: begin it again
@@ -111,9 +113,22 @@ def _wait(ray: Any, plan: Plan, running: dict[str, _Running]) -> Iterator[Event]
                 fix="see what Ray's logs say of it, and run the same again",
                 path=one.folder,
             )
-            yield plan.tell("failed", one.job, beside=len(running))
-        else:
-            yield plan.tell("done", one.job, beside=len(running))
+        except ConfigError as error:
+            plan.failed[one.job.name] = error
+        what: What = "failed" if one.job.name in plan.failed else "done"
+        yield plan.tell(what, one.job, beside=len(running))
+
+
+def _expect_done(one: JobFolder, splits: Sequence[str]) -> None:
+    """That what was done on another machine is seen here, if not at once."""
+    until = time.monotonic() + _SECONDS_TO_BE_SEEN
+    while not one.done(splits):
+        if time.monotonic() > until:
+            raise ConfigError(
+                f"{one.job.row.name} was done, but not in {one.folder} of this machine; --output "
+                "must be a folder that all machines of the cluster share"
+            )
+        time.sleep(SECONDS_BETWEEN_ROUNDS)
 
 
 def _progress(plan: Plan, running: Mapping[str, _Running]) -> Event:
