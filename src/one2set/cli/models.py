@@ -94,7 +94,7 @@ def export(
     """
     try:
         from one2set.inference.engine import Engine
-        from one2set.inference.export import agreement, export_model
+        from one2set.inference.export import agreement, export_model, teach_to_see
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="Exporting a model") from None
     from one2set.data.document import Document
@@ -112,7 +112,9 @@ def export(
                 yield from read(path, fields=fields, intake=intake)
 
         knowledge = Knowledge.of(documents) if phrases else NOTHING
-    export_model(model, output, int8=not float32, knowledge=knowledge, overwrite=overwrite)
+        export_model(model, output, int8=not float32, knowledge=knowledge, overwrite=overwrite)
+        if knowledge.selector is not None:
+            teach_to_see(output, knowledge.selector, documents())
     size = sum(path.stat().st_size for path in output.iterdir())
     err.print(f"{output}: {size / 1e6:.1f} MB", soft_wrap=True)
     same, said = agreement(Engine.load(model, device="cpu"), Runtime(output))

@@ -18,6 +18,7 @@ from one2set.inference.fitting import chunks_of, fit_selector
 from one2set.inference.known import NOTHING_KNOWN, KnownPhrases, Stems
 from one2set.inference.ngrams import Words, hash_of
 from one2set.inference.selector import Selector
+from one2set.inference.sight import Views
 from one2set.text import stem_all
 
 _LEAST_ASSOCIATED = 20  # documents that have a phrase, so that something can be learned of it
@@ -84,15 +85,16 @@ class Knowledge(NamedTuple):
         hashes = np.array([hash_of(stems)], np.uint64)
         return math.log1p(self.selector.lexicon.phrases(hashes)[0][0])
 
-    def hints(self, passage: Document) -> Hints:
-        """What is known of a passage."""
+    def hints(self, passage: Document, views: Views | None = None) -> Hints:
+        """What is known of a passage, of whose words a network may have views."""
         if self.selector is None and not self.known.phrases:
             return NO_HINTS
         stems = stem_all(passage.words())
         text = Words.of([stems], [len(passage.title_words())])
         odds: dict[Stems, float] = {}
         if self.selector is not None:
-            found = zip(*(column.tolist() for column in self.selector.select(text)), strict=True)
+            columns = self.selector.select(text, views)
+            found = zip(*(column.tolist() for column in columns), strict=True)
             odds = {stems[at : at + length]: value for at, length, value in found}
         scattered = sorted(self.known.scattered(stems))
         texts = {one: self.known.phrases[one].text for one in scattered}

@@ -5,8 +5,10 @@ they were written. Nothing is dropped, merged or judged here; see `presentation`
 """
 
 import math
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from numpy.typing import NDArray
 
 from one2set.data.specials import NULL, SPECIALS
 
@@ -79,6 +81,8 @@ class Prediction:
     order: Order
     source_length: int  # tokens of the document
     read_length: int  # how many of them, from the start, the network has read
+    # What the network sees of each word of the document, where the model has `sight`.  (words, ·)
+    views: NDArray[Any] | None = field(default=None, compare=False, repr=False)
 
     @property
     def phrases(self) -> list[Slot]:
