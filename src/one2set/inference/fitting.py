@@ -50,6 +50,14 @@ class Chunk:
         ]
 
 
+def every_chunk(documents: Iterable[Document]) -> list[Chunk]:
+    """All documents whose keyphrases are known."""
+    chunks, remaining = [], (one for one in documents if one.keyphrases is not None)
+    while part := list(islice(remaining, _CHUNK)):
+        chunks.append(Chunk(part))
+    return chunks
+
+
 def chunks_of(documents: Iterable[Document]) -> tuple[list[Chunk], list[Chunk]]:
     """Documents to be counted and documents to be learnt from, whose keyphrases are known."""
     counted: list[Chunk] = []

@@ -7,6 +7,7 @@ even if no code says them. How much that is worth, a calibration learns.
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from one2set.data.document import Document
 from one2set.inference.associations import Associations, fit_associations
-from one2set.inference.fitting import chunks_of, fit_selector
+from one2set.inference.fitting import chunks_of, count, every_chunk, fit_selector
 from one2set.inference.known import NOTHING_KNOWN, KnownPhrases, Stems
 from one2set.inference.ngrams import Words, hash_of
 from one2set.inference.selector import Selector
@@ -65,6 +66,15 @@ class Knowledge(NamedTuple):
         texts = (chunk.words for chunk in counted)
         return cls(known, selector, fit_associations(texts, targets, often, selector.lexicon))
 
+    def further(self, documents: Callable[[], Iterable[Document]]) -> "Knowledge":
+        """With the counts of further documents, which are read twice. What was learnt of the first
+        ones, how to judge by counts, and which words speak of which phrases, stays."""
+        if self.selector is None:
+            return Knowledge.of(documents)
+        known = self.known.plus(KnownPhrases.of(documents()))
+        lexicon = self.selector.lexicon.plus(count(every_chunk(documents())))
+        return Knowledge(known, Selector(lexicon, self.selector.layers), self.associations)
+
     def save(self, folder: Path) -> None:
         """Store it with a model."""
         if self.known.phrases:
@@ -77,6 +87,12 @@ class Knowledge(NamedTuple):
     def load(cls, folder: Path) -> "Knowledge":
         """A model's."""
         return cls(KnownPhrases.load(folder), Selector.load(folder), Associations.load(folder))
+
+    def of_any_network(self) -> "Knowledge":
+        """Without the selector's sight, which is of one network only."""
+        if self.selector is None:
+            return self
+        return self._replace(selector=replace(self.selector, sight=None))
 
     def counted(self, stems: Stems) -> float:
         """log(1 + of how many training documents a phrase is a keyphrase)."""

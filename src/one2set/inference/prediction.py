@@ -6,11 +6,12 @@ they were written. Nothing is dropped, merged or judged here; see `presentation`
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
-
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from one2set.data.specials import NULL, SPECIALS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # How a prediction's phrases are ordered: by `Slot.score`, or as they were written.
 Order = Literal["score", "written"]
@@ -82,7 +83,7 @@ class Prediction:
     source_length: int  # tokens of the document
     read_length: int  # how many of them, from the start, the network has read
     # What the network sees of each word of the document, where the model has `sight`.  (words, ·)
-    views: NDArray[Any] | None = field(default=None, compare=False, repr=False)
+    views: "NDArray[Any] | None" = field(default=None, compare=False, repr=False)
 
     @property
     def phrases(self) -> list[Slot]:
