@@ -107,7 +107,7 @@ def export(
     """
     try:
         from one2set.inference.engine import Engine
-        from one2set.inference.export import agreement, export_model
+        from one2set.inference.export import agreement, export_model, teach_to_see
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="Exporting a model") from None
     from one2set.data.document import Document
@@ -131,17 +131,20 @@ def export(
             if not is_model(knowledge_of):
                 raise ConfigError(f"--knowledge is {knowledge_of}; expected a model's folder")
             origin = named_model(knowledge_of)
-            knowledge = Knowledge.load(origin)
+            knowledge = Knowledge.load(origin).of_any_network()
+        all_new = knowledge.selector is None
         if phrases:
             knowledge = knowledge.further(documents)
-    export_model(
-        folder,
-        output,
-        int8=not float32,
-        knowledge=knowledge,
-        origin=origin,
-        overwrite=overwrite,
-    )
+        export_model(
+            folder,
+            output,
+            int8=not float32,
+            knowledge=knowledge,
+            origin=origin,
+            overwrite=overwrite,
+        )
+        if all_new and knowledge.selector is not None:
+            teach_to_see(output, knowledge.selector, documents())
     size = sum(path.stat().st_size for path in output.iterdir())
     err.print(f"{output}: {size / 1e6:.1f} MB", soft_wrap=True)
     same, said = agreement(Engine.load(folder, device="cpu"), Runtime(output))
