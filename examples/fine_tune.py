@@ -24,7 +24,7 @@ def main() -> None:
     arguments.add_argument("table")
     arguments.add_argument("output", type=Path, help="a folder for the model and all on the way")
     arguments.add_argument("--model", default="default", help="where to begin")
-    arguments.add_argument("--scale", default="small", help="the learning rate and its like")
+    arguments.add_argument("--scale", default="further", help="the learning rate and its like")
     arguments.add_argument("--minutes", default="60")
     given = arguments.parse_args()
 
@@ -43,7 +43,7 @@ def main() -> None:
         *("train", corpus, "--from", given.model, "--output", run),
         *("--scale", given.scale, "--minutes", given.minutes),
     )
-    one2set("export", run, "--output", model, "--phrases", train)
+    one2set("export", run, "--output", model, "--knowledge", given.model, "--phrases", train)
     one2set("calibrate", model, held_out)
     print(f'done: one2set generate --model {model} "Some text"')
 

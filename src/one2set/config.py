@@ -1,7 +1,8 @@
-"""The configuration of a run: sections of settings, the three scales, overrides, and its file.
+"""The configuration of a run: sections of settings, the scales, overrides, and its file.
 
 A scale (`tiny`, `small`, `paper`) is a size and a way of training, not a system: every system can
-be trained at every scale. A saved configuration carries the help of its settings as comments.
+be trained at every scale. `further` is for models that have their size already. A saved
+configuration carries the help of its settings as comments.
 """
 
 import hashlib
@@ -30,7 +31,7 @@ from one2set.settings import (
     Validation,
 )
 
-SCALES = ("tiny", "small", "paper")
+SCALES = ("tiny", "small", "paper", "further")
 
 # What gives the saved state of a run its meaning.
 _FIXED = (

@@ -20,7 +20,7 @@ from one2set.cli import app
 from one2set.data.batch import collate
 from one2set.data.readers import read
 from one2set.errors import ConfigError, DataError
-from one2set.inference.calibration import Calibration
+from one2set.inference.calibration import Calibration, Half
 from one2set.inference.engine import Engine
 from one2set.inference.knowledge import Knowledge
 from one2set.inference.runtime import Runtime
@@ -220,6 +220,15 @@ def test_training_documents_teach_an_exported_model(tiny_model: Path, tmp_path: 
     run("export", tmp_path / "out", "-o", tmp_path / "again")
     for name in ("phrases.tsv", "lexicon.npz", "selector.npz"):
         assert (tmp_path / "again" / name).exists(), "exported again, it is kept"
+    Calibration(Half(null_bias=1.5), Half()).save(tmp_path / "out")
+    known = ("--knowledge", tmp_path / "out")
+    run("export", tiny_model, "-o", tmp_path / "further", *known, "--phrases", path)
+    assert Knowledge.load(tmp_path / "further").counted(("graph", "network")) == pytest.approx(
+        math.log(19 + 20 + 1), abs=0.01
+    )
+    assert Calibration.load(tmp_path / "further").present.null_bias == 1.5
+    with pytest.raises(ConfigError, match=r"--knowledge is nowhere; expected a model's folder"):
+        run("export", tiny_model, "-o", tmp_path / "x", "--knowledge", "nowhere")
 
 
 def test_calibration_changes_the_probability_and_nothing_else(
@@ -249,6 +258,11 @@ def test_an_exported_model_is_calibrated_without_being_made_again(
     run("calibrate", tmp_path / "out", SAMPLE)
     assert Runtime(tmp_path / "out").calibration.absent.said is not None
     assert Engine.load(tiny_model).calibration == Calibration()
+
+
+def test_the_model_inside_stays_as_it_is() -> None:
+    with pytest.raises(ConfigError, match="calibrate a copy: one2set export default"):
+        run("calibrate", "default", SAMPLE)
 
 
 def test_calibration_needs_known_keyphrases(tiny_model: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from one2set.inference.knowledge import NOTHING, Hints, Knowledge
 from one2set.inference.known import Stems
 from one2set.inference.prediction import Prediction, Slot
 from one2set.inference.selector import UNLIKELY
+from one2set.inference.sight import Views
 
 DOCUMENT = Document(
     "d",
@@ -21,7 +22,7 @@ DOCUMENT = Document(
 class Taught(Knowledge):
     """What a selector could find, and phrases that are known."""
 
-    def hints(self, passage: Document) -> Hints:
+    def hints(self, passage: Document, views: Views | None = None) -> Hints:
         words = passage.words()
         odds = {("real", "time"): 1.5, ("graph", "network"): -0.5, ("never", "here"): 2.0}
         texts = {("network", "model"): "network models", ("real", "time"): "real-time"}

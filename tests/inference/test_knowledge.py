@@ -58,6 +58,22 @@ def test_it_counts(knowledge: Knowledge) -> None:
     assert knowledge.counted(("never", "seen")) == 0
 
 
+def test_further_documents_add_their_counts(
+    knowledge: Knowledge, documents: list[Document]
+) -> None:
+    dogs = Document("e", "Dogs", "We watch dogs bark.", ("dogs", "pets", "dog barks"))
+    found = knowledge.further(lambda: [dogs] * 20)
+    assert found.counted(("pet",)) == pytest.approx(math.log1p(56 + 20), abs=0.01)
+    assert found.counted(("dog", "bark")) == pytest.approx(math.log1p(20), abs=0.01)
+    assert found.hints(dogs).odds[("dog",)] > UNLIKELY
+    assert found.known.phrases[("pet",)].documents == 80
+    assert found.known.phrases[("dog",)].text == "dogs"
+    # What is associated with texts is known by its number.
+    assert found.known.in_order[: len(knowledge.known.phrases)] == knowledge.known.in_order
+    assert found.associations is knowledge.associations
+    assert NOTHING.further(lambda: documents).selector is not None
+
+
 def test_it_is_stored_with_a_model(knowledge: Knowledge, tmp_path: Path) -> None:
     knowledge.save(tmp_path)
     one, other = Knowledge.load(tmp_path).hints(TEXT), knowledge.hints(TEXT)

@@ -41,6 +41,22 @@ def test_stop_words_are_common_and_hardly_begin_or_end_keyphrases() -> None:
     assert counts.may_end.tolist() == [True, False, True]
 
 
+def test_counts_add_up() -> None:
+    keys = key_of(hashes("graph", "new"))
+    order = np.argsort(keys)
+    words = np.log1p([[2, 1, 0, 1], [5, 3, 3, 3]])[order].astype(np.float16)
+    phrases = np.log1p([[1, 1]]).astype(np.float16)
+    other = Lexicon(10, keys[order], words, key_of(hashes("new graph")), phrases)
+    for both in (lexicon().plus(other), other.plus(lexicon())):
+        assert both.documents == 1010
+        assert both.words(hashes("graph", "new", "the")).texts == pytest.approx(
+            [42, 5, 1000], rel=0.01
+        )
+        keyphrase, texts = both.phrases(hashes("graph network", "new graph"))
+        assert keyphrase == pytest.approx([7, 1], rel=0.01)
+        assert texts == pytest.approx([12, 1], rel=0.01)
+
+
 def test_it_is_stored_with_a_model(tmp_path: Path) -> None:
     assert Lexicon.load(tmp_path) is None
     lexicon().save(tmp_path)

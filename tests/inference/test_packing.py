@@ -102,3 +102,8 @@ def test_a_missing_package_is_told_before_the_work(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(ConfigError, match=r'pip install "one2set\[data\]"'):
         format_of("p.parquet", None, like="")
+
+
+def test_the_output_is_on_this_machine() -> None:
+    with pytest.raises(ConfigError, match="written on this machine"):
+        format_of("s3://bucket/out/", None, like="in.jsonl")

@@ -13,7 +13,7 @@ from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError
 from one2set.inference.prediction import Slot
-from one2set.inference.stream import WINDOW, Stream
+from one2set.inference.stream import WINDOW, Generated, Stream
 
 VOCABULARY = WordVocabulary([*SPECIALS, "a", "b"], size=9)
 
@@ -24,10 +24,11 @@ class Note:
     def __init__(self) -> None:
         self.batches: list[list[Example]] = []
 
-    def __call__(self, examples: Sequence[Example]) -> Iterator[tuple[Slot, ...]]:
+    def __call__(self, examples: Sequence[Example]) -> Iterator[Generated]:
         self.batches.append(list(examples))
         for example in examples:
-            yield (Slot(0, f"{example.id}:{len(example.source)}", ("a",), (1.0,), ended=False),)
+            text = f"{example.id}:{len(example.source)}"
+            yield Generated((Slot(0, text, ("a",), (1.0,), ended=False),))
 
 
 def documents(lengths: Sequence[int]) -> list[Document]:

@@ -16,6 +16,7 @@ from one2set.inference.knowledge import Hints, Knowledge
 from one2set.inference.prediction import SIDES, NullBias, Prediction, Slot
 from one2set.inference.presentation import keyphrases
 from one2set.inference.reliability import cross_check
+from one2set.inference.sight import Views
 from one2set.inference.tuning import Judged, Pool, fit_logistic, judge, judgement, quality, tune
 
 CODES = 6
@@ -25,7 +26,7 @@ CURVE = Curve(-1.0, {"probability": -0.5, "codes": 1.0, "selector": 0.3, "title"
 class Taught(Knowledge):
     """Knows some letters and pairs that the made-up texts hold, and some that they do not."""
 
-    def hints(self, passage: Document) -> Hints:
+    def hints(self, passage: Document, views: Views | None = None) -> Hints:
         odds = {("b",): 0.5, ("c", "x"): -1.0, ("e",): -3.0, ("o",): 1.0}
         return Hints(odds, {("c", "d"): "c d", ("d", "b"): "d b", ("zz",): "zz"}, {("zz",): 1.0})
 

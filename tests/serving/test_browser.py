@@ -199,6 +199,24 @@ def test_copying(
         assert odd == "keywords = {a\\_b \\& 50\\% \\{c\\} \\textbackslash{}},\n"
 
 
+def test_guesses_stand_behind_the_keywords(browser: Browser, url: str) -> None:
+    phrases = [
+        {"text": "guess", "stems": "guess", "present": False, "score": 0.02},
+        {"text": "absent", "stems": "absent", "present": False, "score": 0.4},
+        {"text": "present", "stems": "present", "present": True, "score": 0.03},
+    ]
+    script = """phrases => import('/page/listing.js').then(({ showKeywords }) => {
+        const place = document.createElement('p');
+        showKeywords(place, phrases);
+        return place.textContent;
+    })"""
+    with opened(browser, url) as page:
+        told = "present\u00a0· absent perhaps guess"
+        assert page.evaluate(script, phrases) == told
+        assert page.evaluate(script, phrases[:1]) == "perhaps guess"
+        assert page.evaluate(script, []) == "–"
+
+
 def test_a_file_is_dropped_on_a_phone_at_night(
     browser: Browser, url: str, documents: list[Document]
 ) -> None:

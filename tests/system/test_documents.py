@@ -36,7 +36,7 @@ def test_examples_run(page: Path, tmp_path: Path) -> None:
             strict = ["-W", "error", "-W", "ignore::ImportWarning"]
             command = [sys.executable, *strict, "-c", code]
         done = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600
         )
         assert done.returncode == 0, f"{code}\n{done.stdout}\n{done.stderr}"
         ran += 1

@@ -14,6 +14,8 @@ from one2set.cli.predict import BatchTokensOption, DeviceOption, ModelArgument, 
 from one2set.cli.tables import calibration_table
 from one2set.errors import ConfigError, DataError, missing_extra
 
+_ENOUGH = 80  # documents: so many of Inspec made the model much better on others
+
 
 def import_checkpoint(
     checkpoint: Annotated[
@@ -82,6 +84,17 @@ def export(
             "are likely keyphrases even if the network does not say them. Repeatable.",
         ),
     ] = [],  # noqa: B006
+    knowledge_of: Annotated[
+        str | None,
+        typer.Option(
+            "--knowledge",
+            metavar="MODEL",
+            help="Keep what this model knows beside its network, default or a folder: what its "
+            "documents taught, to which those of --phrases are added, and its calibration. For a "
+            "model that was trained further.",
+            show_default=False,
+        ),
+    ] = None,
     field: FieldOption = [],  # noqa: B006
     on_error: OnErrorOption = "stop",
     overwrite: Annotated[
@@ -94,7 +107,7 @@ def export(
     """
     try:
         from one2set.inference.engine import Engine
-        from one2set.inference.export import agreement, export_model
+        from one2set.inference.export import agreement, export_model, teach_to_see
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="Exporting a model") from None
     from one2set.data.document import Document
@@ -102,8 +115,10 @@ def export(
     from one2set.data.records import Fields
     from one2set.data.streams import Intake
     from one2set.inference.knowledge import NOTHING, Knowledge
+    from one2set.inference.loading import is_model, named_model
     from one2set.inference.runtime import Runtime
 
+    folder = named_model(str(model))
     with Intake(on_error) as intake:
         fields = Fields.mapped(field)
 
@@ -111,11 +126,28 @@ def export(
             for path in phrases:
                 yield from read(path, fields=fields, intake=intake)
 
-        knowledge = Knowledge.of(documents) if phrases else NOTHING
-    export_model(model, output, int8=not float32, knowledge=knowledge, overwrite=overwrite)
+        knowledge, origin = NOTHING, None
+        if knowledge_of is not None:
+            if not is_model(knowledge_of):
+                raise ConfigError(f"--knowledge is {knowledge_of}; expected a model's folder")
+            origin = named_model(knowledge_of)
+            knowledge = Knowledge.load(origin).of_any_network()
+        all_new = knowledge.selector is None
+        if phrases:
+            knowledge = knowledge.further(documents)
+        export_model(
+            folder,
+            output,
+            int8=not float32,
+            knowledge=knowledge,
+            origin=origin,
+            overwrite=overwrite,
+        )
+        if all_new and knowledge.selector is not None:
+            teach_to_see(output, knowledge.selector, documents())
     size = sum(path.stat().st_size for path in output.iterdir())
     err.print(f"{output}: {size / 1e6:.1f} MB", soft_wrap=True)
-    same, said = agreement(Engine.load(model, device="cpu"), Runtime(output))
+    same, said = agreement(Engine.load(folder, device="cpu"), Runtime(output))
     out.print(f"of {said:,} phrases for the bundled sample {same:,} are the trained network's own")
     err.print(f'next: one2set generate --model {output} "Some text"', soft_wrap=True)
 
@@ -149,7 +181,7 @@ def calibrate(
     try:
         from one2set.inference import reliability, tuning
         from one2set.inference.knowledge import Knowledge
-        from one2set.inference.loading import load_predictor, named_model
+        from one2set.inference.loading import DEFAULT, load_predictor, named_model
         from one2set.inference.output import predict_all
         from one2set.inference.prediction import EVERYTHING
     except ImportError:
@@ -158,6 +190,11 @@ def calibrate(
     from one2set.data.records import Fields
     from one2set.data.streams import Intake
 
+    if str(model) == DEFAULT:
+        raise ConfigError(
+            "the model inside the package stays as it is; calibrate a copy: one2set export default "
+            "--output my-model"
+        )
     folder = named_model(model)
     engine = load_predictor(folder, device=device, batch_tokens=batch_tokens, threads=threads)
     knowledge = Knowledge.load(folder)
@@ -177,6 +214,12 @@ def calibrate(
             update(number, f"{number:,} documents")
     if sum(bool(one.candidates) for one in judged) < 2:
         raise DataError("the model says phrases for fewer than 2 documents", fix="pass more")
+    if len(judged) < _ENOUGH:
+        err.print(
+            f"mind: {len(judged)} documents are few, and the model may become worse; {_ENOUGH} or "
+            "more are enough",
+            soft_wrap=True,
+        )
     check = reliability.cross_check(judged)
     calibration = tuning.tune(judged)
     calibration.save(folder)

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
@@ -24,19 +24,27 @@ CodeOption = Annotated[
         show_default=False,
     ),
 ]
+Engine = Literal["local", "ray"]
 _SECONDS_BETWEEN_LINES = 60.0  # where there is no terminal to draw a bar on
 
 
-def do_plan(plan: "Plan", *, processes: int = 1, tidy: bool = True) -> "One2SetError | None":
+def do_plan(
+    plan: "Plan", *, engine: Engine = "local", processes: int = 1, tidy: bool = True
+) -> "One2SetError | None":
     """Do what is left of a plan, and tell of it; the first error that a job met, if any did.
 
     Ctrl-C ends the command when a checkpoint is saved.
     """
+    from one2set.reproduction.cluster import run_on_ray
     from one2set.reproduction.launching import InterruptionError, launch
 
+    if engine == "ray":
+        events = run_on_ray(plan, processes=processes, tidy=tidy)
+    else:
+        events = plan.run(launch(processes), tidy=tidy)
     try:
         with _display(plan) as show:
-            for event in plan.run(launch(processes), tidy=tidy):
+            for event in events:
                 show(event)
     except InterruptionError as interruption:
         err.print("stopped; the same command goes on from here")
@@ -73,11 +81,12 @@ def _display(plan: "Plan") -> Iterator[Any]:
 
 def _doing(event: "Event") -> str:
     name = f"{event.job.row.name} (seed {event.job.seed})"
+    beside = f", {event.beside} more beside it" if event.beside else ""
     match event.what:
         case "begun" | "training":
-            return f"{name} {'learns' if event.job.visits else 'is tuned'}"
+            return f"{name} {'learns' if event.job.visits else 'is tuned'}{beside}"
         case "measuring":
-            return f"{name} on {event.split}"
+            return f"{name} on {event.split}{beside}"
         case "done":
             return f"{name} is done"
         case "failed":

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from one2set.cli.console import err, out
-from one2set.cli.plans import CodeOption, do_plan
+from one2set.cli.plans import CodeOption, Engine, do_plan
 from one2set.errors import ConfigError, missing_extra
 
 if TYPE_CHECKING:
@@ -57,6 +57,13 @@ def reproduce(
         list[str],
         typer.Option(metavar="NAME=VALUE", help="As for one2set train, for every system."),
     ] = [],  # noqa: B006
+    engine: Annotated[
+        Engine,
+        typer.Option(
+            help="Where: one job after another on this machine, or all at once on a Ray cluster "
+            "(RAY_ADDRESS)."
+        ),
+    ] = "local",
     processes: Annotated[
         int, typer.Option(min=1, help="Processes of each training, started by torchrun.")
     ] = 1,
@@ -97,7 +104,7 @@ def reproduce(
     if list_:
         _list(plan)
         return
-    error = None if report_only else do_plan(plan, processes=processes)
+    error = None if report_only else do_plan(plan, engine=engine, processes=processes)
     results = Results(setup, output)
     if error is not None and not results.rows:
         raise error

@@ -48,7 +48,8 @@ def train(
     scale: Annotated[
         str | None,
         typer.Option(
-            help=f"How large, and how: {', '.join(SCALES)}, or a .toml file. Default: small.",
+            help=f"How large, and how: {', '.join(SCALES)}, or a .toml file. Default: small; with "
+            "--from, further.",
             show_default=False,
         ),
     ] = None,
@@ -120,11 +121,13 @@ def train(
     from one2set.training.loop import Ended, Remark, train
 
     sizes: list[str] = []
+    usual = "small"
     if from_ is not None:
         if init is not None:
             raise ConfigError("--from and --init exclude each other; pass one of them")
         init, own, sizes = _model_to_go_on(from_)
         system = system or own
+        usual = "further"
     limits = {"steps": steps, "documents": documents, "minutes": minutes}
     changes = [f"limits.{name}={value}" for name, value in limits.items() if value is not None]
     with processes() as group, ExitStack() as stack:
@@ -136,6 +139,7 @@ def train(
                     opened,
                     system=system,
                     scale=scale,
+                    usual=usual,
                     seed=seed,
                     changes=[*sizes, *set, *changes],
                     init=init,
@@ -177,6 +181,7 @@ def _open_run(
     *,
     system: str | None,
     scale: str | None,
+    usual: str,
     seed: int | None,
     changes: list[str],
     init: Path | None,
@@ -199,7 +204,7 @@ def _open_run(
     system = system or "settrans"
     expect_start(system, init=init, corpus=corpus.folder)
     facts = Facts.new(system=system, seed=seed or 0, corpus=corpus, init=init)
-    config = configuration(system, scale=scale or "small", changes=changes)
+    config = configuration(system, scale=scale or usual, changes=changes)
     run = Run(folder, facts, config)
     return run, ["there is nothing to resume; this is a new run"] if resume else []
 

@@ -31,7 +31,7 @@ def run_on_ray(source: Source, work: Work, begun: Begun, *, workers: int) -> Ite
 
     `workers` is the number of actors; 0 for one on every CPU but one.
     """
-    ray = _ray()
+    ray = _ray_data()
     here = {"ray.io/node-id": ray.get_runtime_context().get_node_id()}
     files = ray.put({path.name: path.read_bytes() for path in _files(work.model)})
     size = workers or max(int(ray.cluster_resources()["CPU"]) - 1, 1)
@@ -56,7 +56,7 @@ def run_on_ray(source: Source, work: Work, begun: Begun, *, workers: int) -> Ite
         for table in lines.iter_batches(batch_size=None, batch_format="pyarrow"):
             yield from _values(table)
     except ray.exceptions.RayError as error:
-        if (cause := _cause(error)) is not None:
+        if (cause := cause_of(error)) is not None:
             raise cause from None
         raise
 
@@ -111,23 +111,35 @@ def _absolute(source: Source, begun: Begun) -> tuple[Source, Begun]:
     )
 
 
-def _cause(error: BaseException | None) -> One2SetError | None:
-    """What the user can mend, if that is why a task failed."""
-    while error is not None and not isinstance(error, One2SetError):
-        error = getattr(error, "cause", None) or error.__cause__
-    return error
+def cause_of(error: BaseException | None) -> One2SetError | None:
+    """What the user can mend, if that is why a task failed. Ray's error is of the class of its
+    cause too, but says all that Ray knows."""
+    while error is not None:
+        cause = getattr(error, "cause", None)
+        if cause is None and isinstance(error, One2SetError):
+            return error
+        error = cause or error.__cause__
+    return None
 
 
-def _ray() -> Any:
+def connected() -> Any:
+    """Ray, connected to the cluster that `RAY_ADDRESS` names, else to one that is started here."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
-        import ray.data
     except ImportError:
         raise missing_extra("ray", extra="ray", purpose="--engine ray") from None
     if not ray.is_initialized():
         ray.init(logging_level="ERROR", log_to_driver=False)
-    context = ray.data.DataContext.get_current()
+    return ray
+
+
+def _ray_data() -> Any:
+    """Ray, ready to pass on chunks in order and in silence."""
+    ray = connected()
+    from ray.data import DataContext
+
+    context = DataContext.get_current()
     context.execution_options.preserve_order = True
     context.target_max_block_size = _BLOCK
     context.enable_progress_bars = False  # ours shows documents

@@ -18,11 +18,14 @@ from one2set.data.vocabulary import Vocabulary
 from one2set.distributed import choose_device
 from one2set.inference.calibration import Calibration
 from one2set.inference.prediction import AS_TRAINED, NullBias, Order, Prediction, Slot
+from one2set.inference.products import Table
+from one2set.inference.sight import Sight
 from one2set.inference.spelling import Row, Speller
-from one2set.inference.stream import Stream
+from one2set.inference.stream import Generated, Stream
 from one2set.model.folder import load_model
 from one2set.model.generation import Generation, Search, generate
-from one2set.model.network import Network
+from one2set.model.memory import TransformerMemory
+from one2set.model.network import Memory, Network
 from one2set.training.layout import model_folder
 
 
@@ -40,6 +43,7 @@ class Engine:
         batch_tokens: int = 4096,
         max_source_length: int = 4096,
         device: torch.device | str = "cpu",
+        sight: Sight | None = None,
     ) -> None:
         """`search` takes the place of the generation's own. `batch_tokens` and `max_source_length`
         are those of the `Stream`."""
@@ -49,7 +53,7 @@ class Engine:
         self.generation = how if search is None else replace(how, search=search)
         self._stream = Stream(vocabulary, batch_tokens, max_source_length)
         self.device = torch.device(device)
-        self._calibration = calibration
+        self._calibration, self._sight = calibration, sight
 
     @classmethod
     def load(
@@ -69,6 +73,7 @@ class Engine:
             vocabulary,
             calibration=partial(Calibration.load, folder),
             generation=Generation.of_model(network, config),
+            sight=Sight.load(folder),
             search=search,
             batch_tokens=batch_tokens,
             max_source_length=max_source_length,
@@ -95,11 +100,10 @@ class Engine:
         return self._stream.predict(documents, generate, order=order)
 
     @torch.no_grad()
-    def _generate(
-        self, examples: Sequence[Example], *, null_bias: NullBias
-    ) -> Iterator[tuple[Slot, ...]]:
+    def _generate(self, examples: Sequence[Example], *, null_bias: NullBias) -> Iterator[Generated]:
         batch = collate(examples, vocabulary_size=self.network.vocabulary_size)
         memory = self.network.encode(batch.to(self.device))
+        states = _states(memory)
         generated = generate(self.network, memory, self.generation, null_bias=null_bias)
         length, tokens, probability, place, null = (x.tolist() for x in generated)
         for b, example in enumerate(examples):
@@ -117,4 +121,12 @@ class Engine:
                             slots += speller.slots(row)
                         case "nested":
                             slots += speller.nested_slots(row)
-            yield tuple(slots)
+            views = None if self._sight is None else self._sight.views(next(states))
+            yield Generated(tuple(slots), views)
+
+
+def _states(memory: Memory) -> Iterator[Table]:
+    """(S, D) of each document: the values that the decoder's last layer attends to."""
+    assert isinstance(memory, TransformerMemory), "only a SetTrans has a sight"
+    for values in torch.split(memory.keys_values[-1][1], list(memory.lengths)):
+        yield values.float().cpu().numpy()

@@ -4,31 +4,36 @@ runtime.json             what the graphs are
 encoder.onnx, step.onnx  the two graphs
 weights.safetensors      their weights
 config.json, words.tsv   as in any model folder (`model/folder`), which this still is
-phrases.tsv, lexicon.npz, selector.npz, associations.npz
+phrases.tsv, lexicon.npz, selector.npz, associations.npz, sight.npz
                          knowledge, where training documents are given
 calibration.json         where the model has one
 """
 
 import json
 import shutil
+from collections.abc import Iterable
 from importlib.resources import as_file, files
+from itertools import tee
 from pathlib import Path
 from typing import Any
 
 from one2set.atomic import complete_folder
+from one2set.data.document import Document
 from one2set.data.readers import read
 from one2set.data.vocabulary import Vocabulary, WordVocabulary
 from one2set.errors import ConfigError, missing_extra
-from one2set.inference import associations, calibration, known, lexicon, selector
+from one2set.inference import associations, calibration, known, lexicon, selector, sight
+from one2set.inference.fitting import fit_sight, learnt_from
 from one2set.inference.knowledge import NOTHING, Knowledge
-from one2set.inference.runtime import Description, write_description
+from one2set.inference.runtime import Description, Runtime, write_description
+from one2set.inference.selector import Selector
 from one2set.inference.stream import Predictor
 from one2set.model.folder import WEIGHTS, load_model, save_config
 from one2set.model.generation import Generation
 from one2set.model.settrans import SetTrans
 from one2set.training.layout import model_folder
 
-_KNOWLEDGE = (associations, known, lexicon, selector)
+_KNOWLEDGE = (associations, known, lexicon, selector, sight)
 
 
 def export_model(
@@ -37,11 +42,12 @@ def export_model(
     *,
     int8: bool = True,
     knowledge: Knowledge = NOTHING,
+    origin: Path | None = None,
     overwrite: bool = False,
 ) -> None:
     """Write the folder, complete or not at all. With `int8`, it is a quarter as large, twice as
-    fast, and says a little else. `knowledge` is what training documents teach
-    beside the network."""
+    fast, and says a little else. `knowledge` is what training documents teach beside the network.
+    A model that has no calibration yet gets that of its `origin`, a model's folder."""
     try:
         from safetensors.numpy import save_file
 
@@ -81,9 +87,20 @@ def export_model(
         write_description(partial, description)
         knowledge.save(partial)
         kept = [calibration] if knowledge is not NOTHING else [calibration, *_KNOWLEDGE]
-        for file in (folder / module.FILE for module in kept):
+        inherited = [] if origin is None else [origin / calibration.FILE]
+        for file in (*inherited, *(folder / module.FILE for module in kept)):
             if file.exists():
                 shutil.copy(file, partial)
+
+
+def teach_to_see(folder: Path, selector: Selector, documents: Iterable[Document]) -> None:
+    """Fit a sight to the network of an exported folder, by those of the training documents that its
+    selector did not count, and store it there."""
+    learnt, read = tee(learnt_from(documents))
+    pairs = zip(learnt, Runtime(folder).see(read), strict=True)
+    states = ((one, found.views) for one, found in pairs if found.views is not None)
+    if (found := fit_sight(selector, states)) is not None:
+        found.save(folder)
 
 
 def _trimmed(vocabulary: Vocabulary) -> Vocabulary:

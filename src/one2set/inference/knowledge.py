@@ -7,6 +7,7 @@ even if no code says them. How much that is worth, a calibration learns.
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,10 +15,11 @@ import numpy as np
 
 from one2set.data.document import Document
 from one2set.inference.associations import Associations, fit_associations
-from one2set.inference.fitting import chunks_of, fit_selector
+from one2set.inference.fitting import chunks_of, count, every_chunk, fit_selector
 from one2set.inference.known import NOTHING_KNOWN, KnownPhrases, Stems
 from one2set.inference.ngrams import Words, hash_of
 from one2set.inference.selector import Selector
+from one2set.inference.sight import Views
 from one2set.text import stem_all
 
 _LEAST_ASSOCIATED = 20  # documents that have a phrase, so that something can be learned of it
@@ -64,6 +66,15 @@ class Knowledge(NamedTuple):
         texts = (chunk.words for chunk in counted)
         return cls(known, selector, fit_associations(texts, targets, often, selector.lexicon))
 
+    def further(self, documents: Callable[[], Iterable[Document]]) -> "Knowledge":
+        """With the counts of further documents, which are read twice. What was learnt of the first
+        ones, how to judge by counts, and which words speak of which phrases, stays."""
+        if self.selector is None:
+            return Knowledge.of(documents)
+        known = self.known.plus(KnownPhrases.of(documents()))
+        lexicon = self.selector.lexicon.plus(count(every_chunk(documents())))
+        return Knowledge(known, Selector(lexicon, self.selector.layers), self.associations)
+
     def save(self, folder: Path) -> None:
         """Store it with a model."""
         if self.known.phrases:
@@ -77,6 +88,12 @@ class Knowledge(NamedTuple):
         """A model's."""
         return cls(KnownPhrases.load(folder), Selector.load(folder), Associations.load(folder))
 
+    def of_any_network(self) -> "Knowledge":
+        """Without the selector's sight, which is of one network only."""
+        if self.selector is None:
+            return self
+        return self._replace(selector=replace(self.selector, sight=None))
+
     def counted(self, stems: Stems) -> float:
         """log(1 + of how many training documents a phrase is a keyphrase)."""
         if self.selector is None:
@@ -84,15 +101,16 @@ class Knowledge(NamedTuple):
         hashes = np.array([hash_of(stems)], np.uint64)
         return math.log1p(self.selector.lexicon.phrases(hashes)[0][0])
 
-    def hints(self, passage: Document) -> Hints:
-        """What is known of a passage."""
+    def hints(self, passage: Document, views: Views | None = None) -> Hints:
+        """What is known of a passage, of whose words a network may have views."""
         if self.selector is None and not self.known.phrases:
             return NO_HINTS
         stems = stem_all(passage.words())
         text = Words.of([stems], [len(passage.title_words())])
         odds: dict[Stems, float] = {}
         if self.selector is not None:
-            found = zip(*(column.tolist() for column in self.selector.select(text)), strict=True)
+            columns = self.selector.select(text, views)
+            found = zip(*(column.tolist() for column in columns), strict=True)
             odds = {stems[at : at + length]: value for at, length, value in found}
         scattered = sorted(self.known.scattered(stems))
         texts = {one: self.known.phrases[one].text for one in scattered}

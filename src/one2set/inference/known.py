@@ -51,6 +51,14 @@ class KnownPhrases:
         }
         return cls(dict(sorted(found.items(), key=lambda pair: -pair[1].documents)))
 
+    def plus(self, other: "KnownPhrases") -> "KnownPhrases":
+        """Those of both. Ours keep their numbers, by which associations know them."""
+        phrases = dict(self.phrases)
+        for stems, (text, documents) in other.phrases.items():
+            mine = phrases.get(stems, Known(text, 0))
+            phrases[stems] = Known(mine.text, mine.documents + documents)
+        return KnownPhrases(phrases)
+
     def save(self, folder: Path) -> None:
         """Store them with a model."""
         with (folder / FILE).open("w", encoding="utf-8") as file:
@@ -84,7 +92,7 @@ class KnownPhrases:
 
     @cached_property
     def number(self) -> dict[Stems, int]:
-        """Their numbers: the most frequent is 0."""
+        """Their numbers, the most frequent first; what was added later comes last."""
         return {stems: number for number, stems in enumerate(self.phrases)}
 
     @cached_property

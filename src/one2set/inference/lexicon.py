@@ -68,6 +68,12 @@ class Lexicon:
         keyphrase, texts = _counts(self.phrase_keys, self.phrase_logs, hashes)
         return keyphrase, texts
 
+    def plus(self, other: "Lexicon") -> "Lexicon":
+        """The counts of both."""
+        words = _sum(self.word_keys, self.word_logs, other.word_keys, other.word_logs)
+        phrases = _sum(self.phrase_keys, self.phrase_logs, other.phrase_keys, other.phrase_logs)
+        return Lexicon(self.documents + other.documents, *words, *phrases)
+
     def save(self, folder: Path) -> None:
         """Store it with a model."""
         arrays = {name: getattr(self, name) for name in self.__slots__}
@@ -103,3 +109,12 @@ def _counts(keys: Keys, logs: Logs, hashes: Hashes) -> Floats:
         there = keys[at] == wanted
         found[:, there] = np.expm1(logs[at[there]].astype(np.float64)).T
     return found
+
+
+def _sum(keys: Keys, logs: Logs, other_keys: Keys, other_logs: Logs) -> tuple[Keys, Logs]:
+    """The rows of either table; where both have one, their counts are added."""
+    either = np.union1d(keys, other_keys)
+    counts = np.zeros((len(either), logs.shape[1]))
+    for some, its in ((keys, logs), (other_keys, other_logs)):
+        counts[np.searchsorted(either, some)] += np.expm1(its.astype(np.float64))
+    return either, np.log1p(counts).astype(np.float16)

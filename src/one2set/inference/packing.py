@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal, cast
 import orjson
 
 from one2set.atomic import complete_file
+from one2set.data.remote import is_remote
 from one2set.errors import ConfigError, missing_extra
 
 if TYPE_CHECKING:
@@ -22,6 +23,11 @@ _ROWS = 4096  # of a Parquet file that are in memory together
 def format_of(name: str, wish: Format | None, *, like: str) -> Format:
     """How a file of this name is written; a folder, whose name ends in /, like the input. It fails
     where a package for that is not installed."""
+    if is_remote(name):
+        raise ConfigError(
+            f"the output is {name}; it is written on this machine: name a file or folder here, and "
+            "copy it when it is complete"
+        )
     is_folder = name.endswith("/")
     named = "parquet" if (like if is_folder else name).endswith(".parquet") else "jsonl"
     chosen = wish or named

@@ -5,10 +5,13 @@ they were written. Nothing is dropped, merged or judged here; see `presentation`
 """
 
 import math
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from one2set.data.specials import NULL, SPECIALS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # How a prediction's phrases are ordered: by `Slot.score`, or as they were written.
 Order = Literal["score", "written"]
@@ -79,6 +82,8 @@ class Prediction:
     order: Order
     source_length: int  # tokens of the document
     read_length: int  # how many of them, from the start, the network has read
+    # What the network sees of each word of the document, where the model has `sight`.  (words, ·)
+    views: "NDArray[Any] | None" = field(default=None, compare=False, repr=False)
 
     @property
     def phrases(self) -> list[Slot]:

@@ -21,9 +21,10 @@ from one2set.data.specials import BOS, EOS, NULL, UNK
 from one2set.data.vocabulary import load_vocabulary
 from one2set.errors import ConfigError, DataError
 from one2set.inference.calibration import Calibration
-from one2set.inference.prediction import AS_TRAINED, NullBias, Prediction, Slot
+from one2set.inference.prediction import AS_TRAINED, NullBias, Prediction
+from one2set.inference.sight import Sight
 from one2set.inference.spelling import Row, Speller
-from one2set.inference.stream import Stream
+from one2set.inference.stream import Generated, Stream
 from one2set.parallel import cores
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class Runtime:
             self.vocabulary, batch_tokens, min(max_source_length or longest, longest)
         )
         self._encoder, self._step = (_session(folder / name, threads) for name in GRAPHS)
+        self._sight = Sight.load(folder)
 
     @cached_property
     def calibration(self) -> Calibration:
@@ -88,13 +90,12 @@ class Runtime:
         generate = partial(self._generate, null_bias=null_bias)
         return self._stream.predict(documents, generate, order="score")
 
-    def _generate(
-        self, examples: Sequence[Example], *, null_bias: NullBias
-    ) -> Iterator[tuple[Slot, ...]]:
+    def _generate(self, examples: Sequence[Example], *, null_bias: NullBias) -> Iterator[Generated]:
         sources = pad_sources(examples, vocabulary_size=self.description.vocabulary_size)
-        length, tokens, probability, place, null = (
-            x.tolist() for x in self._write(sources, null_bias)
-        )
+        memory = self._encode(sources)
+        written = self._write(memory, len(examples), null_bias)
+        length, tokens, probability, place, null = (x.tolist() for x in written)
+        states = self._states(memory, sources)
         codes = self.description.num_codes
         for b, example in enumerate(examples):
             speller = Speller(self.vocabulary, example, tuple(sources.oov[b]))
@@ -103,12 +104,27 @@ class Runtime:
                 r = b * codes + code
                 row = Row(tokens[r], probability[r], place[r])[: length[r]]
                 slots.append(speller.slot(code, row, null=null[r]))
-            yield tuple(slots)
+            views = None if self._sight is None else self._sight.views(next(states))
+            yield Generated(tuple(slots), views)
 
-    def _write(self, sources: Sources, null_bias: NullBias) -> Written:
+    def see(self, documents: Iterable[Document]) -> Iterator[Prediction]:
+        """Predictions without slots, whose views are all that the network holds of words."""
+
+        def read(examples: Sequence[Example]) -> Iterator[Generated]:
+            sources = pad_sources(examples, vocabulary_size=self.description.vocabulary_size)
+            return (Generated((), one) for one in self._states(self._encode(sources), sources))
+
+        return self._stream.predict(documents, read, order="score")
+
+    def _states(self, memory: "Values", sources: Sources) -> Iterator[NDArray[np.float32]]:
+        """(S, D) of each document: the values that the decoder's last layer attends to."""
+        values = memory[self._encoder.get_outputs()[-1].name].numpy()  # (B, heads, S, D / heads)
+        for value, length in zip(values, sources.lengths, strict=True):
+            yield value[:, :length].transpose(1, 0, 2).reshape(length, -1)
+
+    def _write(self, memory: "Values", documents: int, null_bias: NullBias) -> Written:
         """Each code until `<eos>` or ∅, which ends it."""
         size, codes, steps = self.description[:3]
-        documents = len(sources.lengths)
         count = documents * codes
         # The first half of the codes is for present phrases.
         halves = np.exp(np.minimum(null_bias, _HIGHEST_BIAS)).astype(np.float32)
@@ -120,7 +136,6 @@ class Runtime:
             place=np.zeros((count, steps), np.int64),
             null=np.zeros(count, np.float32),
         )
-        memory = self._encode(sources)
         rows, tokens = np.arange(count), np.full(count, BOS)
         layers, _, heads, head, _ = _shape(self._step, "own")
         own = np.zeros((layers, count, heads, head, 0), np.float32)

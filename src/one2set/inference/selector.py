@@ -1,26 +1,26 @@
 """The selector: how likely an n-gram of a text is one of its keyphrases, by its measures alone.
 
-A small network of two hidden layers (`fitting` trains it), without torch. What it says is one of
-the inputs of a calibration, which knows besides what the model's codes say.
+A small network of two hidden layers (`fitting` trains it), without torch; `sight` adds what the
+model's encoder sees, where it has one. What they say is one of the inputs of a calibration, which
+knows besides what the model's codes say.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from one2set.errors import DataError
 from one2set.evaluation.rankings import Ints
 from one2set.inference.lexicon import Lexicon
 from one2set.inference.measures import NUM_MEASURES, Grams
 from one2set.inference.ngrams import Words
-from one2set.inference.products import product
+from one2set.inference.products import Table, product
+from one2set.inference.sight import Sight, Views, silu
 
 FILE = "selector.npz"
 UNLIKELY = -4.0  # log odds: n-grams below it are no candidates
 FAR = 6.0  # standard deviations, beyond which a measure says no more
-Table = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,7 @@ class Layers:
         """(Q, M) → (Q,) log odds of being a keyphrase."""
         x = self.standardised(measures)
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            x = product(x, weight) + bias
-            x = x * (0.5 * (1 + np.tanh(0.5 * x)))  # SiLU: x · σ(x)
+            x = silu(product(x, weight) + bias)
         odds: Table = product(x, self.weights[-1][:, 0]) + self.biases[-1]
         return odds
 
@@ -49,20 +48,25 @@ class Layers:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Lexicon and network."""
+    """Lexicon, network, and the sight of the model that it is stored with."""
 
     lexicon: Lexicon
     layers: Layers
+    sight: Sight | None = None
 
-    def select(self, text: Words) -> tuple[Ints, Ints, Table]:
+    def select(self, text: Words, views: Views | None = None) -> tuple[Ints, Ints, Table]:
         """The n-grams of one document that are not `UNLIKELY`: where each first stands, its length
-        and its log odds.  (q,) each"""
+        and its log odds, by sight too if there are views of its words.  (q,) each"""
         grams = Grams(text, self.lexicon)
         if not len(grams.hash):
             return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
-        odds = self.layers(grams.measures())
+        measures = grams.measures()
+        odds = self.layers(measures)
         likely = odds >= UNLIKELY
-        return grams.at[likely], grams.length[likely], odds[likely]
+        at, length, odds = grams.at[likely], grams.length[likely], odds[likely]
+        if self.sight is not None and views is not None:
+            odds = self.sight(self.layers.standardised(measures[likely]), odds, views, at, length)
+        return at, length, odds
 
     def save(self, folder: Path) -> None:
         """Store it with a model."""
@@ -73,6 +77,8 @@ class Selector:
         ):
             arrays |= {f"weight{number}": weight, f"bias{number}": bias}
         np.savez(folder / FILE, **arrays)  # type: ignore[arg-type]  # numpy/numpy#23206
+        if self.sight is not None:
+            self.sight.save(folder)
 
     @classmethod
     def load(cls, folder: Path) -> "Selector | None":
@@ -91,4 +97,4 @@ class Selector:
             raise DataError(
                 "is no selector", fix="make it again with one2set export", path=path
             ) from None
-        return cls(lexicon, layers)
+        return cls(lexicon, layers, Sight.load(folder))

@@ -7,7 +7,10 @@ network generates, and how it is run, is somebody else's business: see `engine` 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from one2set.data.document import Document
 from one2set.data.example import Example
@@ -18,8 +21,16 @@ from one2set.inference.prediction import AS_TRAINED, NullBias, Order, Prediction
 
 WINDOW = 256  # documents
 
-# The slots of each of some documents.
-Generate = Callable[[Sequence[Example]], Iterable[tuple[Slot, ...]]]
+
+class Generated(NamedTuple):
+    """What is generated of one document."""
+
+    slots: tuple[Slot, ...] = ()
+    views: NDArray[Any] | None = None  # (S, ·) what is seen of each source token
+
+
+# Of each of some documents.
+Generate = Callable[[Sequence[Example]], Iterable[Generated]]
 
 
 class Predictor(Protocol):
@@ -69,22 +80,37 @@ class Stream:
     ) -> list[Prediction]:
         # Known keyphrases are nothing that a network may see.
         examples = [self.vocabulary.encode(replace(d, keyphrases=None)) for d in documents]
-        slots: list[tuple[Slot, ...]] = [()] * len(examples)
+        said = [Generated()] * len(examples)
         read = [replace(e, source=e.source[: self.max_source_length]) for e in examples]
         for batch in self._batches([len(example.source) for example in read]):
             found = generate([read[index] for index in batch])
             for index, generated in zip(batch, found, strict=True):
-                slots[index] = generated
+                said[index] = generated
         return [
             Prediction(
                 example.id,
-                slots[index],
+                said[index].slots,
                 order,
                 source_length=len(example.source),
                 read_length=len(read[index].source),
+                views=self._of_words(documents[index], said[index].views),
             )
             for index, example in enumerate(examples)
         ]
+
+    def _of_words(self, document: Document, views: NDArray[Any] | None) -> NDArray[Any] | None:
+        """Views of tokens (S, ·) as those of words: of each the mean over its tokens, and 0 where
+        none was read."""
+        if views is None:
+            return None
+        start, end = np.array(self.vocabulary.spans(document)[: len(views)]).T
+        begins, ends = np.array(document.tokens().spans).T
+        first = np.searchsorted(end, begins, side="right")
+        count = np.maximum(np.searchsorted(start, ends) - first, 0) * (ends > begins)
+        total = np.cumsum(np.vstack([np.zeros_like(views[:1]), views]), axis=0, dtype=np.float64)
+        mean = (total[first + count] - total[first]) / np.maximum(count, 1)[:, None]
+        of_words: NDArray[Any] = mean.astype(views.dtype)
+        return of_words
 
     def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
         """Documents of like length together, the longest first. A document without words is in no

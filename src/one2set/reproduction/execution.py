@@ -5,9 +5,11 @@ each takes the next job that nobody has claimed. It tells what happens; who list
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Literal
 
 from one2set.errors import One2SetError
@@ -17,7 +19,7 @@ from one2set.reproduction.launching import Launch
 from one2set.reproduction.plan import Job, Setup
 
 JOBS = "jobs"
-_SECONDS_BETWEEN_ROUNDS = 2.0  # of looking for a job, while others do what is left
+SECONDS_BETWEEN_ROUNDS = 2.0  # of looking for a job, while others do what is left
 
 
 What = Literal["begun", "training", "measuring", "done", "failed", "waiting"]
@@ -33,6 +35,7 @@ class Event:
     jobs_done: int = 0
     visits_done: int = 0  # of all jobs
     seconds_left: float | None = None  # if all who work on it go on
+    beside: int = 0  # jobs that are done at the same time
 
 
 class Plan:
@@ -44,7 +47,6 @@ class Plan:
         self.setup, self.splits = setup, list(splits)
         self.jobs = {job.name: JobFolder(job, setup, root / JOBS) for job in jobs}
         self.failed: dict[str, One2SetError] = {}  # why jobs could not be done
-        self._others = 0  # jobs that other processes do just now
 
     @property
     def visits(self) -> int:
@@ -62,61 +64,64 @@ class Plan:
             taken: list[JobFolder] = []
             worked = False
             for one in self.jobs.values():
-                if one.done(self.splits) or not self._ready(one.job):
-                    continue
-                if one.job.name in self.failed:
+                if not self.is_next(one):
                     continue
                 with one.claimed() as lock:
                     if lock is None:
                         taken.append(one)
                     elif not one.done(self.splits):  # nobody did it meanwhile
-                        self._others = len(taken)
                         worked = True
                         try:
-                            yield from self._perform(one, lock, start, tidy)
+                            yield from self._perform(one, lock, start, tidy, beside=len(taken))
                         except One2SetError as error:
                             self.failed[one.job.name] = error
-                            yield self._tell("failed", one.job)
+                            yield self.tell("failed", one.job)
             if worked:
                 continue
             if not taken:
                 return
-            self._others = len(taken) - 1
-            yield self._tell("waiting", taken[0].job)
-            time.sleep(_SECONDS_BETWEEN_ROUNDS)
+            yield self.tell("waiting", taken[0].job, beside=len(taken) - 1)
+            time.sleep(SECONDS_BETWEEN_ROUNDS)
 
-    def _ready(self, job: Job) -> bool:
-        return job.before is None or self.jobs[job.before.name].done(self.splits)
+    def is_next(self, one: JobFolder) -> bool:
+        """Whether a job is to be done, and what it needs is there."""
+        before = one.job.before
+        if before is not None and not self.jobs[before.name].done(self.splits):
+            return False
+        return not one.done(self.splits) and one.job.name not in self.failed
 
     def _perform(
-        self, one: JobFolder, lock: IO[bytes], start: Launch, tidy: bool
+        self, one: JobFolder, lock: IO[bytes], start: Launch, tidy: bool, *, beside: int
     ) -> Iterator[Event]:
         forecast = self.forecast()
-        yield self._tell("begun", one.job, forecast=forecast)
-        first, began, visits = one.visits(), time.monotonic(), 0
+        tell = partial(self.tell, job=one.job, forecast=forecast, beside=beside)
+        yield tell("begun")
+        first, began = one.visits(), time.monotonic()
         for visits in one.make(lock, start, tidy=tidy):
             forecast.note(one.job, visits - first, time.monotonic() - began)
-            yield self._tell("training", one.job, forecast=forecast, visits=visits)
+            yield tell("training", visits={one.job.name: visits})
         for split in one.measure(self.splits):
-            yield self._tell("measuring", one.job, split, forecast=forecast, visits=one.job.visits)
-        yield self._tell("done", one.job)
+            yield tell("measuring", split=split, visits={one.job.name: one.job.visits})
+        yield self.tell("done", one.job, beside=beside)
 
     def forecast(self) -> Forecast:
         return Forecast(self.done(), self.splits)
 
-    def _tell(
+    def tell(
         self,
         what: What,
         job: Job,
-        split: str = "",
         *,
+        split: str = "",
         forecast: Forecast | None = None,
-        visits: int = 0,
+        visits: Mapping[str, int] = MappingProxyType({}),
+        beside: int = 0,
     ) -> Event:
-        """`visits` are those of the job."""
+        """What happens to a job, and how far all are; `visits` are those of jobs that are not done
+        yet."""
         done = {one.job.name for one in self.done()}
         left = [one.job for one in self.jobs.values() if one.job.name not in done]
-        so_far = [(other, visits if other.name == job.name else 0) for other in left]
+        so_far = [(other, visits.get(other.name, 0)) for other in left]
         seconds = (forecast or self.forecast()).total(so_far)
         return Event(
             what=what,
@@ -124,5 +129,6 @@ class Plan:
             split=split,
             jobs_done=len(done),
             visits_done=self.visits - sum(max(j.visits - seen, 0) for j, seen in so_far),
-            seconds_left=None if seconds is None else seconds / (1 + self._others),
+            seconds_left=None if seconds is None else seconds / (1 + beside),
+            beside=beside,
         )

@@ -81,10 +81,15 @@ class JobFolder:
 
     def done(self, splits: Sequence[str]) -> bool:
         """Whether it is trained, and measured on these sets."""
-        return all(path.exists() for path in [self._made, *self._paths(splits)])
+        return self.trained() and not self.unmeasured(splits)
 
-    def _paths(self, splits: Sequence[str]) -> list[Path]:
-        return [self._measured(split, "json") for split in splits]
+    def trained(self) -> bool:
+        """Whether it is trained, or tuned."""
+        return self._made.exists()
+
+    def unmeasured(self, splits: Sequence[str]) -> list[str]:
+        """Those of some sets that it is not measured on yet."""
+        return [split for split in splits if not self._measured(split, "json").exists()]
 
     def made(self) -> Made:
         return Made.model_validate_json(self._made.read_bytes())
@@ -144,10 +149,15 @@ class JobFolder:
                 return
             yield lock
 
+    def free(self) -> bool:
+        """Whether nobody does it just now."""
+        with self.claimed() as lock:
+            return lock is not None
+
     def make(self, lock: IO[bytes], start: Launch, *, tidy: bool) -> Iterator[int]:
         """Train, or go on training, or tune; the visits so far, again and again. With `tidy`,
         checkpoints go when they are needed no longer: a plan's would fill a disk."""
-        if self._made.exists():
+        if self.trained():
             return
         self._describe()
         if self.job.row.decoding is not None:
@@ -230,7 +240,7 @@ class JobFolder:
 
     def measure(self, splits: Sequence[str]) -> Iterator[str]:
         """Measure on sets of documents; each one's name before it is measured."""
-        left = [split for split in splits if not self._measured(split, "json").exists()]
+        left = self.unmeasured(splits)
         if not left:
             return
         engine, null_bias = self._engine(), self.made().null_bias

@@ -45,14 +45,23 @@ export function showList(list, phrases, nothing) {
   focused?.isConnected && focused.focus();
 }
 
-// As in a paper: those of the text first, then the others.
+const LIKELY = 0.045; // shown as 5 %
+
+// As in a paper: those of the text first, then the others. Guesses, which a paper would not print,
+// stand behind them.
 export function showKeywords(place, phrases) {
-  const ordered = [...phrases.filter((one) => one.present), ...phrases.filter((one) => !one.present)];
+  const likely = phrases.filter((one) => one.present || one.score >= LIKELY);
+  const guesses = phrases.filter((one) => !likely.includes(one));
+  likely.sort((a, b) => b.present - a.present);
   place.replaceChildren();
-  ordered.forEach((phrase, number) => {
-    const word = piece(phrase.present ? "present" : "absent", phrase.text);
+  const append = (phrase, kind, before) => {
+    const word = piece(kind, phrase.text);
     word.dataset.stems = phrase.stems;
-    place.append(number ? "\u00a0· " : "", word); // no line begins with a dot
-  });
-  if (!ordered.length) place.append("–");
+    place.append(before, word);
+  };
+  const dot = "\u00a0· "; // no line begins with a dot
+  likely.forEach((one, number) => append(one, one.present ? "present" : "absent", number ? dot : ""));
+  if (guesses.length) place.append(likely.length ? " " : "", piece("perhaps", "perhaps"));
+  guesses.forEach((one, number) => append(one, "absent guess", number ? dot : " "));
+  if (!phrases.length) place.append("–");
 }
