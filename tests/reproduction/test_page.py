@@ -51,6 +51,7 @@ def test_markdown() -> None:
     assert text.startswith("# Title\n\n## Numbers & words\n\nSome `code`")
     assert "|  | kp20k F1@5 | kp20k F1@M |\n| --- | ---: | ---: |\n" in text
     assert "| a\\|b | **0.3** (0.4) | **holds** |" in text
+    assert to_markdown("", [Table(["set", "|KP|"], [])], figures="").count(" | ") == 2
     assert "![A figure](figures/lambda.svg)" in text
     assert "```text\none2set train <corpus>\n```" in text
 

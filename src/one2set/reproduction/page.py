@@ -88,7 +88,7 @@ def _markdown_table(table: Table) -> str:
     names = [group for group, span in table.groups for _ in range(span)]
     columns = [
         f"{names[at - 1]} {column}".strip() if at and names else column
-        for at, column in enumerate(table.columns)
+        for at, column in enumerate(map(_piped, table.columns))
     ]
     align = ["---"] * len(columns) if table.words else ["---", *["---:"] * (len(columns) - 1)]
     rows = [[_markdown_cell(_cell(cell)) for cell in row] for row in table.rows]
@@ -96,9 +96,14 @@ def _markdown_table(table: Table) -> str:
 
 
 def _markdown_cell(cell: Cell) -> str:
-    text = cell.text.replace("|", "\\|")
+    text = _piped(cell.text)
     strong = f"**{text}**" if text and (cell.strong or cell.kind) else text
-    return f"{strong} ({cell.note})" if cell.note else strong
+    return f"{strong} ({_piped(cell.note)})" if cell.note else strong
+
+
+def _piped(text: str) -> str:
+    """With bars that do not end a cell."""
+    return text.replace("|", "\\|")
 
 
 # --- HTML -----------------------------------------------------------------------------------------
