@@ -1,8 +1,5 @@
 """The same lines from a real Ray cluster, on this machine, one of whose actors dies at work."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +13,7 @@ from one2set.inference.export import export_model
 from one2set.inference.partial import Begun
 from one2set.model.folder import save_model
 from one2set.model.settrans import SetTrans
+from tests.clusters import said_on_ray
 
 # Its own process: Ray leaves threads and warnings behind. An actor is killed with -9 when the first
 # lines are there.
@@ -76,25 +74,8 @@ def test_a_cluster_writes_what_one_machine_does_though_an_actor_dies(
         ]
         pq.write_table(pa.Table.from_pylist(rows), tmp_path / "in" / f"{number}.parquet")
     arguments = ["predict", "exported", "in/*.parquet", "--engine", "ray", "--workers", "2"]
-    root = Path(__file__).resolve().parents[2]
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *arguments, "-o", "out/", "--format", "jsonl"],
-        cwd=tmp_path,
-        env={
-            **os.environ,
-            "PYTHONPATH": f"{root / 'src'}{os.pathsep}{root}",
-            "RAY_AUTH_MODE": "disabled",
-            "RAY_worker_niceness": "0",  # on a busy machine they would starve
-        },
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    if done.returncode == 75:
-        pytest.skip("Ray grants itself 30 seconds to start, and this machine is too busy for that")
-    assert done.returncode == 0, done.stderr
-    assert "killed 1" in done.stdout
+    arguments += ["-o", "out/", "--format", "jsonl"]
+    assert "killed 1" in said_on_ray(SCRIPT, *arguments, folder=tmp_path)
     inputs = tuple(str(path) for path in sorted((tmp_path / "in").iterdir()))
     results = run(Source(inputs), Keyphrases(tmp_path / "exported"), Begun(), workers=1)
     expected = b"".join(line for result in results for line in result.lines)

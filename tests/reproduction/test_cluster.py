@@ -3,8 +3,6 @@
 import os
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +19,7 @@ from one2set.reproduction.execution import Plan
 from one2set.reproduction.job import JobFolder
 from one2set.reproduction.launching import InterruptionError
 from one2set.reproduction.plan import Setup, rows_for
+from tests.clusters import said_on_ray
 from tests.reproduction.conftest import QUICK, at_once
 
 # Its own process: Ray leaves threads and warnings behind. The worker is killed with -9 when the
@@ -96,25 +95,8 @@ def test_a_cluster_does_what_one_machine_does_though_a_worker_dies(
 ) -> None:
     pytest.importorskip("ray", reason="ray is not installed: pip install 'one2set[ray]'")
     setup = quick_setup()
-    root = Path(__file__).resolve().parents[2]
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, os.path.relpath(setup.corpus.folder, tmp_path), *QUICK],
-        cwd=tmp_path,
-        env={
-            **os.environ,
-            "PYTHONPATH": f"{root / 'src'}{os.pathsep}{root}",
-            "RAY_AUTH_MODE": "disabled",
-            "RAY_worker_niceness": "0",  # on a busy machine they would starve
-        },
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    if done.returncode == 75:
-        pytest.skip("Ray grants itself 30 seconds to start, and this machine is too busy for that")
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    corpus = os.path.relpath(setup.corpus.folder, tmp_path)
+    lines = said_on_ray(SCRIPT, corpus, *QUICK, folder=tmp_path).splitlines()
     assert "killed" in lines
     assert re.match(
         r"the code on \S+ has the version \w+, where the plan was begun another", lines[-1]

@@ -1,0 +1,33 @@
+"""Scripts that start a Ray cluster of their own, in a process of its own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_ROOT = Path(__file__).resolve().parents[1]
+_TOO_BUSY = 75  # what a script ends with where Ray could not start in time
+
+
+def said_on_ray(script: str, *arguments: str, folder: Path) -> str:
+    """What a script prints that succeeds in a folder."""
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        cwd=folder,
+        env={
+            **os.environ,
+            "PYTHONPATH": f"{_ROOT / 'src'}{os.pathsep}{_ROOT}",
+            "RAY_AUTH_MODE": "disabled",
+            "RAY_worker_niceness": "0",  # on a busy machine they would starve
+        },
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    if done.returncode == _TOO_BUSY:
+        pytest.skip("Ray grants itself 30 seconds to start, and this machine is too busy for that")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
