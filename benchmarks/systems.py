@@ -21,10 +21,10 @@ from one2set.data.corpus import Corpus
 from one2set.data.document import Document
 from one2set.distributed import processes
 from one2set.inference.engine import Engine
+from one2set.model.folder import load_model
 from one2set.reproduction.measure import documents_of
 from one2set.tasks import task_of
 from one2set.training.batches import Batches
-from one2set.training.checkpoint import Checkpoints
 from one2set.training.run import Run
 from one2set.training.step import Stepper
 
@@ -67,10 +67,9 @@ def training(run: Run, corpus: Corpus) -> Callable[[], int]:
         stepper = Stepper(
             task.objective, task.collate, run.config, seed=run.facts.seed, processes=group
         )
-    checkpoints = Checkpoints(run.checkpoints, owner=run.owner)
-    last = checkpoints.last()
-    assert last is not None, f"{run.folder} has no checkpoint"
-    number = checkpoints.load(last, stepper).step
+    trained = load_model(run.model).network
+    stepper.objective.get_submodule("network").load_state_dict(trained.state_dict())
+    number = run.config.adversarial.head_start  # where GAN_MR's rounds begin
     settings = run.config.train
     epoch = iter(
         Batches(
