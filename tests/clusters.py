@@ -11,6 +11,27 @@ _ROOT = Path(__file__).resolve().parents[1]
 _TOO_BUSY = 75  # what a script ends with where Ray could not start in time
 
 
+def start_ray(*, cpus: int) -> None:
+    """What such a script begins with. A busy machine has some attempts."""
+    import ray
+
+    for _ in range(5):
+        try:
+            ray.init(
+                num_cpus=cpus,
+                object_store_memory=100 << 20,
+                include_dashboard=False,
+                log_to_driver=False,
+            )
+        except Exception as error:
+            if "timed out during startup" not in str(error):
+                raise
+            ray.shutdown()
+        else:
+            return
+    sys.exit(_TOO_BUSY)
+
+
 def said_on_ray(script: str, *arguments: str, folder: Path) -> str:
     """What a script prints that succeeds in a folder."""
     done = subprocess.run(

@@ -20,7 +20,7 @@ from tests.clusters import said_on_ray
 SCRIPT = """
 import os, signal, sys, threading, time
 from pathlib import Path
-import ray
+from tests.clusters import start_ray
 from tests.processes import descendants
 
 out, killed = Path(sys.argv[sys.argv.index("-o") + 1]), []
@@ -39,18 +39,7 @@ def kill():
                     killed.append(process)
                     break
 
-for attempt in range(5):
-    try:
-        ray.init(
-            num_cpus=3, object_store_memory=100 << 20, include_dashboard=False, log_to_driver=False
-        )
-        break
-    except Exception as error:
-        if "timed out during startup" not in str(error):
-            raise
-        ray.shutdown()
-else:
-    sys.exit(75)
+start_ray(cpus=3)
 threading.Thread(target=kill, daemon=True).start()
 from one2set.cli import main
 try:

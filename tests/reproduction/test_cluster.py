@@ -27,7 +27,7 @@ from tests.reproduction.conftest import QUICK, at_once
 SCRIPT = """
 import os, signal, sys, threading, time
 from pathlib import Path
-import ray
+from tests.clusters import start_ray
 from tests.processes import descendants
 
 def kill():
@@ -45,18 +45,7 @@ def kill():
                 killed = True
     print("killed", flush=True)
 
-for attempt in range(5):
-    try:
-        ray.init(
-            num_cpus=2, object_store_memory=100 << 20, include_dashboard=False, log_to_driver=False
-        )
-        break
-    except Exception as error:
-        if "timed out during startup" not in str(error):
-            raise
-        ray.shutdown()
-else:
-    sys.exit(75)
+start_ray(cpus=2)
 threading.Thread(target=kill, daemon=True).start()
 from one2set.data.corpus import Corpus
 from one2set.reproduction.cluster import run_on_ray
