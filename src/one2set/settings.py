@@ -76,10 +76,12 @@ class Loss(Section):
     shared_encoding: bool = False
     """Assign targets by what the encoder says with dropout, which the loss needs anyway, instead of
     reading every document a second time without: a fifth less work."""
-
     reassign: bool = False
     """Teach a code that was given ∅, but would say a target if it had to speak, that target too
     where the code that has it does not say it, and nothing otherwise (WR-One2Set)."""
+    code_groups: PositiveInt = 1
+    """Groups of control codes that read every document in training, each with targets assigned to
+    it; only the first is kept (Group DETR)."""
 
 
 class Reward(Section):

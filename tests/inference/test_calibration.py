@@ -4,6 +4,8 @@ import math
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from one2set.errors import DataError
 from one2set.inference.calibration import Calibration, Curve, Half
@@ -88,7 +90,10 @@ def test_enough_is_what_promises_most(appetite: float) -> None:
     half = Half(appetite=appetite)
     for likely in ([0.9, 0.8, 0.1, 0.05], [0.2, 0.2, 0.2], [0.5], [0.01] * 40):
         gold = 1 + appetite * sum(likely)
-        promised = [2 * sum(likely[:k]) / (k + gold) for k in range(1, len(likely) + 1)]
+        promised = [
+            2 * sum(likely[:k]) / (k + gold) + 2 * sum(likely[: min(k, 5)]) / (5 + gold)
+            for k in range(1, len(likely) + 1)
+        ]
         found = half.enough(likely)
         assert promised[found - 1] == pytest.approx(max(promised))
         assert half.enough(likely, more=-1.0) <= found <= half.enough(likely, more=1.0)
@@ -98,5 +103,18 @@ def test_enough_is_what_promises_most(appetite: float) -> None:
 
 def test_less_likely_phrases_are_enough_where_nothing_is_likely() -> None:
     half = Half(appetite=1.0)
-    assert half.enough([0.9, 0.9, 0.2, 0.2]) == 2
-    assert half.enough([0.2, 0.2, 0.2, 0.2]) == 4
+    assert half.enough([0.9, 0.9, 0.1, 0.1]) == 2
+    assert half.enough([0.1, 0.1, 0.1, 0.1]) == 4
+
+
+@given(
+    likely=st.lists(st.floats(0.01, 1.0), max_size=12),
+    appetite=st.floats(0.1, 4.0),
+    more=st.floats(-3.0, 3.0),
+    step=st.floats(0.1, 3.0),
+)
+def test_who_asks_for_more_never_gets_fewer(
+    likely: list[float], appetite: float, more: float, step: float
+) -> None:
+    half, ordered = Half(appetite=appetite), sorted(likely, reverse=True)
+    assert half.enough(ordered, more) <= half.enough(ordered, more + step)

@@ -17,7 +17,12 @@ from one2set.training.run import Run
 from tests.training.conftest import Miniature
 
 Weights = Callable[[Run], dict[str, Tensor]]
-BEYOND = ("train.keyphrase_dropout=0.3", "model.code_attention=true", "loss.reassign=true")
+BEYOND = (
+    "train.keyphrase_dropout=0.3",
+    "model.code_attention=true",
+    "loss.reassign=true",
+    "loss.code_groups=2",
+)
 
 
 def steps(events: list[Event]) -> list[int]:

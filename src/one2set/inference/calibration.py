@@ -22,6 +22,7 @@ from one2set.inference.candidates import INPUTS, Candidate
 from one2set.inference.prediction import SIDES, NullBias
 
 FILE = "calibration.json"
+FEW = 5  # phrases: the cut of F1@5
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +62,21 @@ class Half:
         """How many of a document's phrases to show, of which those that are `least` likely are
         given, best first: as many as promise most.
 
-        Of a document with G keyphrases, the k best have an expected F1 of some 2 Σ p / (k + G),
-        where p is how likely each is. So where nothing is very likely, less likely phrases are
-        shown too. G is 1 + appetite · Σ p of all.
+        Of a document with G keyphrases, the k best have an expected F1@M of some 2 Σ p / (k + G),
+        where p is how likely each is, and an F1@5 of 2 Σ p / (5 + G), where the sum ends at the
+        fifth. The best k is that of their sum: a reader of a few phrases wants them to be right,
+        but would rather have five than two. G is 1 + appetite · Σ p of all; both it and the
+        weight of F1@5 grow by e^more, with either of which k can only grow.
         """
         if self.appetite is None:
             return len(likely)
-        gold = 1 + self.appetite * math.exp(more) * sum(likely)
-        sums = accumulate(likely)
-        promises = [right / (count + gold) for count, right in enumerate(sums, 1)]
+        weight = math.exp(more)
+        gold = 1 + self.appetite * weight * sum(likely)
+        sums = list(accumulate(likely))
+        promises = [
+            right / (count + gold) + weight * sums[min(count, FEW) - 1] / (FEW + gold)
+            for count, right in enumerate(sums, 1)
+        ]
         return promises.index(max(promises)) + 1 if promises else 0
 
     def least_for(self, more: float) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 from one2set.data.document import Document
 from one2set.evaluation.metrics import harmonic, precision_recall
 from one2set.evaluation.rankings import Flags, Floats, Ints, Rankings
-from one2set.inference.calibration import Calibration, Curve, Half
+from one2set.inference.calibration import FEW, Calibration, Curve, Half
 from one2set.inference.candidates import INPUTS, SPOKEN, UNSAID, Candidate, Reading
 from one2set.inference.knowledge import NOTHING, Knowledge
 from one2set.inference.prediction import SIDES, NullBias, Prediction, Side
@@ -207,7 +207,8 @@ def _enough(pool: Pool, half: Half, likely: Floats, possible: Flags) -> Flags:
     count, total = np.arange(len(order)) - first + 1, np.cumsum(p)
     right = total - (total - p)[first]
     gold = 1 + half.appetite * np.bincount(document, p)[document]
-    promise = right / (count + gold)
+    few = right[np.minimum(first + FEW - 1, np.arange(len(order)))]  # of no more than five
+    promise = right / (count + gold) + few / (FEW + gold)
     best = np.zeros(document[-1] + 1)
     np.maximum.at(best, document, promise)
     enough = np.full(len(best), len(order))

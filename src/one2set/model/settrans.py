@@ -1,6 +1,7 @@
 """SetTrans (§3.2): the Transformer with N learned control codes, one for each row it writes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from torch import Tensor, nn
 
@@ -50,9 +51,16 @@ class SetTrans(Transformer):
         }
         self.code_attention = code_attention
         self.rows = num_codes
-        self.codes = nn.Embedding(num_codes, width) if control_codes else None
-        if self.codes is not None:
-            nn.init.uniform_(self.codes.weight, -0.1, 0.1)
+        self.codes = new_codes(num_codes, width) if control_codes else None
+
+    @contextmanager
+    def speaking_by(self, codes: nn.Embedding | None) -> Iterator[None]:
+        """Within the block these are the codes of its rows, in place of its own."""
+        own, self.codes = self.codes, codes
+        try:
+            yield
+        finally:
+            self.codes = own
 
     def embed(self, tokens: Tensor, position: Tensor, row: Tensor) -> Tensor:
         """d = e_word + e_position + c (Eq. 1)."""
@@ -68,3 +76,10 @@ class SetTrans(Transformer):
             return super().opening(state)
         scope = Scope(state.counts, state.counts)
         return [Opening(cache, scope) for cache in state.caches]
+
+
+def new_codes(count: int, width: int) -> nn.Embedding:
+    """Control codes that have learnt nothing yet."""
+    codes = nn.Embedding(count, width)
+    nn.init.uniform_(codes.weight, -0.1, 0.1)
+    return codes

@@ -21,6 +21,7 @@ LAMBDAS = (0.05, 0.1, 0.2, 0.5, 1.0)  # λ_pre = λ_abs, as in the paper's figur
 STEPS = (1, 2, 3, 4)  # K
 _BEAM = 5
 _DROPOUT = 0.2  # which leaves about half of the documents as they are
+_GROUPS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,7 @@ ROWS = {
         ),
         _beyond("code-attention", "codes that see one another", "model.code_attention=true"),
         _beyond("reassign", "targets re-assigned", "loss.reassign=true"),
+        _beyond("code-groups", f"{_GROUPS} groups of codes", f"loss.code_groups={_GROUPS}"),
         _beyond("keyphrase-dropout", "keyphrase dropout", f"train.keyphrase_dropout={_DROPOUT}"),
         Row(
             "settrans-bias",

@@ -31,6 +31,7 @@ _BEYOND = (
     "settrans",
     "settrans-code-attention",
     "settrans-reassign",
+    "settrans-code-groups",
     "settrans-keyphrase-dropout",
     "settrans-bias",
     "settrans-beam",

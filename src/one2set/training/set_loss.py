@@ -1,20 +1,28 @@
 """The set loss (§3.3): roll out, assign, supervise. Its options are the paper's ablations.
 
+Groups of codes (Group DETR, Chen et al. 2023) are not the paper's: in training, further groups of N
+codes read the same encoding, each with its own assignment and loss, so that a document that is read
+once teaches several times. Groups do not see one another, and only the first one is the network's.
+
 Shapes: B documents, N codes, L words per target, C real cells.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, reduce
+from operator import add
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from one2set.data.batch import Batch, SetLayout, shifted
 from one2set.data.specials import NULL
+from one2set.errors import ConfigError
 from one2set.model.decoding import Choose, anything_but_null, most_probable, roll_out
+from one2set.model.memory import TransformerMemory
 from one2set.model.network import Memory
-from one2set.model.settrans import SetTrans
+from one2set.model.settrans import SetTrans, new_codes
 from one2set.training.assignment import (
     Assignment,
     fixed,
@@ -26,6 +34,16 @@ from one2set.training.assignment import (
 from one2set.training.likelihood import Loss
 
 Calm = Callable[[], Memory]  # what the network reads undisturbed, once it is asked for
+
+
+class _Lesson(NamedTuple):
+    """What a group of codes is taught."""
+
+    codes: nn.Embedding | None  # without any, all rows are the same
+    targets: Tensor  # (B, N, L), each code's own
+    mask: Tensor  # (B, N, L), True = a cell to predict
+    taught: Tensor  # (B, N), whether a code is taught at all
+    read: Tensor  # (B, N, L), the words that it reads meanwhile
 
 
 class SetLoss(nn.Module):
@@ -45,6 +63,7 @@ class SetLoss(nn.Module):
         null_weight_absent: float = 0.1,
         shared_encoding: bool = False,
         reassign: bool = False,
+        code_groups: int = 1,
         phrase_length: int = 6,
         separate: bool = True,
         assignment: Assignment = "hungarian",
@@ -62,19 +81,38 @@ class SetLoss(nn.Module):
         if "absent" in self.layout.parts:
             null_weight[self.layout.parts["absent"]] = null_weight_absent
         self.register_buffer("null_weight", null_weight, persistent=False)
+        if code_groups > 1 and network.codes is None:
+            raise ConfigError(
+                f"loss.code_groups is {code_groups}, and this network has no control codes, by "
+                "which groups would differ; set it to 1"
+            )
+        # Theirs and not the network's, which is saved as if they had never been.
+        self.further_codes = nn.ModuleList(
+            new_codes(network.rows, network.arguments["width"]) for _ in range(code_groups - 1)
+        )
 
     def forward(self, batch: Batch) -> Loss:
-        """The loss of a batch, which it leaves as it is."""
+        """The loss of a batch, which it leaves as it is; in training, that of all groups."""
         memory = self.network.encode(batch)
+        groups = [self.network.codes, *(self.further_codes if self.training else ())]
         with self._undisturbed(batch, memory) as calm:
-            order, taught = self.assign(batch, calm)
-            cells = batch.targets.shape[2]
-            written = None if self.teacher_forcing else self._written(calm, cells)
-        targets = batch.targets.take_along_dim(order[:, :, None], 1)  # (B, N, L)
-        mask = batch.target_mask.take_along_dim(order[:, :, None], 1)
-        read = targets if written is None else written
-        mixture = self.network.decode(memory, shifted(read), mask)
+            lessons = [self._prepare(batch, calm, codes) for codes in groups]
+        return reduce(add, [self._teach(memory, lesson) for lesson in lessons])
 
+    def _prepare(self, batch: Batch, calm: Calm, codes: nn.Embedding | None) -> _Lesson:
+        """Roll out and assign."""
+        with self.network.speaking_by(codes):
+            order, taught = self.assign(batch, calm)
+            targets = batch.targets.take_along_dim(order[:, :, None], 1)  # (B, N, L)
+            mask = batch.target_mask.take_along_dim(order[:, :, None], 1)
+            read = targets if self.teacher_forcing else self._written(calm, targets.shape[2])
+        return _Lesson(codes, targets, mask, taught, read)
+
+    def _teach(self, memory: TransformerMemory, lesson: _Lesson) -> Loss:
+        """Supervise."""
+        codes, targets, mask, taught, read = lesson
+        with self.network.speaking_by(codes):
+            mixture = self.network.decode(memory, shifted(read), mask)
         document, code, _ = mask.nonzero(as_tuple=True)  # (C,)
         words = targets[mask]
         weight = self.null_weight[code].where(words == NULL, 1.0) * taught[document, code]
