@@ -1,14 +1,16 @@
 """Learning curves of several runs in one picture: what a figure of validation is worth, by how many
-documents were seen.
+documents were seen or (`--by minutes`) by how long it took.
 
-    python benchmarks/curves.py "from MiniLM=RUN" "from scratch=RUN" --output curves.png
+    python benchmarks/curves.py "from MiniLM=RUN,RUN" "from scratch=RUN" --output curves.png
 
-The hours that documents take depend on the machine and on what else it does. Where runs end after
-other numbers of documents, they had other learning rates on the way: compare where each ends.
+Runs with a comma between them went on from one another. The minutes that documents take depend on
+the machine and on what else it does. Where runs end after other numbers of documents, they had
+other learning rates on the way: compare where each ends.
 """
 
 import json
 from argparse import ArgumentParser
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,32 +19,44 @@ from matplotlib.figure import Figure
 _FIGURES = {"f1_present": "present F1@M", "f1_absent": "absent F1@M", "duplication": "duplicates"}
 
 
-def points(run: Path, figure: str) -> list[tuple[float, float]]:
-    """Documents seen, and the figure, at each validation."""
-    rows: list[dict[str, Any]] = [
-        json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()
-    ]
-    pace = [(row["step"], row["documents"]) for row in rows if row["kind"] == "train"]
-    step, documents = max(pace)
-    return [
-        (row["step"] * documents / step, row[figure])
-        for row in rows
-        if row["kind"] == "valid" and figure in row
-    ]
+def points(runs: Sequence[Path], figure: str, by: str) -> list[tuple[float, float]]:
+    """Documents or minutes, and the figure, at each validation of runs that went on from one
+    another."""
+    found: list[tuple[float, float]] = []
+    before = 0.0
+    for run in runs:
+        rows: list[dict[str, Any]] = [
+            json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()
+        ]
+        pace = [
+            (row["step"], row["documents"] if by == "documents" else row["seconds"] / 60)
+            for row in rows
+            if row["kind"] == "train"
+        ]
+        step, spent = max(pace)
+        found += [
+            (before + row["step"] * spent / step, row[figure])
+            for row in rows
+            if row["kind"] == "valid" and figure in row
+        ]
+        before += spent
+    return found
 
 
 def main() -> None:
     parser = ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
-    parser.add_argument("runs", nargs="+", metavar="NAME=RUN")
+    parser.add_argument("runs", nargs="+", metavar="NAME=RUN[,RUN]")
+    parser.add_argument("--by", choices=("documents", "minutes"), default="documents")
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
     picture = Figure(figsize=(4.2 * len(_FIGURES), 3.4), layout="constrained")
     axes = picture.subplots(1, len(_FIGURES), squeeze=False)[0]
     for axis, (figure, title) in zip(axes, _FIGURES.items(), strict=True):
         for named in options.runs:
-            name, _, run = named.rpartition("=")
-            axis.plot(*zip(*points(Path(run), figure), strict=True), marker=".", label=name)
-        axis.set(xlabel="documents seen", ylabel=title, ylim=(0, None))
+            name, _, runs = named.rpartition("=")
+            curve = points([Path(run) for run in runs.split(",")], figure, options.by)
+            axis.plot(*zip(*curve, strict=True), marker=".", label=name)
+        axis.set(xlabel=options.by, ylabel=title, ylim=(0, None))
         axis.grid(alpha=0.3)
         axis.legend()
     picture.savefig(options.output, dpi=110)

@@ -8,7 +8,7 @@ import pytest
 from one2set.data.document import Document
 from one2set.errors import DataError
 from one2set.inference.associations import FILE, Associations, fit_associations
-from one2set.inference.fitting import Chunk, count
+from one2set.inference.counting import Chunk, count
 from one2set.inference.lexicon import key_of
 from one2set.inference.ngrams import Words, hash_of
 

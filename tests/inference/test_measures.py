@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from one2set.data.document import Document
-from one2set.inference.fitting import Chunk, count
+from one2set.inference.counting import Chunk, count
 from one2set.inference.lexicon import Lexicon
 from one2set.inference.measures import NUM_MEASURES, Grams
 from one2set.inference.ngrams import Words, hash_of

@@ -8,7 +8,8 @@ import torch
 
 from one2set.data.document import Document
 from one2set.errors import DataError
-from one2set.inference.fitting import chunks_of, fit_selector
+from one2set.inference.counting import chunks_of
+from one2set.inference.fitting import fit_selector
 from one2set.inference.measures import NUM_MEASURES, Grams
 from one2set.inference.ngrams import Words
 from one2set.inference.selector import FILE, UNLIKELY, Layers, Selector

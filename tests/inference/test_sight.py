@@ -13,9 +13,10 @@ from one2set.data.document import Document
 from one2set.data.example import Example
 from one2set.data.vocabulary import PieceVocabulary, WordVocabulary
 from one2set.errors import DataError
+from one2set.inference.counting import Chunk, chunks_of, learnt_from
 from one2set.inference.engine import Engine
 from one2set.inference.export import export_model, teach_to_see
-from one2set.inference.fitting import Chunk, chunks_of, fit_selector, fit_sight, learnt_from
+from one2set.inference.fitting import fit_selector, fit_sight
 from one2set.inference.generator import KeyphraseGenerator
 from one2set.inference.loading import named_model
 from one2set.inference.measures import NUM_MEASURES

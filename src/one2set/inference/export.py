@@ -23,7 +23,8 @@ from one2set.data.readers import read
 from one2set.data.vocabulary import Vocabulary, WordVocabulary
 from one2set.errors import ConfigError, missing_extra
 from one2set.inference import associations, calibration, known, lexicon, selector, sight
-from one2set.inference.fitting import fit_sight, learnt_from
+from one2set.inference.counting import learnt_from
+from one2set.inference.fitting import fit_sight
 from one2set.inference.knowledge import NOTHING, Knowledge
 from one2set.inference.runtime import Description, Runtime, write_description
 from one2set.inference.selector import Selector

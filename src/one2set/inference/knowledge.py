@@ -15,7 +15,8 @@ import numpy as np
 
 from one2set.data.document import Document
 from one2set.inference.associations import Associations, fit_associations
-from one2set.inference.fitting import chunks_of, count, every_chunk, fit_selector
+from one2set.inference.counting import chunks_of, count, every_chunk
+from one2set.inference.fitting import fit_selector
 from one2set.inference.known import NOTHING_KNOWN, KnownPhrases, Stems
 from one2set.inference.ngrams import Words, hash_of
 from one2set.inference.selector import Selector
