@@ -41,6 +41,7 @@ _FIXED = (
     "train.batch_",
     "train.pool_batches",
     "train.keyphrase_dropout",
+    "train.short_",
     "train.average_decay",
     "validation.select_by",
 )

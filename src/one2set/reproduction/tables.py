@@ -33,6 +33,7 @@ _BEYOND = (
     "settrans-reassign",
     "settrans-code-groups",
     "settrans-keyphrase-dropout",
+    "settrans-short-first",
     "settrans-bias",
     "settrans-beam",
 )
