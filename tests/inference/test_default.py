@@ -7,11 +7,14 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
 from typer.testing import CliRunner
 
 from one2set.cli import app
 from one2set.inference.generator import KeyphraseGenerator
 from one2set.inference.loading import DEFAULT, named_model
+from tests.inference.test_generator import assert_sound
+from tests.test_text import ANY_TEXT
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "examples" / "abstract.txt").read_text(encoding="utf-8")
@@ -63,3 +66,14 @@ def test_the_package_stays_small_and_names_whose_weights_it_has() -> None:
     size = sum(path.stat().st_size for path in package.rglob("*") if path.is_file())
     assert size < 80e6
     assert "all-MiniLM-L6-v2" in (named_model(DEFAULT) / "NOTICE").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("text", ["€ £", "!!", "\u200b", "_", "…", "한", "½", "\ufffd"])
+def test_pieces_that_are_of_no_word(generator: KeyphraseGenerator, text: str) -> None:
+    assert_sound(generator.generate(text), text)
+
+
+@settings(max_examples=40)
+@given(ANY_TEXT)
+def test_any_text(generator: KeyphraseGenerator, text: str) -> None:
+    assert_sound(generator.generate(text, more=3.0), text)

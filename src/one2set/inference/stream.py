@@ -104,7 +104,7 @@ class Stream:
         if views is None:
             return None
         start, end = np.array(self.vocabulary.spans(document)[: len(views)]).T
-        begins, ends = np.array(document.tokens().spans).T
+        begins, ends = np.reshape(document.tokens().spans, (-1, 2)).T  # tokens may be of no word
         first = np.searchsorted(end, begins, side="right")
         count = np.maximum(np.searchsorted(start, ends) - first, 0) * (ends > begins)
         total = np.cumsum(np.vstack([np.zeros_like(views[:1]), views]), axis=0, dtype=np.float64)
