@@ -13,13 +13,13 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import Self, overload
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from one2set.data.example import Example
+from one2set.data.example import Example, Examples
 from one2set.data.shards import MappedShard
 from one2set.data.vocabulary import Vocabulary, load_vocabulary, vocabulary_file
 from one2set.errors import DataError
@@ -88,7 +88,7 @@ class Manifest(_Strict):
         return manifest
 
 
-class Split(Sequence[Example]):
+class Split(Examples):
     """A split's examples, read from memory-mapped shards as they are asked for."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
@@ -98,16 +98,7 @@ class Split(Sequence[Example]):
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0
 
-    @overload
-    def __getitem__(self, index: int) -> Example: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Example]: ...
-    def __getitem__(self, index: int | slice) -> Example | list[Example]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        if not -len(self) <= index < len(self):
-            raise IndexError(index)
-        index %= len(self)
+    def at(self, index: int) -> Example:
         shard = bisect_right(self._ends, index)
         start = self._ends[shard - 1] if shard else 0
         return self._shards[shard].example(index - start)

@@ -4,7 +4,10 @@ Dictionary ids are ordered by frequency, specials first. A network's vocabulary 
 size; higher ids are words that it can only copy.
 """
 
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,3 +30,24 @@ class Example:
     present: tuple[Ids, ...] = ()
     absent: tuple[Ids, ...] = ()
     unknown: tuple[str, ...] = ()
+
+
+class Examples(Sequence[Example]):
+    """Examples that are made or read one by one, as they are asked for."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def at(self, index: int) -> Example:
+        """The one at 0 … length − 1."""
+
+    @overload
+    def __getitem__(self, index: int) -> Example: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Example]: ...
+    def __getitem__(self, index: int | slice) -> Example | list[Example]:
+        if isinstance(index, slice):
+            return [self.at(i) for i in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(index)
+        return self.at(index % len(self))

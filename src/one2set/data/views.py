@@ -1,17 +1,16 @@
 """Documents as one step of training sees them: each is changed when it is asked for."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import overload
 
-from one2set.data.example import Example, Ids
+from one2set.data.example import Example, Examples, Ids
 from one2set.data.vocabulary import WordVocabulary
 from one2set.text import split_present_absent
 
 
 @dataclass(frozen=True, slots=True)
-class View(Sequence[Example], ABC):
+class View(Examples):
     """As many documents, in their order."""
 
     documents: Sequence[Example]
@@ -24,14 +23,8 @@ class View(Sequence[Example], ABC):
     def __len__(self) -> int:
         return len(self.documents)
 
-    @overload
-    def __getitem__(self, index: int) -> Example: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Example]: ...
-    def __getitem__(self, index: int | slice) -> Example | list[Example]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        return self.seen(self.documents[index], index % len(self))
+    def at(self, index: int) -> Example:
+        return self.seen(self.documents[index], index)
 
 
 def spelt(ids: Ids, example: Example, vocabulary: WordVocabulary) -> list[str]:
