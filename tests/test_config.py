@@ -24,7 +24,6 @@ def test_the_paper_scale_is_the_papers() -> None:
         "hidden_width": 300,
         "encoder": "transformer",
         "num_codes": 20,
-        "code_attention": False,
         "phrase_length": 6,
         "sequence_length": 60,
     }
@@ -91,6 +90,21 @@ def test_a_wrong_scale_or_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("[train")
     with pytest.raises(ConfigError, match="is not TOML"):
         Config.scale(str(tmp_path / "bad.toml"))
+
+
+def test_a_saved_file_may_have_removed_settings_that_were_off(tmp_path: Path) -> None:
+    config, path = Config.scale("tiny"), tmp_path / "config.toml"
+    text = config.to_toml()
+    for key, value in {"model.code_attention": "false"}.items():
+        section, name = key.split(".")
+        text = text.replace(f"[{section}]", f"[{section}]\n{name} = {value} #")
+    path.write_text(text, encoding="utf-8")
+    assert Config.load(path) == config
+    path.write_text(text.replace("code_attention = false", "code_attention = true"))
+    with pytest.raises(ConfigError, match=r"model\.code_attention is True, .*removed; .*d5c0950"):
+        Config.load(path)
+    with pytest.raises(ConfigError, match=r"there is no setting model\.code_attention"):
+        config.override(["model.code_attention=false"])
 
 
 def test_what_a_run_cannot_change_has_a_fingerprint() -> None:

@@ -46,6 +46,11 @@ _FIXED = (
     "validation.select_by",
 )
 
+# Settings that were removed, and the value by which each was off. Files that were saved by versions
+# up to `_LAST_WITH_REMOVED` have them.
+_REMOVED: dict[str, Any] = {"model.code_attention": False}
+_LAST_WITH_REMOVED = "d5c0950"
+
 
 class Config(Section):
     """Everything but the system, the corpus and the seed, which are arguments of a run."""
@@ -75,11 +80,12 @@ class Config(Section):
     @classmethod
     def load(cls, path: Path) -> Self:
         try:
-            return cls._checked(tomllib.loads(path.read_text(encoding="utf-8")), str(path))
+            values = tomllib.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise ConfigError(f"{path} cannot be read ({error.strerror})") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ConfigError(f"{path} is not TOML ({error}); mend it") from None
+        return cls._checked(_without_removed(values, path), str(path))
 
     def override(self, settings: Sequence[str]) -> Self:
         """The same with some values changed: `train.batch_documents=12`."""
@@ -144,6 +150,25 @@ class Config(Section):
 def fingerprint(values: Mapping[str, Any]) -> str:
     """A short hash of plain values."""
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _without_removed(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The values of a saved file without removed settings, which must be off."""
+    kept: dict[str, Any] = {}
+    for section, named in values.items():
+        if not isinstance(named, Mapping):
+            kept[section] = named
+            continue
+        kept[section] = {k: v for k, v in named.items() if f"{section}.{k}" not in _REMOVED}
+        for name in named.keys() - kept[section].keys():
+            off = _REMOVED[f"{section}.{name}"]
+            if named[name] != off:
+                raise ConfigError(
+                    f"{path}: {section}.{name} is {named[name]!r}, and this setting was removed; "
+                    f"delete it from the file ({off!r} is what remains), or use one2set of commit "
+                    f"{_LAST_WITH_REMOVED}, the last that has it"
+                )
+    return kept
 
 
 def _parsed(text: str) -> Any:

@@ -50,8 +50,6 @@ class Model(Section):
     """The encoder of Transformers: the paper's, or BERT's, whose trained weights can be had."""
     num_codes: Annotated[PositiveInt, Field(multiple_of=2)] = 20
     """Control codes of a set (N): half for present phrases, half for absent ones."""
-    code_attention: bool = False
-    """Let the control codes of a set see one another where they begin, before they say a word."""
     phrase_length: Annotated[int, Field(ge=2)] = 6
     """Words that a control code can say, `<eos>` included (L)."""
     sequence_length: Annotated[int, Field(ge=2)] = 60

@@ -191,7 +191,6 @@ def _network(system: System, config: Config, vocabulary_size: int) -> Network:
         dropout=size.dropout,
         num_codes=size.num_codes,
         control_codes=system.options.control_codes,
-        code_attention=size.code_attention,
     )
 
 

@@ -87,16 +87,6 @@ def test_an_existing_folder_is_kept(trained: Path, tmp_path: Path) -> None:
     export_model(trained, tmp_path / "out", overwrite=True)
 
 
-def test_codes_that_see_one_another_cannot_be_exported(
-    settrans: SetTrans, vocabulary: WordVocabulary, tmp_path: Path
-) -> None:
-    network = SetTrans(**settrans.arguments | {"code_attention": True})
-    save_model(tmp_path / "trained", network, vocabulary)
-    with pytest.raises(ConfigError, match=r"model\.code_attention .* is true; .*one2set predict"):
-        export_model(tmp_path / "trained", tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
 def test_only_a_settrans_can_be_exported(
     transformer: Transformer, vocabulary: WordVocabulary, tmp_path: Path
 ) -> None:

@@ -69,9 +69,6 @@ def decode(network: Transformer, batch: Batch, memory: Tensor, inputs: Tensor) -
     x = x.flatten(1, 2)  # (B, R·L, D)
 
     own = torch.kron(torch.eye(rows), torch.ones(cells, cells).tril()).bool()
-    if isinstance(network, SetTrans) and network.code_attention:
-        first = torch.arange(rows * cells) % cells == 0
-        own |= first[:, None] & first
     own = own.expand(documents, -1, -1)
     source = batch.source_mask[:, None].expand(-1, rows * cells, -1)
     for layer in cast(list[DecoderLayer], network.decoder.layers):

@@ -40,10 +40,9 @@ NETWORKS = pytest.mark.parametrize(
     ("network", "ends"),
     [
         (prone_to_stop(tiny.settrans(seed=0), seed=1), (EOS, NULL)),
-        (prone_to_stop(tiny.settrans(seed=0, code_attention=True), seed=1), (EOS, NULL)),
         (prone_to_stop(tiny.transformer(seed=1), seed=5), (EOS,)),
     ],
-    ids=["set", "code attention", "sequence"],
+    ids=["set", "sequence"],
 )
 
 

@@ -10,6 +10,7 @@ from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError, DataError
 from one2set.model.folder import CONFIG, WEIGHTS, load_model, save_model
+from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 from tests.model import tiny
 
@@ -29,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
     "network",
     [
         tiny.settrans(dropout=0.1),
-        tiny.settrans(control_codes=False, code_attention=True),
+        tiny.settrans(control_codes=False),
         tiny.transformer(),
     ],
     ids=["settrans", "without codes", "transformer"],
@@ -106,6 +107,23 @@ def test_weights_and_config_must_agree(folder: Path) -> None:
     config["arguments"]["unheard"] = 1
     (folder / CONFIG).write_text(json.dumps(config))
     with pytest.raises(DataError, match="has other arguments than settrans"):
+        load_model(folder)
+
+
+def test_a_removed_argument_is_ignored_where_it_was_off(folder: Path) -> None:
+    config = json.loads((folder / CONFIG).read_text())
+    expected = load_model(folder).network
+    config["arguments"]["code_attention"] = False
+    (folder / CONFIG).write_text(json.dumps(config))
+    found = load_model(folder).network
+    assert found.arguments == expected.arguments
+    batch = tiny.batch()
+    assert isinstance(found, SetTrans)
+    assert isinstance(expected, SetTrans)
+    assert torch.equal(found.encode(batch).states, expected.encode(batch).states)
+    config["arguments"]["code_attention"] = True
+    (folder / CONFIG).write_text(json.dumps(config))
+    with pytest.raises(DataError, match=r"code_attention, which was removed; .*d5c0950"):
         load_model(folder)
 
 

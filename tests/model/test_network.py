@@ -15,7 +15,6 @@ from tests.model import padded, tiny
 close = partial(torch.testing.assert_close, rtol=1e-5, atol=1e-6)
 NETWORKS: dict[str, Callable[[], Network]] = {
     "settrans": tiny.settrans,
-    "code_attention": partial(tiny.settrans, code_attention=True),
     "transformer": tiny.transformer,
     "recurrent": tiny.recurrent,
     "title": partial(tiny.recurrent, title_guided=True),

@@ -28,34 +28,6 @@ def test_a_code_sees_neither_the_others_nor_its_own_future() -> None:
     assert (after[:, ~same] != before[:, ~same]).any(-1).all()
 
 
-def test_with_code_attention_codes_see_where_others_begin_and_no_more() -> None:
-    network, batch = tiny.settrans(code_attention=True), tiny.batch()
-    inputs = shifted(batch.targets)
-    before = rows(network, inputs)
-    changed = inputs.clone()
-    changed[:, 2, 3] = 11
-    same = torch.ones(inputs.shape[1:], dtype=torch.bool)
-    same[2, 3:] = False
-    after = rows(network, changed)
-    torch.testing.assert_close(after[:, same], before[:, same], rtol=0, atol=1e-6)
-    assert (after[:, ~same] != before[:, ~same]).any(-1).all()
-
-    changed = inputs.clone()
-    changed[:, 2, 0] = 11
-    moved = (rows(network, changed) - before).abs().amax(-1)  # (B, N, L)
-    assert (moved > 1e-6).all(), "by way of its own first cell, every cell knows of the others'"
-
-
-def test_with_code_attention_the_order_of_codes_does_not_matter() -> None:
-    network, batch = tiny.settrans(code_attention=True), tiny.batch()
-    inputs, order = shifted(batch.targets), torch.tensor([3, 0, 5, 1, 4, 2])
-    expected = rows(network, inputs)[:, order]
-    assert network.codes is not None
-    with torch.no_grad():
-        network.codes.weight.copy_(network.codes.weight[order])
-    torch.testing.assert_close(rows(network, inputs[:, order]), expected, rtol=1e-5, atol=1e-6)
-
-
 def test_equal_codes_write_equal_rows() -> None:
     network, batch = tiny.settrans(), tiny.batch()
     inputs = shifted(batch.targets[:, :1].expand(-1, tiny.CODES, -1))

@@ -38,7 +38,6 @@ def settrans(
     dropout: float = 0.0,
     num_codes: int = CODES,
     control_codes: bool = True,
-    code_attention: bool = False,
     encoder: EncoderKind = "transformer",
 ) -> SetTrans:
     torch.manual_seed(seed)
@@ -52,7 +51,6 @@ def settrans(
         dropout=dropout,
         num_codes=num_codes,
         control_codes=control_codes,
-        code_attention=code_attention,
         encoder=encoder,
     )
     roughen(network)

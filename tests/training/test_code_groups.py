@@ -29,7 +29,7 @@ from tests.training.test_set_loss import Spy, batch_for
 
 def grouped(groups: int = 3, *, dropout: float = 0.0, **options: Any) -> SetLoss:
     """An objective whose groups are as different as codes that have learnt something."""
-    network = tiny.settrans(dropout=dropout, code_attention=options.pop("code_attention", False))
+    network = tiny.settrans(dropout=dropout)
     objective = SetLoss(network, code_groups=groups, **options)
     for codes in objective.further_codes.parameters():
         nn.init.normal_(codes, std=2.0)
@@ -44,11 +44,8 @@ def alone(objective: SetLoss, group: int) -> SetLoss:
     return SetLoss(network)
 
 
-@pytest.mark.parametrize("code_attention", [False, True])
-def test_each_group_has_the_loss_and_gradients_that_it_would_have_alone(
-    code_attention: bool,
-) -> None:
-    objective = grouped(code_attention=code_attention)
+def test_each_group_has_the_loss_and_gradients_that_it_would_have_alone() -> None:
+    objective = grouped()
     batch = batch_for(objective)
     loss = objective(batch)
     loss.total.backward()

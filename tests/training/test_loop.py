@@ -21,7 +21,6 @@ from tests.training.conftest import ALONE, Miniature
 Weights = Callable[[Run], dict[str, Tensor]]
 BEYOND = (
     "train.keyphrase_dropout=0.3",
-    "model.code_attention=true",
     "loss.reassign=true",
     "loss.code_groups=2",
     "train.short_words=12",

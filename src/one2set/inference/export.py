@@ -62,12 +62,6 @@ def export_model(
         raise ConfigError(
             f"{model} holds a {type(network).__name__}; only a SetTrans can be exported"
         )
-    if network.code_attention:
-        raise ConfigError(
-            f"model.code_attention of {model} is true; the graphs of an export have no attention "
-            "between codes: use the model as it is (one2set predict, one2set generate), or train "
-            "one without"
-        )
     weights: dict[str, Any] = {}
     graphs = [make(network, weights, int8=int8) for make in (encoder_graph, step_graph)]
     description = Description(

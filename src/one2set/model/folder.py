@@ -169,4 +169,12 @@ def _read_config(path: Path) -> dict[str, Any]:
         raise ConfigError(
             f"{path}: network is {config['network']!r}; expected one of {', '.join(NETWORKS)}"
         )
+    # An argument of SetTrans up to commit d5c0950. Where it was off, it changes nothing.
+    arguments = config["arguments"]
+    if isinstance(arguments, dict) and arguments.pop("code_attention", False):
+        raise DataError(
+            "holds a network with code_attention, which was removed",
+            fix="use one2set of commit d5c0950, the last that has it, or train without it",
+            path=path,
+        )
     return config

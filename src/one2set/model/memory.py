@@ -4,11 +4,9 @@ Shapes: S source words, D width; ΣS is packed, the words of all documents witho
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from torch import Tensor
 
-from one2set.model.layers import Scope
 from one2set.model.network import Memory, State
 
 KeysValues = tuple[Tensor, Tensor]
@@ -43,13 +41,6 @@ class Cache:
         new = x.new_empty(len(rows), *x.shape[1:])
         new[:, : self.length] = x[rows, : self.length]
         return new
-
-
-class Opening(NamedTuple):
-    """The first cells of rows, which see one another, and where they are kept."""
-
-    cache: Cache
-    scope: Scope
 
 
 @dataclass

@@ -1,21 +1,15 @@
 """SetTrans (§3.2): the Transformer with N learned control codes, one for each row it writes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from torch import Tensor, nn
 
-from one2set.model.layers import Scope
-from one2set.model.memory import Opening, TransformerState
-from one2set.model.transformer import EncoderKind, Own, Transformer
+from one2set.model.transformer import EncoderKind, Transformer
 
 
 class SetTrans(Transformer):
-    """A row writes one phrase or ∅. Without control codes, an ablation, all rows are the same.
-
-    With code attention, which the paper has not, the first cells of a document's rows see one
-    another, so that codes can agree on who says what before any has said a word.
-    """
+    """A row writes one phrase or ∅. Without control codes, an ablation, all rows are the same."""
 
     def __init__(
         self,
@@ -29,7 +23,6 @@ class SetTrans(Transformer):
         dropout: float,
         num_codes: int,
         control_codes: bool = True,
-        code_attention: bool = False,
         output_size: int | None = None,
         encoder: EncoderKind = "transformer",
     ) -> None:
@@ -44,12 +37,7 @@ class SetTrans(Transformer):
             output_size=output_size,
             encoder=encoder,
         )
-        self.arguments |= {
-            "num_codes": num_codes,
-            "control_codes": control_codes,
-            "code_attention": code_attention,
-        }
-        self.code_attention = code_attention
+        self.arguments |= {"num_codes": num_codes, "control_codes": control_codes}
         self.rows = num_codes
         self.codes = new_codes(num_codes, width) if control_codes else None
 
@@ -66,16 +54,6 @@ class SetTrans(Transformer):
         """d = e_word + e_position + c (Eq. 1)."""
         x = super().embed(tokens, position, row)
         return x if self.codes is None else x + self.codes(row)
-
-    def seen(self, row: Tensor, step: Tensor) -> Tensor:
-        own = super().seen(row, step)
-        return own | ((step[:, None] == 0) & (step == 0)) if self.code_attention else own
-
-    def opening(self, state: TransformerState) -> Sequence[Own]:
-        if not self.code_attention:
-            return super().opening(state)
-        scope = Scope(state.counts, state.counts)
-        return [Opening(cache, scope) for cache in state.caches]
 
 
 def new_codes(count: int, width: int) -> nn.Embedding:

@@ -2,8 +2,7 @@
 linear map on embedded words, √D on word embeddings only, positions from 1 in the encoder and from 0
 in the decoder, separate matrices for words that are read and words that are written.
 
-It writes one row per document; `SetTrans`, one per control code. Rows do not see one another, but
-for what `SetTrans` may have them do at their first cells.
+It writes one row per document; `SetTrans`, one per control code. Rows never see one another.
 
 Shapes: B documents, S source words, R rows per document, L cells per row, C real cells of a batch,
 D width, V vocabulary. ΣS is packed: the words of all documents without padding.
@@ -23,13 +22,7 @@ from one2set.errors import ConfigError
 from one2set.model.bert import BertEncoder
 from one2set.model.dropout import Dropout
 from one2set.model.layers import Attention, FeedForward, Positions, Scope
-from one2set.model.memory import (
-    Cache,
-    KeysValues,
-    Opening,
-    TransformerMemory,
-    TransformerState,
-)
+from one2set.model.memory import Cache, KeysValues, TransformerMemory, TransformerState
 from one2set.model.network import Network
 from one2set.model.pointer import Mixture, Pointer, Words
 
@@ -92,11 +85,6 @@ _ENCODERS: dict[EncoderKind, type[Encoder] | type[BertEncoder]] = {
 }
 
 
-# What cells see of what is written: where rows are known, where they go on, where they begin and
-# see one another.
-Own = Scope | Cache | Opening
-
-
 class DecoderLayer(nn.Module):
     """Attention within rows, attention to the source, feed-forward, each on normalised input."""
 
@@ -113,24 +101,20 @@ class DecoderLayer(nn.Module):
     def forward(
         self,
         x: Tensor,
-        own: Own,
+        own: Scope | Cache,
         source: KeysValues,
         scope: Scope,
         *,
         weigh: bool,
     ) -> tuple[Tensor, Tensor | None]:
-        """x (C, D); `own` is what a cell sees of what is written. With `weigh`, also the weights
-        (C, S) that head 0 gives to the source."""
+        """x (C, D); `own` is what a cell sees of its row. With `weigh`, also the weights (C, S)
+        that head 0 gives to the source."""
         h = self.self_norm(x)
         key, value = self.self_attention.project(h)
-        match own:
-            case Scope():
-                seen = self.self_attention(h, key, value, own)
-            case Cache():
-                seen = self.self_attention.rows(h, *own.append(key, value))
-            case Opening():
-                own.cache.append(key, value)
-                seen = self.self_attention(h, key, value, own.scope)
+        if isinstance(own, Cache):
+            seen = self.self_attention.rows(h, *own.append(key, value))
+        else:
+            seen = self.self_attention(h, key, value, own)
         x = x + self.dropout(seen)
         h = self.source_norm(x)
         weights = None
@@ -166,7 +150,7 @@ class Decoder(nn.Module):
     def forward(
         self,
         x: Tensor,
-        own: Sequence[Own],
+        own: Sequence[Scope | Cache],
         memory: TransformerMemory,
         counts: Sequence[int],
     ) -> tuple[Tensor, Tensor]:
@@ -242,8 +226,11 @@ class Transformer(Network):
         rows, cells = mask.shape[1:]
         row = torch.arange(rows, device=mask.device)[:, None].expand_as(mask)[mask]  # (C,)
         step = torch.arange(cells, device=mask.device).expand_as(mask)[mask]
-        by_document = zip(torch.split(row, counts), torch.split(step, counts), strict=True)
-        seen = [self.seen(r, s) for r, s in by_document]
+        # (c, c) for each document: a cell sees those of its own row until itself.
+        seen = [
+            (r[:, None] == r) & (s[:, None] >= s)
+            for r, s in zip(torch.split(row, counts), torch.split(step, counts), strict=True)
+        ]
         own = [Scope(counts, counts, seen)] * len(self.decoder.layers)
         x = self.embed(inputs[mask], self.decoder.positions(step, cells), row)
         return self._mixture(x, own, memory, counts)
@@ -258,18 +245,8 @@ class Transformer(Network):
     def step(self, state: TransformerState, tokens: Tensor) -> Mixture:
         place = torch.tensor(state.step, device=tokens.device)
         x = self.embed(tokens, self.decoder.positions(place, state.step), state.row)
-        own = self.opening(state) if state.step == 0 else state.caches
         state.step += 1
-        return self._mixture(x, own, state.memory, state.counts)
-
-    def seen(self, row: Tensor, step: Tensor) -> Tensor:
-        """(c, c) which of a document's cells sees which, by their rows and steps (c,): those of its
-        own row until itself."""
-        return (row[:, None] == row) & (step[:, None] >= step)
-
-    def opening(self, state: TransformerState) -> Sequence[Own]:
-        """What the first cells of rows see, in each layer: the same."""
-        return state.caches
+        return self._mixture(x, state.caches, state.memory, state.counts)
 
     def embed(self, tokens: Tensor, position: Tensor, row: Tensor) -> Tensor:
         """(C, D) what the decoder reads; unknown words as `<unk>`."""
@@ -283,7 +260,7 @@ class Transformer(Network):
     def _mixture(
         self,
         x: Tensor,
-        own: Sequence[Own],
+        own: Sequence[Scope | Cache],
         memory: TransformerMemory,
         counts: Sequence[int],
     ) -> Mixture:

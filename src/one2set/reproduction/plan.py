@@ -94,7 +94,6 @@ ROWS = {
             "transformer-missing-eos",
             ("beyond",),
         ),
-        _beyond("code-attention", "codes that see one another", "model.code_attention=true"),
         _beyond("reassign", "targets re-assigned", "loss.reassign=true"),
         _beyond("code-groups", f"{_GROUPS} groups of codes", f"loss.code_groups={_GROUPS}"),
         _beyond("keyphrase-dropout", "keyphrase dropout", f"train.keyphrase_dropout={_DROPOUT}"),

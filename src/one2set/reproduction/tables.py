@@ -29,7 +29,6 @@ _BEYOND = (
     "transformer",
     "transformer-missing-eos",
     "settrans",
-    "settrans-code-attention",
     "settrans-reassign",
     "settrans-code-groups",
     "settrans-keyphrase-dropout",
