@@ -48,7 +48,7 @@ _FIXED = (
 
 # Settings that were removed, and the value by which each was off. Files that were saved by versions
 # up to `_LAST_WITH_REMOVED` have them.
-_REMOVED: dict[str, Any] = {"model.code_attention": False}
+_REMOVED: dict[str, Any] = {"model.code_attention": False, "loss.code_groups": 1}
 _LAST_WITH_REMOVED = "d5c0950"
 
 

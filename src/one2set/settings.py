@@ -77,9 +77,6 @@ class Loss(Section):
     reassign: bool = False
     """Teach a code that was given ∅, but would say a target if it had to speak, that target too
     where the code that has it does not say it, and nothing otherwise (WR-One2Set)."""
-    code_groups: PositiveInt = 1
-    """Groups of control codes that read every document in training, each with targets assigned to
-    it; only the first is kept (Group DETR)."""
 
 
 class Reward(Section):

@@ -235,7 +235,6 @@ def _objective(
                 null_weight_absent=config.loss.null_weight_absent,
                 shared_encoding=config.loss.shared_encoding,
                 reassign=config.loss.reassign,
-                code_groups=config.loss.code_groups,
                 phrase_length=layout.phrase_length,
                 separate=layout.separate,
                 assignment=system.options.assignment,

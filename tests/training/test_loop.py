@@ -22,7 +22,6 @@ Weights = Callable[[Run], dict[str, Tensor]]
 BEYOND = (
     "train.keyphrase_dropout=0.3",
     "loss.reassign=true",
-    "loss.code_groups=2",
     "train.short_words=12",
 )
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache, partial
 from typing import Any
 
 import pytest
@@ -169,10 +168,6 @@ def test_validation_is_the_same_objective() -> None:
 # --- Ablations: each changes one thing ---------------------------------------------------------
 
 
-def encode(objective: SetLoss, batch: Batch) -> TransformerMemory:
-    return objective.network.encode(batch)
-
-
 @pytest.fixture
 def changes() -> Iterator[Any]:
     """Runs an objective and the one with options changed; which of their steps differ."""
@@ -185,7 +180,7 @@ def changes() -> Iterator[Any]:
                 spy = Spy(objective.network, patch)
                 batch = batch_for(objective)
                 torch.manual_seed(0)
-                order, _ = objective.assign(batch, cache(partial(encode, objective, batch)))
+                order, _ = objective.assign(batch, objective.network.encode(batch))
                 torch.manual_seed(0)
                 loss = objective(batch)
                 targets = batch.targets.take_along_dim(order[:, :, None], 1)

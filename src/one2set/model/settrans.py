@@ -1,8 +1,5 @@
 """SetTrans (§3.2): the Transformer with N learned control codes, one for each row it writes."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from torch import Tensor, nn
 
 from one2set.model.transformer import EncoderKind, Transformer
@@ -39,25 +36,11 @@ class SetTrans(Transformer):
         )
         self.arguments |= {"num_codes": num_codes, "control_codes": control_codes}
         self.rows = num_codes
-        self.codes = new_codes(num_codes, width) if control_codes else None
-
-    @contextmanager
-    def speaking_by(self, codes: nn.Embedding | None) -> Iterator[None]:
-        """Within the block these are the codes of its rows, in place of its own."""
-        own, self.codes = self.codes, codes
-        try:
-            yield
-        finally:
-            self.codes = own
+        self.codes = nn.Embedding(num_codes, width) if control_codes else None
+        if self.codes is not None:
+            nn.init.uniform_(self.codes.weight, -0.1, 0.1)
 
     def embed(self, tokens: Tensor, position: Tensor, row: Tensor) -> Tensor:
         """d = e_word + e_position + c (Eq. 1)."""
         x = super().embed(tokens, position, row)
         return x if self.codes is None else x + self.codes(row)
-
-
-def new_codes(count: int, width: int) -> nn.Embedding:
-    """Control codes that have learnt nothing yet."""
-    codes = nn.Embedding(count, width)
-    nn.init.uniform_(codes.weight, -0.1, 0.1)
-    return codes

@@ -21,7 +21,6 @@ LAMBDAS = (0.05, 0.1, 0.2, 0.5, 1.0)  # λ_pre = λ_abs, as in the paper's figur
 STEPS = (1, 2, 3, 4)  # K
 _BEAM = 5
 _DROPOUT = 0.2  # which leaves about half of the documents as they are
-_GROUPS = 3
 _SHORT = 128  # words, of nearly 200 that a title and an abstract have
 
 
@@ -95,7 +94,6 @@ ROWS = {
             ("beyond",),
         ),
         _beyond("reassign", "targets re-assigned", "loss.reassign=true"),
-        _beyond("code-groups", f"{_GROUPS} groups of codes", f"loss.code_groups={_GROUPS}"),
         _beyond("keyphrase-dropout", "keyphrase dropout", f"train.keyphrase_dropout={_DROPOUT}"),
         _beyond("short-first", "short sources first", f"train.short_words={_SHORT}"),
         Row(

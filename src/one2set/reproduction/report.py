@@ -165,8 +165,7 @@ def _beyond(results: Results) -> list[Block]:
         "What a row gains and costs is compared with the row that it changes. The release forgets "
         "the <eos> of documents without absent phrases; a beam is one of each code. "
         "Targets are re-assigned to codes that were given ∅ and would "
-        "say them. Of several groups of codes, which read the same encoding in training, the first "
-        "is kept. Keyphrase dropout takes a fifth of present phrases out of their documents. "
+        "say them. Keyphrase dropout takes a fifth of present phrases out of their documents. "
         "Short sources first: the first words of documents only, until most visits are made."
     )
     biases = [one.made().null_bias for one in results.rows.get("settrans-bias", [])]

@@ -30,7 +30,6 @@ _BEYOND = (
     "transformer-missing-eos",
     "settrans",
     "settrans-reassign",
-    "settrans-code-groups",
     "settrans-keyphrase-dropout",
     "settrans-short-first",
     "settrans-bias",

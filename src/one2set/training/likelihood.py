@@ -22,11 +22,6 @@ class Loss:
         """The mean over tokens, to be minimised."""
         return self.sum / self.tokens
 
-    def __add__(self, other: "Loss") -> "Loss":
-        """Both together, which have the same parts."""
-        parts = {name: part + other.parts[name] for name, part in self.parts.items()}
-        return Loss(self.sum + other.sum, self.tokens + other.tokens, parts)
-
 
 class Likelihood(nn.Module):
     """Teacher forcing on one row per document."""
