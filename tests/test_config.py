@@ -95,7 +95,13 @@ def test_a_wrong_scale_or_file_is_told(tmp_path: Path) -> None:
 def test_a_saved_file_may_have_removed_settings_that_were_off(tmp_path: Path) -> None:
     config, path = Config.scale("tiny"), tmp_path / "config.toml"
     text = config.to_toml()
-    for key, value in {"model.code_attention": "false", "loss.code_groups": "1"}.items():
+    removed = {
+        "model.code_attention": "false",
+        "loss.code_groups": "1",
+        "train.short_words": "0",
+        "train.short_share": "0.6",
+    }
+    for key, value in removed.items():
         section, name = key.split(".")
         text = text.replace(f"[{section}]", f"[{section}]\n{name} = {value} #")
     path.write_text(text, encoding="utf-8")

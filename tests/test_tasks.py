@@ -71,23 +71,15 @@ def test_phrases_are_taken_out_alike_in_any_number_of_shares(
     assert losses("train.shares=1")[0] != pytest.approx(dropped[0])
 
 
-def test_documents_are_short_until_a_share_of_the_run_is_done(
-    corpus_folder: Path, tmp_path: Path
-) -> None:
+def test_each_step_takes_out_phrases_of_its_own(corpus_folder: Path, tmp_path: Path) -> None:
     miniature = Miniature(Corpus(corpus_folder))
-    settings = ("train.short_words=9", "train.short_share=0.25")
-    task = miniature.task(miniature.run(tmp_path / "run", *settings))
-    for done, words in ((0.0, 9), (0.2499, 9), (0.25, 1000), (1.0, 1000)):
-        for document, whole in zip(task.at_step(3, done), task.train, strict=True):
-            assert document.source.tolist() == whole.source[:words].tolist()
-    assert task.at_step(3, 0.5) is task.train
-
-    # Phrases are taken out of what is left of a document.
-    both = (*settings, "train.keyphrase_dropout=0.9")
-    task = miniature.task(miniature.run(tmp_path / "run", *both))
-    dropped = task.at_step(3, 0.0)
-    assert max(len(document.source) for document in dropped) <= 9
-    assert any(MASK in document.source for document in dropped)
+    task = miniature.task(miniature.run(tmp_path / "run"))
+    assert task.at_step(3) is task.train
+    task = miniature.task(miniature.run(tmp_path / "run", "train.keyphrase_dropout=0.5"))
+    sources = [[tuple(one.source) for one in task.at_step(step)] for step in (3, 3, 4)]
+    assert sources[0] == sources[1] != sources[2]
+    assert any(MASK in source for source in sources[0])
+    assert len(sources[0]) == len(task.train)
 
 
 def test_phrases_can_be_told_anew_among_words_only(tokenizer: Path, tmp_path: Path) -> None:
@@ -95,6 +87,5 @@ def test_phrases_can_be_told_anew_among_words_only(tokenizer: Path, tmp_path: Pa
     documents.write_text('{"title": "on wasps", "abstract": "they sting", "keyphrases": ["wasp"]}')
     prepare(tmp_path / "corpus", Inputs(train=[str(documents)]), tokenizer=tokenizer)
     miniature = Miniature(Corpus(tmp_path / "corpus"))
-    for setting, value in (("keyphrase_dropout", "0.2"), ("short_words", "128")):
-        with pytest.raises(ConfigError, match=f"{setting} is {value}, .* word pieces; .* 0"):
-            miniature.task(miniature.run(tmp_path / "run", f"train.{setting}={value}"))
+    with pytest.raises(ConfigError, match=r"keyphrase_dropout is 0\.2, .* word pieces; .* 0"):
+        miniature.task(miniature.run(tmp_path / "run", "train.keyphrase_dropout=0.2"))

@@ -41,14 +41,18 @@ _FIXED = (
     "train.batch_",
     "train.pool_batches",
     "train.keyphrase_dropout",
-    "train.short_",
     "train.average_decay",
     "validation.select_by",
 )
 
 # Settings that were removed, and the value by which each was off. Files that were saved by versions
 # up to `_LAST_WITH_REMOVED` have them.
-_REMOVED: dict[str, Any] = {"model.code_attention": False, "loss.code_groups": 1}
+_REMOVED: dict[str, Any] = {
+    "model.code_attention": False,
+    "loss.code_groups": 1,
+    "train.short_words": 0,
+    "train.short_share": 0.6,
+}
 _LAST_WITH_REMOVED = "d5c0950"
 
 

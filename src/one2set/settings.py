@@ -153,11 +153,6 @@ class Train(Section):
     keyphrase_dropout: Share = 0.0
     """Share of present phrases that each step takes out of their documents, at random, so that they
     become absent ones (KPDrop); 0 for none."""
-    short_words: NonNegativeInt = 0
-    """The first part of the run reads so many words of each document, its first ones; phrases that
-    stand only further on are absent ones there. 0 reads all from the start."""
-    short_share: Share = 0.6
-    """How much of the run that first part is, by whatever limit will end it."""
     average_decay: Share = 0.0
     """Decay of the moving average of the weights, which then is validated and saved as the model;
     0 for none."""

@@ -8,7 +8,6 @@ import torch
 from one2set.data.corpus import TRAIN, VALID, Corpus, Split
 from one2set.data.example import Example
 from one2set.data.keyphrase_dropout import Dropped
-from one2set.data.short_sources import Shortened
 from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import Vocabulary, WordVocabulary, load_vocabulary
 from one2set.errors import ConfigError, DataError
@@ -18,7 +17,7 @@ from one2set.model.network import Network
 from one2set.systems import build, system_named
 from one2set.training.checkpoint import Checkpoints
 from one2set.training.layout import model_folder
-from one2set.training.loop import AtStep, Task
+from one2set.training.loop import Task
 from one2set.training.run import Run
 from one2set.training.validation import Generate
 
@@ -56,29 +55,18 @@ def task_of(run: Run, corpus: Corpus, generator: Generator) -> Task:
     )
 
 
-def _at_step(train: Split, vocabulary: Vocabulary, run: Run) -> AtStep:
+def _at_step(train: Split, vocabulary: Vocabulary, run: Run) -> Callable[[int], Sequence[Example]]:
     """The training documents as each step sees them."""
-    settings = run.config.train
-    short, share = settings.short_words, settings.keyphrase_dropout
+    share = run.config.train.keyphrase_dropout
+    if not share:
+        return lambda step: train
     if not isinstance(vocabulary, WordVocabulary):
-        for name, value in (("keyphrase_dropout", share), ("short_words", short)):
-            if value:
-                raise ConfigError(
-                    f"train.{name} is {value}, and this corpus is one of word pieces; only among "
-                    "words can we tell anew which phrases are present: set it to 0, or prepare the "
-                    "corpus without --tokenizer"
-                )
-        return lambda step, done: train
-
-    def at_step(step: int, done: float) -> Sequence[Example]:
-        documents: Sequence[Example] = train
-        if short and done < settings.short_share:
-            documents = Shortened(documents, vocabulary, short)
-        if share:
-            documents = Dropped(documents, vocabulary, share, run.facts.seed, step)
-        return documents
-
-    return at_step
+        raise ConfigError(
+            f"train.keyphrase_dropout is {share}, and this corpus is one of word pieces; only "
+            "among words can we tell anew which phrases are present: set it to 0, or prepare the "
+            "corpus without --tokenizer"
+        )
+    return lambda step: Dropped(train, vocabulary, share, run.facts.seed, step)
 
 
 def _take_weights(network: Network, vocabulary: Vocabulary, path: Path) -> None:

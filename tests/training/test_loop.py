@@ -2,8 +2,7 @@
 
 import os
 import signal
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,18 +10,16 @@ import torch
 from torch import Tensor
 
 from one2set.data.corpus import Corpus
-from one2set.data.example import Example
 from one2set.data.prepare import Inputs, prepare
 from one2set.systems import SYSTEMS
-from one2set.training.loop import Ended, Event, Remark, Step, Validated, train
+from one2set.training.loop import Ended, Event, Remark, Step, Validated
 from one2set.training.run import Run
-from tests.training.conftest import ALONE, Miniature
+from tests.training.conftest import Miniature
 
 Weights = Callable[[Run], dict[str, Tensor]]
 BEYOND = (
     "train.keyphrase_dropout=0.3",
     "loss.reassign=true",
-    "train.short_words=12",
 )
 
 
@@ -178,30 +175,6 @@ def test_minutes_end_a_run(miniature: Miniature, tmp_path: Path) -> None:
     run = miniature.run(tmp_path / "run", "limits.minutes=1e-6", "limits.epochs=0")
     ended = last(miniature.train(run))
     assert (ended.reason, ended.progress.step) == ("limit", 1)
-
-
-@pytest.mark.parametrize("limit", ["limits.minutes=0.1666666", "limits.steps=10"])
-def test_the_first_part_of_a_run_is_known_by_whatever_ends_it(
-    limit: str, miniature: Miniature, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ten steps, of which each takes a second."""
-    settings = ("train.short_words=12", "limits.epochs=0", "validation.every=50", limit)
-    run = miniature.run(tmp_path / "run", *settings)
-    task = miniature.task(run)
-    longest: list[int] = []  # source that each step sees
-    monkeypatch.setattr("one2set.training.loop.time.monotonic", lambda: float(len(longest)))
-
-    def at_step(step: int, done: float) -> Sequence[Example]:
-        documents = task.at_step(step, done)
-        longest.append(max(len(document.source) for document in documents))
-        return documents
-
-    with run.claimed():
-        told = list(train(replace(task, at_step=at_step), run, processes=ALONE))
-    assert last(told).reason == "limit"
-    whole = int(task.train.source_lengths().max())
-    assert whole > 12
-    assert longest == [12] * 6 + [whole] * 4
 
 
 def test_the_rate_and_the_share_done_are_told(miniature: Miniature, tmp_path: Path) -> None:

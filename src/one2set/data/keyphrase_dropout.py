@@ -10,22 +10,27 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from one2set.data.example import Example, Ids
+from one2set.data.example import Example, Examples, Ids
 from one2set.data.specials import MASK, SPECIALS
-from one2set.data.views import View, spelt, split_again
 from one2set.data.vocabulary import WordVocabulary
-from one2set.text import stem_all
+from one2set.text import split_present_absent, stem_all
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped(View):
-    """Documents with phrases taken out at random."""
+class Dropped(Examples):
+    """As many documents, in their order, with phrases taken out at random."""
 
+    documents: Sequence[Example]
+    vocabulary: WordVocabulary
     share: float  # how probable each present phrase is to be taken out
     seed: int
     step: int
 
-    def seen(self, example: Example, index: int) -> Example:
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    def at(self, index: int) -> Example:
+        example = self.documents[index]
         chance = np.random.default_rng([self.seed, self.step, index])
         drawn = chance.random(len(example.present)) < self.share
         taken = [phrase for phrase, out in zip(example.present, drawn, strict=True) if out]
@@ -35,21 +40,29 @@ class Dropped(View):
 def take_out(example: Example, phrases: Sequence[Ids], vocabulary: WordVocabulary) -> Example:
     """The document with a mask wherever one of these phrases stood, in any inflection. Phrases that
     stand nowhere any more are absent ones, those among them that stood only inside another."""
-    left = spelt(example.source, example, vocabulary)
+
+    def spelt(ids: Ids) -> list[str]:
+        return [vocabulary.text([id], unknown=example.unknown) for id in ids.tolist()]
+
+    left = spelt(example.source)
     stems = list(stem_all(left))
     kept = np.ones(len(left), dtype=bool)
     # The longest first, or else the rest of a phrase that holds a shorter one would stay behind.
-    stemmed = [stem_all(spelt(phrase, example, vocabulary)) for phrase in phrases]
-    for phrase in sorted(stemmed, key=len, reverse=True):
+    for phrase in sorted((stem_all(spelt(one)) for one in phrases), key=len, reverse=True):
         count = len(phrase)
         for at in range(len(stems) - count + 1):
             if tuple(stems[at : at + count]) == phrase:
                 left[at : at + count] = stems[at : at + count] = [SPECIALS[MASK]] * count
                 kept[at + 1 : at + count] = False
     masked = np.array([word == SPECIALS[MASK] for word in left])
-    rest = replace(
+    everything = [*example.absent, *example.present]
+    source = [word for word, stays in zip(left, kept, strict=True) if stays]
+    split = split_present_absent([spelt(phrase) for phrase in everything], source)
+    return replace(
         example,
         source=np.where(masked, MASK, example.source)[kept].astype(np.int32),
         title_length=int(kept[: example.title_length].sum()),
+        # Those that are absent only since now follow those that were.
+        present=tuple(everything[index] for index in split.present),
+        absent=tuple(everything[index] for index in split.absent),
     )
-    return split_again(rest, vocabulary)

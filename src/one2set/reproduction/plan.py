@@ -21,7 +21,6 @@ LAMBDAS = (0.05, 0.1, 0.2, 0.5, 1.0)  # λ_pre = λ_abs, as in the paper's figur
 STEPS = (1, 2, 3, 4)  # K
 _BEAM = 5
 _DROPOUT = 0.2  # which leaves about half of the documents as they are
-_SHORT = 128  # words, of nearly 200 that a title and an abstract have
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,6 @@ ROWS = {
         ),
         _beyond("reassign", "targets re-assigned", "loss.reassign=true"),
         _beyond("keyphrase-dropout", "keyphrase dropout", f"train.keyphrase_dropout={_DROPOUT}"),
-        _beyond("short-first", "short sources first", f"train.short_words={_SHORT}"),
         Row(
             "settrans-bias",
             "SetTrans, tuned bias on ∅",

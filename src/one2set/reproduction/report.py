@@ -163,10 +163,9 @@ def _pairs(results: Results) -> list[tuple[str, str, str]]:
 def _beyond(results: Results) -> list[Block]:
     text = (
         "What a row gains and costs is compared with the row that it changes. The release forgets "
-        "the <eos> of documents without absent phrases; a beam is one of each code. "
-        "Targets are re-assigned to codes that were given ∅ and would "
-        "say them. Keyphrase dropout takes a fifth of present phrases out of their documents. "
-        "Short sources first: the first words of documents only, until most visits are made."
+        "the <eos> of documents without absent phrases; a beam is one of each code. Targets are "
+        "re-assigned to codes that were given ∅ and would say them. Keyphrase dropout takes a "
+        "fifth of present phrases out of their documents."
     )
     biases = [one.made().null_bias for one in results.rows.get("settrans-bias", [])]
     if biases:

@@ -31,7 +31,6 @@ _BEYOND = (
     "settrans",
     "settrans-reassign",
     "settrans-keyphrase-dropout",
-    "settrans-short-first",
     "settrans-bias",
     "settrans-beam",
 )

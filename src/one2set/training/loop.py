@@ -27,10 +27,6 @@ from one2set.training.schedule import Progress
 from one2set.training.step import Stepper
 from one2set.training.validation import Generate, Validator, spread
 
-# The training documents as a step (from 0) sees them, when a part of the run (0 to 1) is done.
-# Batches are made of them as they are, so that those of an epoch stay the same throughout it.
-AtStep = Callable[[int, float], Sequence[Example]]
-
 
 @dataclass(frozen=True)
 class Task:
@@ -41,8 +37,8 @@ class Task:
     generate: Generate  # the phrases by which the network is judged in validation
     save: Callable[[], None]  # write the model folder, in place of the one before it
     vocabulary: Vocabulary
-    train: Split
-    at_step: AtStep  # the same as a step sees them
+    train: Split  # of which batches are made
+    at_step: Callable[[int], Sequence[Example]]  # the same as a step, from 0, sees them
     valid: Split
 
 
@@ -170,11 +166,10 @@ class _Trainer:
     def step(self) -> Step:
         """One batch, one change of the weights."""
         progress = self.progress
-        done = self._done()
-        rate = progress.learning_rate(done, self._config.train)
+        rate = progress.learning_rate(self._done(), self._config.train)
         batch = self._epoch[progress.batch]
         losses, tokens = self._stepper.step(
-            self._task.at_step(progress.step, done), batch, number=progress.step, rate=rate
+            self._task.at_step(progress.step), batch, number=progress.step, rate=rate
         )
         progress.advance(documents=len(batch), last=progress.batch + 1 == len(self._epoch))
         if progress.batch == 0:
