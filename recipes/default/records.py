@@ -1,9 +1,10 @@
-"""Choose the records that the shipped model is trained on.
+"""Write the records that the shipped model is trained on, by subject.
 
-    python recipes/default/records.py DATA > records.jsonl
+    python recipes/default/records.py DATA OUT
 
-DATA is the folder of the training pool. All records about computing are taken, which are those that
-the usual test sets are like, and every third of the rest, so that other fields are known too.
+DATA is the folder of the training pool. OUT/computing.jsonl holds the records about computing, which
+the usual test sets are about; OUT/others.jsonl holds all others. `one2set prepare` draws the first
+ones more often (`--oversample`).
 """
 
 import json
@@ -13,19 +14,21 @@ from pathlib import Path
 import zstandard
 
 COMPUTING = -3.34  # the pool's own log-odds score of being about computing
-EVERY = 3
 
 
 def main() -> None:
-    data, others = Path(sys.argv[1]), 0
-    for path in sorted(data.glob("train-*.jsonl.zst")):
-        with zstandard.open(path, "rt", encoding="utf-8") as lines:
-            for line in lines:
-                if json.loads(line).get("computing", 0.0) < COMPUTING:
-                    others += 1
-                    if others % EVERY:
-                        continue
-                sys.stdout.write(line)
+    data, out = map(Path, sys.argv[1:])
+    out.mkdir(parents=True, exist_ok=True)
+    with (
+        (out / "computing.jsonl").open("w", encoding="utf-8") as computing,
+        (out / "others.jsonl").open("w", encoding="utf-8") as others,
+    ):
+        for path in sorted(data.glob("train-*.jsonl.zst")):
+            with zstandard.open(path, "rt", encoding="utf-8") as lines:
+                for line in lines:
+                    is_computing = json.loads(line).get("computing", 0.0) >= COMPUTING
+                    (computing if is_computing else others).write(line)
+        computing.write((data / "train-kp20k-992.jsonl").read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import typer
 
 from one2set.cli.console import err, out, progress_bar
 from one2set.data.streams import OnError
+from one2set.errors import ConfigError
 from one2set.parallel import cores
 
 FieldOption = Annotated[
@@ -47,17 +48,26 @@ def prepare(
             "The validation and test sets are always kept out.",
         ),
     ] = [],  # noqa: B006
+    oversample: Annotated[
+        list[str],
+        typer.Option(
+            metavar="FILE=N",
+            help="Draw the documents of this training file N times per epoch. Repeatable.",
+        ),
+    ] = [],  # noqa: B006
     hold_out: Annotated[
         float, typer.Option(help="Without --valid: the share of training data to hold out for it.")
     ] = 0.0,
     max_source_words: Annotated[
-        int, typer.Option(help="Leave longer documents out of training.")
+        int,
+        typer.Option(help="Leave longer documents out of training (in words, or in word pieces)."),
     ] = 400,
     max_phrases: Annotated[
         int, typer.Option(help="Leave documents with more keyphrases out of training.")
     ] = 13,
     max_phrase_words: Annotated[
-        int, typer.Option(help="Leave longer keyphrases out of training.")
+        int,
+        typer.Option(help="Leave longer keyphrases out of training (in words, or in word pieces)."),
     ] = 5,
     vocabulary_size: Annotated[
         int, typer.Option(help="The number of words, specials included, that networks know.")
@@ -99,7 +109,6 @@ def prepare(
     from one2set.data.selection import Filters
     from one2set.data.streams import Intake
     from one2set.data.vocabulary import WordVocabulary, vocabulary_file
-    from one2set.errors import ConfigError
     from one2set.inference.loading import model_vocabulary, named_model
 
     try:
@@ -119,7 +128,8 @@ def prepare(
     if len(tests) < len(named):
         names = ", ".join(name for name, _ in named)
         raise ConfigError(f"two test sets have one name among {names}; pass --test NAME=FILE")
-    inputs = Inputs(train=train, valid=valid, tests=tests, exclude=exclude)
+    repeats = dict(map(_repeated, oversample))
+    inputs = Inputs(train=train, valid=valid, tests=tests, exclude=exclude, oversample=repeats)
     if vocabulary is not None and tokenizer is not None:
         raise ConfigError("--vocabulary and --tokenizer exclude each other; pass one of them")
     words = None
@@ -164,6 +174,14 @@ def prepare(
     err.print(
         f"{output}: {documents:,} documents in {seconds:,.1f} s ({documents / seconds:,.0f}/s)"
     )
+
+
+def _repeated(option: str) -> tuple[str, int]:
+    """FILE=N as a pair."""
+    file, equals, repeat = option.rpartition("=")
+    if not equals or not repeat.isdecimal():
+        raise ConfigError(f"--oversample is {option!r}; expected FILE=N, such as data.jsonl=2")
+    return file, int(repeat)
 
 
 def _named(path: str) -> tuple[str, str]:

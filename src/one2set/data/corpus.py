@@ -40,6 +40,7 @@ class Shard(_Strict):
     documents: int
     bytes: int
     sha256: str
+    repeat: int = 1  # how often an epoch draws each of its documents
 
 
 class SplitCounts(_Strict):
@@ -131,7 +132,13 @@ class Corpus:
                 fix="name one of these, or prepare the corpus with it",
                 path=self.folder,
             )
-        return Split([self.folder / name / shard.file for shard in counts.shards])
+        return Split(
+            [
+                self.folder / name / shard.file
+                for shard in counts.shards
+                for _ in range(shard.repeat)
+            ]
+        )
 
     def vocabulary(self) -> Vocabulary:
         """The vocabulary that its ids belong to."""

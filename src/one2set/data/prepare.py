@@ -10,11 +10,12 @@ import os
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
-from itertools import chain
+from itertools import chain, groupby
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -47,12 +48,16 @@ _SHARD = 16_384  # documents
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The files of a corpus. Test sets are splits of their own, under their names."""
+    """The files of a corpus. Test sets are splits of their own, under their names.
+
+    `oversample` says of some training files how often an epoch draws each of their documents.
+    """
 
     train: Sequence[str]
     valid: Sequence[str] = ()
     tests: dict[str, str] = field(default_factory=dict)
     exclude: Sequence[str] = ()
+    oversample: dict[str, int] = field(default_factory=dict)
 
     def splits(self) -> dict[str, Sequence[str]]:
         """Each split's files, training first: its words come first in the dictionary."""
@@ -97,7 +102,8 @@ def prepare(
         writers = {name: _Writer(folder / name) for name in names}
         dictionary = Dictionary(model_vocabulary)
         documents = 0
-        for name, paths in splits.items():
+        for name, repeat, paths in _groups(splits, inputs.oversample):
+            writers[name].begin(repeat)
             read_all = (read(path, fields=fields, intake=intake) for path in paths)
             found = chunks(chain.from_iterable(read_all))
             for chunk in ordered_map(partial(encode, tokenizer=tokenizer), found, workers=workers):
@@ -136,6 +142,16 @@ def prepare(
     return manifest
 
 
+def _groups(
+    splits: Mapping[str, Sequence[str]], oversample: Mapping[str, int]
+) -> Iterator[tuple[str, int, list[str]]]:
+    """The name of each split, how often an epoch draws some of its files, and these files."""
+    for name, paths in splits.items():
+        repeats = [oversample.get(path, 1) if name == TRAIN else 1 for path in paths]
+        for repeat, group in groupby(zip(repeats, paths, strict=True), key=itemgetter(0)):
+            yield name, repeat, [path for _, path in group]
+
+
 def _check_output(output: Path, *, overwrite: bool) -> None:
     if output.exists() and not (output / MANIFEST).exists():
         raise ConfigError(f"{output} exists and is not a corpus; name another folder to write")
@@ -157,6 +173,13 @@ def _check(inputs: Inputs, filters: Filters) -> None:
                 f"a test set is named {name!r}; expected letters, digits, - and _, "
                 f"and not {TRAIN} or {VALID}; pass --test NAME=FILE"
             )
+    for path, repeat in inputs.oversample.items():
+        if path not in inputs.train:
+            raise ConfigError(
+                f"--oversample names {path}, which is no training file; pass --train {path} too"
+            )
+        if repeat < 1:
+            raise ConfigError(f"--oversample {path}={repeat}; expected 1 or more")
     others = [*inputs.valid, *inputs.tests.values(), *inputs.exclude]
     twice = [path for path in inputs.train if inputs.train.count(path) > 1]
     for path in filter(is_pipe, others + twice):
@@ -187,8 +210,15 @@ class _Writer:
         self._rows: list[Row] = []
         self._tokens: list[Ids] = []
         self._documents: list[int] = []
+        self._repeats: list[int] = []  # of each shard
+        self._repeat = 1
         self._totals: Counter[str] = Counter()
         folder.mkdir()
+
+    def begin(self, repeat: int) -> None:
+        """Start a shard; an epoch draws what follows so often."""
+        self._flush()
+        self._repeat = repeat
 
     def add(self, kept: Kept) -> None:
         """Take documents with their provisional or final ids."""
@@ -225,19 +255,24 @@ class _Writer:
         self._totals["present"] += present
         self._totals["absent"] += sum(len(row.phrase_lengths) for row in rows) - present
         self._documents.append(len(rows))
+        self._repeats.append(self._repeat)
         self._rows, self._tokens = [], []
 
     def close(self, final_ids: Ids | None, read: int, dropped: Counter[str]) -> SplitCounts:
         """Write what is left, give every shard its final ids, and say what there is."""
         self._flush()
         shards: list[Shard] = []
-        for index, documents in enumerate(self._documents):
+        for index, (documents, repeat) in enumerate(
+            zip(self._documents, self._repeats, strict=True)
+        ):
             path = self._path(index)
             if final_ids is not None:
                 remap_shard(path, path.with_suffix(".new"), final_ids)
                 path.with_suffix(".new").replace(path)
             size, digest = path.stat().st_size, file_hash(path)
-            shards.append(Shard(file=path.name, documents=documents, bytes=size, sha256=digest))
+            shards.append(
+                Shard(file=path.name, documents=documents, bytes=size, sha256=digest, repeat=repeat)
+            )
         return SplitCounts(
             read=read,
             documents=sum(self._documents),

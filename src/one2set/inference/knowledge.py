@@ -17,7 +17,7 @@ from one2set.data.document import Document
 from one2set.inference.associations import Associations, fit_associations
 from one2set.inference.counting import chunks_of, count, every_chunk
 from one2set.inference.fitting import fit_selector
-from one2set.inference.known import NOTHING_KNOWN, KnownPhrases, Stems
+from one2set.data.phrase_list import NOTHING_KNOWN, PhraseList, Stems
 from one2set.inference.ngrams import Words, hash_of
 from one2set.inference.selector import Selector
 from one2set.inference.sight import Views
@@ -41,14 +41,14 @@ NO_HINTS = Hints({}, {}, {})
 class Knowledge(NamedTuple):
     """Known phrases, a selector and associations, where a model has them."""
 
-    known: KnownPhrases = NOTHING_KNOWN
+    known: PhraseList = NOTHING_KNOWN
     selector: Selector | None = None
     associations: Associations | None = None  # of the first of the known phrases
 
     @classmethod
     def of(cls, documents: Callable[[], Iterable[Document]]) -> "Knowledge":
         """What documents teach whose keyphrases are known. They are read twice."""
-        known = KnownPhrases.of(documents())
+        known = PhraseList.of(documents())
         counted, learnt = chunks_of(documents())
         selector = fit_selector(counted, learnt)
         often = [one.documents for one in known.phrases.values()]
@@ -72,7 +72,7 @@ class Knowledge(NamedTuple):
         ones, how to judge by counts, and which words speak of which phrases, stays."""
         if self.selector is None:
             return Knowledge.of(documents)
-        known = self.known.plus(KnownPhrases.of(documents()))
+        known = self.known.plus(PhraseList.of(documents()))
         lexicon = self.selector.lexicon.plus(count(every_chunk(documents())))
         return Knowledge(known, Selector(lexicon, self.selector.layers), self.associations)
 
@@ -87,7 +87,7 @@ class Knowledge(NamedTuple):
     @classmethod
     def load(cls, folder: Path) -> "Knowledge":
         """A model's."""
-        return cls(KnownPhrases.load(folder), Selector.load(folder), Associations.load(folder))
+        return cls(PhraseList.load(folder), Selector.load(folder), Associations.load(folder))
 
     def of_any_network(self) -> "Knowledge":
         """Without the selector's sight, which is of one network only."""

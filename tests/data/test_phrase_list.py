@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from one2set.data.document import Document
 from one2set.errors import DataError
-from one2set.inference.known import NOTHING_KNOWN, Known, KnownPhrases, Stems
+from one2set.data.phrase_list import NOTHING_KNOWN, Known, PhraseList, Stems
 
 
 def with_keyphrases(*keyphrases: str) -> Document:
@@ -24,7 +24,7 @@ def test_those_that_many_documents_have() -> None:
         *[with_keyphrases("rare phrase", "a b c d e f")] * 9,
         Document("d", "", "no keyphrases"),
     ]
-    found = KnownPhrases.of(documents)
+    found = PhraseList.of(documents)
     # The most frequent first. A document counts once, with its last spelling.
     assert list(found.phrases.items()) == [
         (("set",), Known("sets", 15)),
@@ -34,16 +34,16 @@ def test_those_that_many_documents_have() -> None:
 
 
 def test_they_are_stored_with_a_model(tmp_path: Path) -> None:
-    known = KnownPhrases({("graph", "network"): Known("graph networks", 12), ("é",): Known("é", 3)})
+    known = PhraseList({("graph", "network"): Known("graph networks", 12), ("é",): Known("é", 3)})
     known.save(tmp_path)
-    found = KnownPhrases.load(tmp_path)
+    found = PhraseList.load(tmp_path)
     assert found.phrases == known.phrases
     assert found.number == {("graph", "network"): 0, ("é",): 1}
     assert found.in_order == [(("graph", "network"), "graph networks"), (("é",), "é")]
-    assert KnownPhrases.load(tmp_path / "elsewhere").phrases == {}
+    assert PhraseList.load(tmp_path / "elsewhere").phrases == {}
     (tmp_path / "phrases.tsv").write_text("graph networks\t12\n")
     with pytest.raises(DataError, match="no list of phrases"):
-        KnownPhrases.load(tmp_path)
+        PhraseList.load(tmp_path)
 
 
 PHRASE = st.lists(st.sampled_from("abcd"), min_size=1, max_size=3).map(tuple)
@@ -51,7 +51,7 @@ PHRASE = st.lists(st.sampled_from("abcd"), min_size=1, max_size=3).map(tuple)
 
 @given(st.sets(PHRASE), st.lists(st.sampled_from("abcde"), max_size=9))
 def test_what_is_found_against_a_plain_search(phrases: set[Stems], text: list[str]) -> None:
-    known = KnownPhrases({stems: Known(" ".join(stems), 10) for stems in phrases})
+    known = PhraseList({stems: Known(" ".join(stems), 10) for stems in phrases})
     assert known.scattered(text) == {
         stems for stems in phrases if len(stems) > 1 and all(word in text for word in stems)
     }

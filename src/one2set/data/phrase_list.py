@@ -29,14 +29,14 @@ class Known(NamedTuple):
     documents: int
 
 
-class KnownPhrases:
+class PhraseList:
     """Known phrases by their stems."""
 
     def __init__(self, phrases: dict[Stems, Known]) -> None:
         self.phrases = phrases
 
     @classmethod
-    def of(cls, documents: Iterable[Document]) -> "KnownPhrases":
+    def of(cls, documents: Iterable[Document]) -> "PhraseList":
         """Those of documents whose keyphrases are known."""
         spellings: dict[Stems, Counter[str]] = {}
         for document in documents:
@@ -51,13 +51,13 @@ class KnownPhrases:
         }
         return cls(dict(sorted(found.items(), key=lambda pair: -pair[1].documents)))
 
-    def plus(self, other: "KnownPhrases") -> "KnownPhrases":
+    def plus(self, other: "PhraseList") -> "PhraseList":
         """Those of both. Ours keep their numbers, by which associations know them."""
         phrases = dict(self.phrases)
         for stems, (text, documents) in other.phrases.items():
             mine = phrases.get(stems, Known(text, 0))
             phrases[stems] = Known(mine.text, mine.documents + documents)
-        return KnownPhrases(phrases)
+        return PhraseList(phrases)
 
     def save(self, folder: Path) -> None:
         """Store them with a model."""
@@ -66,7 +66,7 @@ class KnownPhrases:
                 file.write(f"{text}\t{' '.join(stems)}\t{documents}\n")
 
     @classmethod
-    def load(cls, folder: Path) -> "KnownPhrases":
+    def load(cls, folder: Path) -> "PhraseList":
         """A model's; none where it has none."""
         path = folder / FILE
         if not path.exists():
@@ -110,4 +110,4 @@ class KnownPhrases:
         return found
 
 
-NOTHING_KNOWN = KnownPhrases({})
+NOTHING_KNOWN = PhraseList({})
