@@ -2,8 +2,8 @@
 
     python recipes/default/records.py DATA OUT
 
-DATA is the folder of the training pool. OUT/computing.jsonl holds the records about computing, which
-the usual test sets are about; OUT/others.jsonl holds all others. `one2set prepare` draws the first
+DATA is the folder of the training pool. OUT/computing.jsonl holds the records about computing, the
+subject of the usual test sets; OUT/others.jsonl holds all others. `one2set prepare` draws the first
 ones more often (`--oversample`).
 """
 

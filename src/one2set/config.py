@@ -20,6 +20,7 @@ from one2set.errors import ConfigError
 from one2set.settings import (
     Adversarial,
     Beam,
+    Heads,
     Limits,
     Loss,
     Machine,
@@ -37,6 +38,7 @@ SCALES = ("tiny", "small", "paper", "further")
 _FIXED = (
     "model.",
     "loss.",
+    "heads.",
     "adversarial.",
     "train.batch_",
     "train.pool_batches",
@@ -61,6 +63,7 @@ class Config(Section):
 
     model: Model = Model()
     loss: Loss = Loss()
+    heads: Heads = Heads()
     beam: Beam = Beam()
     reward: Reward = Reward()
     adversarial: Adversarial = Adversarial()

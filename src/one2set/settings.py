@@ -79,6 +79,26 @@ class Loss(Section):
     where the code that has it does not say it, and nothing otherwise (WR-One2Set)."""
 
 
+class Heads(Section):
+    """Two heads on the encoder, trained beside the set loss where one of their weights is not 0."""
+
+    span_weight: NonNegativeFloat = 0.0
+    """Weight of the span loss: is an n-gram of the source a keyphrase?"""
+    phrase_weight: NonNegativeFloat = 0.0
+    """Weight of the phrase loss: which known phrases are keyphrases of the document?"""
+    span_width: PositiveInt = 128
+    """Hidden width of the span scorer."""
+    phrase_width: PositiveInt = 512
+    """Hidden width of the phrase classifier."""
+    num_phrases: PositiveInt = 20_000
+    """Known phrases: at most so many, the most frequent keyphrases of the training documents."""
+
+    @property
+    def trained(self) -> bool:
+        """Whether there are such heads."""
+        return self.span_weight > 0 or self.phrase_weight > 0
+
+
 class Reward(Section):
     """How systems are rewarded that write for it."""
 

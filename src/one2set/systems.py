@@ -24,11 +24,14 @@ from one2set.data.batch import (
     sequence_peos,
 )
 from one2set.data.example import Example
+from one2set.data.head_targets import HeadTargetBuilder
+from one2set.data.phrase_list import PhraseList
 from one2set.data.vocabulary import Vocabulary
 from one2set.errors import ConfigError
 from one2set.model.exclusion import NESTED_STEPS
 from one2set.model.exhird import ExHiRD
 from one2set.model.generation import Generation, Search
+from one2set.model.heads import Heads
 from one2set.model.network import Network
 from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
@@ -37,6 +40,7 @@ from one2set.training.adversarial import Adversarial
 from one2set.training.assignment import Assignment
 from one2set.training.discriminator import Discriminator
 from one2set.training.likelihood import Likelihood
+from one2set.training.multitask import MultiTaskLoss
 from one2set.training.policy import SelfCritical
 from one2set.training.reward import AdaptiveReward
 from one2set.training.set_loss import SetLoss
@@ -142,20 +146,51 @@ class Built:
     objective: nn.Module  # forward(batch) → Loss
     collate: Callable[[Sequence[Example]], Batch]
     generation: Generation
+    heads: Heads | None = None
 
 
-def build(name: str, config: Config, vocabulary: Vocabulary) -> Built:
-    """A system with new weights, drawn from torch's random numbers."""
+def build(
+    name: str,
+    config: Config,
+    vocabulary: Vocabulary,
+    *,
+    train: Sequence[Example] = (),
+) -> Built:
+    """A system with new weights, drawn from torch's random numbers. Further heads on the encoder,
+    where the configuration has them, know the keyphrases of the examples to `train` on."""
     system = system_named(name)
     network = _network(system, config, vocabulary.size)
     if config.train.frozen_layers:
         _freeze(network, config.train.frozen_layers)
     layout = _layout(system, config)
-    return Built(
-        network=network,
-        objective=_objective(system, config, network, layout, vocabulary),
-        collate=partial(collate, vocabulary_size=vocabulary.size, layout=layout),
-        generation=_generation(system, config),
+    objective = _objective(system, config, network, layout, vocabulary)
+    batch = partial(collate, vocabulary_size=vocabulary.size, layout=layout)
+    heads = None
+    if config.heads.trained:
+        if not isinstance(objective, SetLoss):
+            raise ConfigError(
+                f"heads.span_weight is {config.heads.span_weight} and heads.phrase_weight is "
+                f"{config.heads.phrase_weight}; only SetTrans has these heads, set both to 0"
+            )
+        heads = _heads(config, vocabulary, train)
+        objective = MultiTaskLoss(
+            objective,
+            heads,
+            span_weight=config.heads.span_weight,
+            phrase_weight=config.heads.phrase_weight,
+        )
+        batch = partial(batch, head_targets=HeadTargetBuilder(vocabulary, heads.phrase_list))
+    return Built(network, objective, batch, _generation(system, config), heads)
+
+
+def _heads(config: Config, vocabulary: Vocabulary, train: Sequence[Example]) -> Heads:
+    return Heads(
+        PhraseList.from_examples(train, vocabulary, limit=config.heads.num_phrases),
+        documents=len(train),
+        width=config.model.width,
+        span_width=config.heads.span_width,
+        phrase_width=config.heads.phrase_width,
+        dropout=config.model.dropout,
     )
 
 

@@ -33,7 +33,7 @@ def task_of(run: Run, corpus: Corpus, generator: Generator) -> Task:
     size = min(run.config.model.vocabulary_size, corpus.manifest.vocabulary_size)
     vocabulary = load_vocabulary(corpus.folder, size=size)
     torch.manual_seed(run.facts.seed)
-    built = build(run.facts.system, run.config, vocabulary)
+    built = build(run.facts.system, run.config, vocabulary, train=train)
     begun = Checkpoints(run.checkpoints, owner=run.owner).last() is not None
     if run.facts.init is not None and not begun:
         _take_weights(built.network, vocabulary, Path(run.facts.init))
@@ -47,7 +47,9 @@ def task_of(run: Run, corpus: Corpus, generator: Generator) -> Task:
         objective=built.objective,
         collate=built.collate,
         generate=generator(built.network, vocabulary, built.generation),
-        save=lambda: save_model(run.model, built.network, vocabulary, description, overwrite=True),
+        save=lambda: save_model(
+            run.model, built.network, vocabulary, description, heads=built.heads, overwrite=True
+        ),
         vocabulary=vocabulary,
         train=train,
         at_step=_at_step(train, vocabulary, run),

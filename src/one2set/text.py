@@ -21,6 +21,7 @@ Span = tuple[int, int]
 
 _APOSTROPHES = "'’‘ʼ"
 _MARKS = ".,()%<>_" + _APOSTROPHES
+PUNCTUATION = frozenset(".,()'%<>_")  # the marks that are words of their own, normalised
 # The field's files hold these two inside running text; other <…> in raw text is only marks.
 _LITERAL = re.compile(r"(?ai:<(?:digit|unk)>)")
 _ASCII = re.compile(r"<(?:digit|unk)>|[a-z0-9]+|[.,()%<>_']")

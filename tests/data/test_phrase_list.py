@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from one2set.data.document import Document
-from one2set.errors import DataError
 from one2set.data.phrase_list import NOTHING_KNOWN, Known, PhraseList, Stems
+from one2set.errors import DataError
 
 
 def with_keyphrases(*keyphrases: str) -> Document:

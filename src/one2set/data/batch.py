@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from one2set.data.example import Example
+from one2set.data.head_targets import HeadTargetBuilder, HeadTargets
 from one2set.data.sources import pad_sources, padded
 from one2set.data.specials import (
     ABSENT_START,
@@ -123,6 +124,7 @@ class Batch:
     source_mask: Tensor  # (B, S), True = a word
     targets: Tensor  # (B, R, L), extended ids
     target_mask: Tensor  # (B, R, L), True = a cell to predict
+    heads: HeadTargets | None = None  # of the span scorer and the phrase classifier
 
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on a device."""
@@ -133,11 +135,16 @@ class Batch:
                 for name, kind in self.__annotations__.items()
                 if kind is Tensor
             },
+            heads=None if self.heads is None else self.heads.to(device),
         )
 
 
 def collate(
-    examples: Sequence[Example], *, vocabulary_size: int, layout: Layout | None = None
+    examples: Sequence[Example],
+    *,
+    vocabulary_size: int,
+    layout: Layout | None = None,
+    head_targets: HeadTargetBuilder | None = None,
 ) -> Batch:
     """Examples as a batch. Without a layout, as for prediction, there are no targets (R = 0)."""
     sources = pad_sources(examples, vocabulary_size=vocabulary_size)
@@ -170,6 +177,7 @@ def collate(
         source_mask=torch.from_numpy(sources.mask),
         targets=targets,
         target_mask=target_mask,
+        heads=None if head_targets is None else head_targets.build(examples, sources.lengths),
     )
 
 

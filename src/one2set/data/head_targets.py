@@ -1,7 +1,7 @@
 """What the span scorer and the phrase classifier learn from documents.
 
-A *span* is an n-gram of up to `MAX_WORDS` words of a source, without punctuation marks inside; it is
-a keyphrase if its stems are those of one. A *known phrase* is one of a `PhraseList`; a document has
+A *span* is an n-gram of up to `MAX_WORDS` words of a source, without punctuation inside; it is a
+keyphrase if its stems are those of one. A *known phrase* is one of a `PhraseList`; a document has
 those that are among its keyphrases, present or absent.
 
 Shapes: W words of a source, P spans and K known phrases of all documents of a batch.

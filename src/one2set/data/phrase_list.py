@@ -5,15 +5,20 @@ with it, it is a candidate even if no code says it.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from one2set.data.document import Document
+from one2set.data.example import Example
 from one2set.data.specials import SPECIALS
+from one2set.data.vocabulary import Vocabulary
 from one2set.errors import DataError
-from one2set.text import DIGIT, stem_all
+from one2set.text import DIGIT, stem_all, words_of
 
 FILE = "phrases.tsv"
 _LEAST = 10  # documents: rarer ones are hardly ever right where they are absent
@@ -42,14 +47,33 @@ class PhraseList:
         for document in documents:
             phrases = {stem_all(words): " ".join(words) for words in document.phrase_words()}
             for stems, text in phrases.items():
-                if len(stems) in _WORDS and _UNREADABLE.isdisjoint(stems):
-                    spellings.setdefault(stems, Counter())[text] += 1
+                spellings.setdefault(stems, Counter())[text] += 1
+        return cls._most_frequent(spellings)
+
+    @classmethod
+    def _most_frequent(cls, spellings: Mapping[Stems, Counter[str]]) -> "PhraseList":
+        """The phrases that enough documents have, the most frequent first."""
         found = {
             stems: Known(texts.most_common(1)[0][0], texts.total())
             for stems, texts in spellings.items()
-            if texts.total() >= _LEAST
+            if texts.total() >= _LEAST and len(stems) in _WORDS and _UNREADABLE.isdisjoint(stems)
         }
         return cls(dict(sorted(found.items(), key=lambda pair: -pair[1].documents)))
+
+    @classmethod
+    def from_examples(
+        cls, examples: Iterable[Example], vocabulary: Vocabulary, *, limit: int
+    ) -> "PhraseList":
+        """The `limit` most frequent keyphrases of a corpus's examples."""
+        written: Counter[bytes] = Counter()
+        for example in examples:
+            written.update({phrase.tobytes() for phrase in (*example.present, *example.absent)})
+        spellings: dict[Stems, Counter[str]] = {}
+        for ids, count in written.items():
+            words = words_of(vocabulary.text(np.frombuffer(ids, np.int32).tolist()))
+            spellings.setdefault(stem_all(words), Counter())[" ".join(words)] += count
+        found = cls._most_frequent(spellings).phrases
+        return cls(dict(islice(found.items(), limit)))
 
     def plus(self, other: "PhraseList") -> "PhraseList":
         """Those of both. Ours keep their numbers, by which associations know them."""

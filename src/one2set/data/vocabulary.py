@@ -8,6 +8,7 @@ What stands above sees dictionary ids (`Example`), a way back to text (`text`), 
 of the raw text that each source id stands for (`spans`).
 """
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -44,6 +45,11 @@ class Vocabulary(Protocol):
 
     def text(self, ids: Iterable[int], *, unknown: Sequence[str] = ()) -> str:
         """The text of a phrase; `unknown` is that of the example that it was generated for."""
+
+    def group(
+        self, ids: Sequence[int], *, unknown: Sequence[str] = ()
+    ) -> list[tuple[str, int, int]]:
+        """The ids of each word: its text, and the positions of its first and its last id."""
 
     def save(self, folder: Path) -> Path:
         """Write into a folder, and say which file."""
@@ -100,6 +106,13 @@ class WordVocabulary:
     def text(self, ids: Iterable[int], *, unknown: Sequence[str] = ()) -> str:
         known = len(self.words)
         return " ".join(self.words[i] if i < known else unknown[i - known] for i in ids)
+
+    def group(
+        self, ids: Sequence[int], *, unknown: Sequence[str] = ()
+    ) -> list[tuple[str, int, int]]:
+        known = len(self.words)
+        words = (self.words[i] if i < known else unknown[i - known] for i in ids)
+        return [(word, at, at) for at, word in enumerate(words)]
 
     def save(self, folder: Path) -> Path:
         path = folder / _WORDS_FILE
@@ -170,6 +183,33 @@ class PieceVocabulary:
                 raise ValueError(f"id {id} is {SPECIALS[id]}, which is not text")
             pieces.append(id - len(SPECIALS))
         return self._tokenizer.decode(pieces, skip_special_tokens=False)
+
+    def group(
+        self, ids: Sequence[int], *, unknown: Sequence[str] = ()
+    ) -> list[tuple[str, int, int]]:
+        pieces, prefix = self._pieces
+        words: list[tuple[str, int, int]] = []
+        for at, id in enumerate(ids):
+            piece = pieces[id]
+            if words and piece.startswith(prefix):
+                text, first, _ = words[-1]
+                words[-1] = (text + piece.removeprefix(prefix), first, at)
+            else:
+                words.append((piece.removeprefix(prefix), at, at))
+        return words
+
+    @cached_property
+    def _pieces(self) -> tuple[list[str], str]:
+        """The text of every id, and what marks a piece that continues a word."""
+        model = json.loads(self._tokenizer.to_str())["model"]
+        if model["type"] != "WordPiece":
+            raise ConfigError(
+                f"the tokenizer is a {model['type']} model; only WordPiece tells where words begin"
+            )
+        pieces = list(SPECIALS) + [""] * self._tokenizer.get_vocab_size()
+        for piece, id in self._tokenizer.get_vocab().items():
+            pieces[len(SPECIALS) + id] = piece
+        return pieces, model["continuing_subword_prefix"]
 
     def save(self, folder: Path) -> Path:
         path = folder / _PIECES_FILE

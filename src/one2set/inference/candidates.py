@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from one2set.data.document import Document
+from one2set.data.phrase_list import Stems
 from one2set.data.specials import SPECIALS
 from one2set.inference.knowledge import NO_HINTS, NOTHING, Hints, Knowledge
-from one2set.data.phrase_list import Stems
 from one2set.inference.prediction import Prediction, Side, Slot
 from one2set.inference.selector import UNLIKELY
 from one2set.text import DIGIT, PhraseIndex, Span, stem_all

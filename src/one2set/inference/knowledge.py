@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from one2set.data.document import Document
+from one2set.data.phrase_list import NOTHING_KNOWN, PhraseList, Stems
 from one2set.inference.associations import Associations, fit_associations
 from one2set.inference.counting import chunks_of, count, every_chunk
 from one2set.inference.fitting import fit_selector
-from one2set.data.phrase_list import NOTHING_KNOWN, PhraseList, Stems
 from one2set.inference.ngrams import Words, hash_of
 from one2set.inference.selector import Selector
 from one2set.inference.sight import Views

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from one2set.data.specials import SPECIALS
 from one2set.evaluation.rankings import Flags, Ints
+from one2set.text import PUNCTUATION
 
 Hashes = NDArray[np.uint64]
 
 LONGEST = 5  # words of an n-gram
-_MARKS = frozenset({*SPECIALS, *".,()'%<>_"})  # no n-gram holds one
+_MARKS = PUNCTUATION.union(SPECIALS)  # no n-gram holds one
 # Odd numbers, by which multiplying loses nothing: 2⁶⁴ over the golden ratio, and another.
 _NEXT, _DOCUMENT = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03)
 

@@ -17,6 +17,7 @@ from one2set.atomic import complete_folder
 from one2set.data.vocabulary import Vocabulary, load_vocabulary
 from one2set.errors import ConfigError, DataError, missing_extra
 from one2set.model.exhird import ExHiRD
+from one2set.model.heads import Heads
 from one2set.model.network import Network
 from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
@@ -50,6 +51,7 @@ def save_model(
     vocabulary: Vocabulary,
     config: Mapping[str, Any] | None = None,
     *,
+    heads: Heads | None = None,
     overwrite: bool = False,
 ) -> None:
     """Write a folder, complete or not at all. `config` is whatever the caller wants back (JSON)."""
@@ -63,6 +65,8 @@ def save_model(
         save_config(partial, network, config)
         save_file(weights, partial / WEIGHTS)
         vocabulary.save(partial)
+        if heads is not None:
+            heads.save(partial)
 
 
 def save_config(folder: Path, network: Network, config: Mapping[str, Any] | None) -> None:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from one2set.data.batch import Batch, SetLayout, shifted
 from one2set.data.specials import NULL
 from one2set.model.decoding import Choose, anything_but_null, most_probable, roll_out
+from one2set.model.memory import TransformerMemory
 from one2set.model.network import Memory
 from one2set.model.pointer import Mixture
 from one2set.model.settrans import SetTrans
@@ -64,7 +65,10 @@ class SetLoss(nn.Module):
 
     def forward(self, batch: Batch) -> Loss:
         """The loss of a batch, which is not changed."""
-        memory = self.network.encode(batch)
+        return self.compute(batch, self.network.encode(batch))
+
+    def compute(self, batch: Batch, memory: TransformerMemory) -> Loss:
+        """The loss of a batch that was encoded."""
         with self._evaluation_mode(batch, memory) as evaluation_memory:
             order, loss_mask = self.assign(batch, evaluation_memory)
             targets = batch.targets.take_along_dim(order[:, :, None], 1)  # (B, N, L)
