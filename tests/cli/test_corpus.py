@@ -111,7 +111,18 @@ def test_prepare_passes_every_option_on(run: Run, tmp_path: Path) -> None:
     report = tmp_path / "report.jsonl"
     done = run(
         *("prepare", tmp_path / "corpus", "--train", path, "--field", "abstract=summary"),
-        *("--valid", pair, "--test", f"mine={pair}", "--test", pair, "--exclude", pair),
+        *(
+            "--valid",
+            pair,
+            "--test",
+            f"mine={pair}",
+            "--test",
+            pair,
+            "--exclude",
+            pair,
+            "--oversample",
+            f"{pair}=2",
+        ),
         *("--max-source-words", 30, "--max-phrases", 3, "--max-phrase-words", 2),
         *("--vocabulary-size", 20, "--on-error", "skip", "--report", report),
         *("--workers", 2, "--json"),
@@ -132,6 +143,7 @@ def test_prepare_passes_every_option_on(run: Run, tmp_path: Path) -> None:
         "no keyphrases": 1,
         "title excluded": 1,
     }
+    assert [shard.repeat for shard in manifest.splits["train"].shards] == [2]
     assert (manifest.skipped, manifest.vocabulary_size) == (1, 20)
     assert json.loads(report.read_text())["line"] == 5
 

@@ -14,7 +14,7 @@ from one2set.data.records import Fields
 from one2set.data.selection import Filters
 from one2set.data.specials import SPECIALS
 from one2set.data.streams import Intake
-from one2set.errors import DataError
+from one2set.errors import ConfigError, DataError
 from one2set.text import split_present_absent
 from tests.data.corpora import made_up, tree
 from tests.data.formats import jsonl, write
@@ -168,6 +168,40 @@ def test_held_out_documents_are_the_validation_set(tmp_path: Path) -> None:
     corpus = Corpus(tmp_path / "corpus")
     ids = {name: {one.id for one in corpus.split(name)} for name in counts}
     assert not ids["train"] & ids["valid"]
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_an_epoch_draws_oversampled_files_more_often(tmp_path: Path) -> None:
+    first, second = made_up(70), made_up(60, seed=1)
+    paths = [
+        write(tmp_path, f"{name}.jsonl", jsonl(documents))
+        for name, documents in (("a", first), ("b", second))
+    ]
+    plain = prepare(tmp_path / "plain", Inputs(train=paths))
+    manifest = prepare(tmp_path / "corpus", Inputs(train=paths, oversample={paths[1]: 3}))
+    assert manifest.splits["train"].documents == plain.splits["train"].documents
+    once, often = (
+        Counter(one.id for one in Corpus(tmp_path / name).split("train"))
+        for name in ("plain", "corpus")
+    )
+    in_second = {document.id for document in second} - {document.id for document in first}
+    assert set(often) == set(once)
+    of_a = prepare(tmp_path / "a", Inputs(train=paths[:1])).splits["train"].documents
+    of_b = plain.splits["train"].documents - of_a
+    assert often.total() == of_a + 3 * of_b
+    assert all(often[id] == 3 * once[id] for id in in_second)
+    Corpus(tmp_path / "corpus").verify()
+
+
+@pytest.mark.parametrize(
+    ("oversample", "message"),
+    [({"other.jsonl": 2}, "no training file"), ({"a.jsonl": 0}, "expected 1 or more")],
+)
+def test_oversampling_that_makes_no_sense(
+    oversample: dict[str, int], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        prepare(tmp_path / "corpus", Inputs(train=["a.jsonl"], oversample=oversample))
 
 
 def test_word_pieces(tokenizer: Path, tmp_path: Path) -> None:

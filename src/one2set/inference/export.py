@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from one2set.atomic import complete_folder
+from one2set.data import phrase_list
 from one2set.data.document import Document
 from one2set.data.readers import read
 from one2set.data.vocabulary import Vocabulary, WordVocabulary
 from one2set.errors import ConfigError, missing_extra
-from one2set.inference import associations, calibration, known, lexicon, selector, sight
+from one2set.inference import associations, calibration, lexicon, selector, sight
 from one2set.inference.counting import learnt_from
 from one2set.inference.fitting import fit_sight
 from one2set.inference.knowledge import NOTHING, Knowledge
@@ -34,7 +35,7 @@ from one2set.model.generation import Generation
 from one2set.model.settrans import SetTrans
 from one2set.training.layout import model_folder
 
-_KNOWLEDGE = (associations, known, lexicon, selector, sight)
+_KNOWLEDGE = (associations, phrase_list, lexicon, selector, sight)
 
 
 def export_model(
