@@ -34,7 +34,7 @@ _ORDER = (
     "reproduction",
     "cli",
 )
-_LONGEST = 300
+_LONGEST = 500
 _PAGES = [*_ROOT.glob("*.md"), *sorted((_ROOT / "docs").glob("*.md"))]
 _LINK = re.compile(r"\]\((?!https?://)([^)#\s]+)?(#[^)\s]+)?\)")
 _REFERENCE = re.compile(r"`((?:src|tests|benchmarks|examples)/[\w/.-]+\.py)(?::(\w+))?`")

@@ -111,18 +111,8 @@ def test_prepare_passes_every_option_on(run: Run, tmp_path: Path) -> None:
     report = tmp_path / "report.jsonl"
     done = run(
         *("prepare", tmp_path / "corpus", "--train", path, "--field", "abstract=summary"),
-        *(
-            "--valid",
-            pair,
-            "--test",
-            f"mine={pair}",
-            "--test",
-            pair,
-            "--exclude",
-            pair,
-            "--oversample",
-            f"{pair}=2",
-        ),
+        *("--valid", pair, "--test", f"mine={pair}", "--test", pair, "--exclude", pair),
+        *("--oversample", f"{path}=2"),
         *("--max-source-words", 30, "--max-phrases", 3, "--max-phrase-words", 2),
         *("--vocabulary-size", 20, "--on-error", "skip", "--report", report),
         *("--workers", 2, "--json"),
