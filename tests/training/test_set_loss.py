@@ -279,6 +279,9 @@ def test_fixed_and_random_assignment_roll_nothing_out(monkeypatch: pytest.Monkey
     objective(batch_for(objective))
     assert spy.stepped == []
     assert spy.encoded == [True]
+    objective.teacher_forcing = False
+    objective(batch_for(objective))
+    assert spy.encoded == [True, True, False], "what a student writes is rolled out without dropout"
 
 
 def test_no_control_codes_change_the_network_only() -> None:
