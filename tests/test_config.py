@@ -33,7 +33,15 @@ def test_the_paper_scale_is_the_papers() -> None:
     assert (paper.train.epsilon, paper.train.clip_norm) == (1e-9, 1.0)
     assert (paper.train.batch_documents, paper.train.batch_tokens) == (12, 0)
     assert (paper.train.schedule, paper.train.average_decay) == ("plateau", 0.0)
-    assert (paper.validation.every, paper.validation.patience) == (8000, 4)
+    assert (paper.train.pool_batches, paper.train.warmup_steps) == (1, 0)
+    assert paper.validation.model_dump() == {
+        "every": 8000,
+        "first_epoch": 2,
+        "documents": 0,
+        "select_by": "loss",
+        "patience": 4,
+    }
+    assert paper.limits.model_dump() == {"epochs": 20, "steps": 0, "documents": 0, "minutes": 0.0}
 
 
 @pytest.mark.parametrize("name", SCALES)

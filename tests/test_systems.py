@@ -1,27 +1,34 @@
 """The table of systems, and what is built from it."""
 
 from dataclasses import asdict
+from typing import Any, NamedTuple
 
 import pytest
 import torch
+from torch import nn
 
 from one2set.config import Config
 from one2set.data.batch import (
+    Layout,
     SetLayout,
+    collate,
     nested,
     one_to_one,
     sequence,
     sequence_missing_eos,
     sequence_peos,
 )
-from one2set.data.specials import PEOS
 from one2set.errors import ConfigError
+from one2set.model.dropout import Dropout
 from one2set.model.exhird import ExHiRD
-from one2set.model.gru import TitleGuidedEncoder
+from one2set.model.generation import Generation, Search
+from one2set.model.network import Network
 from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
+from one2set.model.transformer import Transformer
 from one2set.systems import (
     SYSTEMS,
+    Built,
     System,
     build,
     configuration,
@@ -44,12 +51,109 @@ ABLATIONS = {
 }
 
 
-LAYOUTS = {
-    "sequence": sequence,
-    "sequence_peos": sequence_peos,
-    "sequence_missing_eos": sequence_missing_eos,
-    "one_to_one": one_to_one,
-    "nested": nested,
+# Values that are no default and differ from one another, so that none can be lost or swapped.
+UNUSUAL = (
+    "model.vocabulary_size=60",
+    "model.output_size=50",
+    "model.width=24",
+    "model.heads=3",
+    "model.feed_forward=20",
+    "model.encoder_layers=2",
+    "model.decoder_layers=3",
+    "model.dropout=0.25",
+    "model.embedding_width=10",
+    "model.hidden_width=14",
+    "model.num_codes=4",
+    "model.phrase_length=5",
+    "model.sequence_length=17",
+    "loss.assign_steps=3",
+    "loss.null_weight_present=0.3",
+    "loss.null_weight_absent=0.4",
+    "loss.shared_encoding=true",
+    "loss.reassign=true",
+    "reward.samples=3",
+    "adversarial.head_start=5",
+    "adversarial.generator_steps=4",
+    "adversarial.discriminator_steps=2",
+    "adversarial.learning_rate=0.06",
+    "adversarial.embedding=9",
+    "adversarial.hidden=7",
+    "adversarial.dropout=0.35",
+    "train.learning_rate=0.02",
+    "beam.width=7",
+    "beam.keep=3",
+    "beam.length_penalty=0.5",
+)
+WORDS = {"vocabulary_size": 60, "output_size": 50}
+RECURRENT = WORDS | {"embedding_width": 10, "hidden_width": 14, "dropout": 0.25}
+TRANSFORMER = WORDS | {
+    "width": 24,
+    "heads": 3,
+    "feed_forward": 20,
+    "encoder_layers": 2,
+    "decoder_layers": 3,
+    "dropout": 0.25,
+    "encoder": "transformer",
+}
+SETTRANS = TRANSFORMER | {"num_codes": 4, "control_codes": True}
+SEQUENCE, SET = Generation("sequence", 17), Generation("phrase", 5)
+
+
+class Expected(NamedTuple):
+    """A row of the table, and what must be built of it with the settings above."""
+
+    network: type[Network]
+    arguments: dict[str, Any]
+    layout: Layout
+    objective: type[nn.Module]
+    generation: Generation
+
+
+# Spelt out once more, as the papers have it: a test that read `SYSTEMS` would find itself right.
+EXPECTED = {
+    "transformer": Expected(Transformer, TRANSFORMER, sequence, Likelihood, SEQUENCE),
+    "transformer-missing-eos": Expected(
+        Transformer, TRANSFORMER, sequence_missing_eos, Likelihood, SEQUENCE
+    ),
+    "catseq": Expected(
+        Recurrent, RECURRENT | {"title_guided": False}, sequence, Likelihood, SEQUENCE
+    ),
+    "catseqtg": Expected(
+        Recurrent, RECURRENT | {"title_guided": True}, sequence, Likelihood, SEQUENCE
+    ),
+    "catseqtg-peos": Expected(
+        Recurrent, RECURRENT | {"title_guided": True}, sequence_peos, Likelihood, SEQUENCE
+    ),
+    "catseqtg-2rf1": Expected(
+        Recurrent, RECURRENT | {"title_guided": True}, sequence_peos, SelfCritical, SEQUENCE
+    ),
+    "gan-mr": Expected(
+        Recurrent, RECURRENT | {"title_guided": False}, sequence, Adversarial, SEQUENCE
+    ),
+    "copyrnn": Expected(
+        Recurrent,
+        RECURRENT | {"title_guided": False},
+        one_to_one,
+        Likelihood,
+        Generation("phrase", 5, Search(7, length_penalty=0.5, pool=True, keep=3)),
+    ),
+    "exhird": Expected(
+        ExHiRD,
+        WORDS | {"embedding_width": 10, "hidden_width": 14},
+        nested,
+        Likelihood,
+        # 20 phrases of a kind, five words and a separator, and the end; a phrase must not begin as
+        # the one before it.
+        Generation("nested", 141, Search(exclusive=1)),
+    ),
+    "settrans-no-codes": Expected(
+        SetTrans, SETTRANS | {"control_codes": False}, SetLayout(4, 5), SetLoss, SET
+    ),
+    "settrans-single": Expected(SetTrans, SETTRANS, SetLayout(4, 5, separate=False), SetLoss, SET),
+    **dict.fromkeys(
+        ("settrans", "settrans-fixed", "settrans-random", "settrans-student"),
+        Expected(SetTrans, SETTRANS, SetLayout(4, 5), SetLoss, SET),
+    ),
 }
 
 
@@ -62,49 +166,114 @@ def test_an_ablation_is_settrans_with_one_option_changed(
     assert ablated == full
 
 
-def test_every_row_reaches_what_is_built() -> None:
-    config = Config.scale("tiny").override([*SETTINGS, "reward.samples=3"])
-    built = {name: build(name, config, tiny.vocabulary(60)) for name in SYSTEMS}
-    for name, system in SYSTEMS.items():
-        objective, network = built[name].objective, built[name].network
-        assert isinstance(network, SetTrans) == (system.network == "settrans")
-        assert isinstance(network, ExHiRD) == (system.network == "exhird")
-        if isinstance(network, Recurrent | ExHiRD):
-            guided = isinstance(network.encoder, TitleGuidedEncoder)
-            assert guided == (system.network == "recurrent_title")
-            sizes = network.arguments["embedding_width"], network.arguments["hidden_width"]
-            assert sizes == (config.model.embedding_width, config.model.hidden_width)
-        if system.objective == "likelihood":
-            assert isinstance(objective, Likelihood)
-            assert objective.layout is LAYOUTS[system.targets]
-            continue
-        if system.objective == "reward":
-            assert isinstance(objective, SelfCritical)
-            assert isinstance(objective.reward, AdaptiveReward)
-            assert objective.steps == config.model.sequence_length
-            assert objective.samples == config.reward.samples
-            batch = built[name].collate(tiny.examples(1))
-            assert PEOS in batch.targets
-            continue
-        if system.objective == "adversarial":
-            assert isinstance(objective, Adversarial)
-            rounds = config.adversarial
-            assert objective.samples == config.reward.samples
-            assert objective.discriminator.embedding.embedding_dim == rounds.embedding
-            assert objective.discriminator.score.in_features == 2 * rounds.hidden
-            assert objective.begin(0) == rounds.learning_rate / config.train.learning_rate
-            assert objective.begin(rounds.head_start) == 1.0
-            assert objective.generator_steps == rounds.generator_steps
-            assert objective.discriminator_steps == rounds.discriminator_steps
-            continue
-        assert isinstance(objective, SetLoss)
-        assert isinstance(network, SetTrans)
-        options = system.options
-        assert (network.codes is not None) == options.control_codes
-        assert objective.assignment == options.assignment
-        assert objective.teacher_forcing == options.teacher_forcing
-        assert objective.layout == SetLayout(8, 6, options.separate)
-        assert objective.assign_steps == config.loss.assign_steps
+def built_unusually(name: str) -> Built:
+    return build(name, Config.scale("tiny").override(UNUSUAL), tiny.vocabulary(60))
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_row_reaches_network_targets_objective_and_search(name: str) -> None:
+    expected, built = EXPECTED[name], built_unusually(name)
+    assert type(built.network) is expected.network
+    found = {key: built.network.arguments[key] for key in expected.arguments}
+    assert found == expected.arguments
+    dropouts = {module.rate for module in built.network.modules() if isinstance(module, Dropout)}
+    assert dropouts == ({0.25} if "dropout" in expected.arguments else set())
+
+    examples = tiny.examples(6)
+    targets = collate(examples, vocabulary_size=60, layout=expected.layout).targets
+    assert torch.equal(built.collate(examples).targets, targets)
+
+    assert type(built.objective) is expected.objective
+    assert built.objective.network is built.network
+    if isinstance(built.objective, Likelihood | SetLoss):
+        assert built.objective.layout == expected.layout
+    assert built.generation == expected.generation
+
+
+@pytest.mark.parametrize(
+    ("name", "assignment", "teacher_forcing", "null_weight"),
+    [
+        ("settrans", "hungarian", True, [0.3, 0.3, 0.4, 0.4]),
+        ("settrans-no-codes", "hungarian", True, [0.3, 0.3, 0.4, 0.4]),
+        ("settrans-fixed", "fixed", True, [0.3, 0.3, 0.4, 0.4]),
+        ("settrans-random", "random", True, [0.3, 0.3, 0.4, 0.4]),
+        ("settrans-student", "hungarian", False, [0.3, 0.3, 0.4, 0.4]),
+        ("settrans-single", "hungarian", True, [0.3] * 4),  # one λ, that of present codes
+    ],
+)
+def test_settings_reach_the_set_loss(
+    name: str, assignment: str, teacher_forcing: bool, null_weight: list[float]
+) -> None:
+    objective = built_unusually(name).objective
+    assert isinstance(objective, SetLoss)
+    assert objective.null_weight.tolist() == pytest.approx(null_weight)
+    assert (objective.assignment, objective.teacher_forcing) == (assignment, teacher_forcing)
+    assert objective.assign_steps == 3
+    assert objective.shared_encoding
+    assert objective.reassign
+
+
+def test_settings_reach_what_rewards() -> None:
+    reinforced = built_unusually("catseqtg-2rf1").objective
+    assert isinstance(reinforced, SelfCritical)
+    assert isinstance(reinforced.reward, AdaptiveReward)
+    assert (reinforced.steps, reinforced.samples) == (17, 3)
+
+    made = built_unusually("gan-mr").objective
+    assert isinstance(made, Adversarial)
+    assert (made.steps, made.samples) == (17, 3)
+    # Five steps of the discriminator, four of the generator, two of the discriminator, …
+    rates = [made.begin(step) for step in range(16)]
+    assert rates == pytest.approx([3.0] * 5 + [1.0] * 4 + [3.0] * 2 + [1.0] * 4 + [3.0])
+    judge = made.discriminator
+    assert judge.vocabulary_size == 60
+    assert (judge.embedding.embedding_dim, judge.score.in_features) == (9, 2 * 7)
+    dropouts = [module.rate for module in judge.modules() if isinstance(module, Dropout)]
+    assert [*dropouts, judge.list.dropout] == [0.35] * 3
+
+
+PAPER = (1e-4, 12, "plateau", 0, "loss")
+RECURRENT_PAPER = (1e-3, 12, "plateau", 0, "loss")  # Chan et al. (2019)
+
+
+@pytest.mark.parametrize(
+    ("name", "starts_from", "training"),
+    [
+        ("transformer", None, PAPER),
+        ("transformer-missing-eos", None, PAPER),
+        ("catseq", None, RECURRENT_PAPER),
+        ("catseqtg", None, RECURRENT_PAPER),
+        ("catseqtg-peos", None, RECURRENT_PAPER),
+        ("catseqtg-2rf1", "catseqtg-peos", (5e-5, 32, "constant", 0, "loss")),
+        ("gan-mr", "catseq", (5e-5, 32, "constant", 0, "f1")),
+        ("exhird", None, RECURRENT_PAPER),
+        ("copyrnn", None, RECURRENT_PAPER),
+        *((name, None, PAPER) for name in ("settrans", *ABLATIONS)),
+    ],
+)
+def test_every_row_is_trained_as_its_paper_says(
+    name: str, starts_from: str | None, training: tuple[object, ...]
+) -> None:
+    assert SYSTEMS[name].starts_from == starts_from
+    config = configuration(name, scale="paper")
+    train = config.train
+    assert (
+        train.learning_rate,
+        train.batch_documents,
+        train.schedule,
+        train.warmup_steps,
+        config.validation.select_by,
+    ) == training
+
+
+@pytest.mark.parametrize(("name", "selects"), [("catseqtg-2rf1", "loss"), ("gan-mr", "f1")])
+def test_fine_tuning_does_not_follow_the_scale(name: str, selects: str) -> None:
+    """Small warms up, lets the rate fall and selects by F1; tiny selects by the loss."""
+    for scale in ("tiny", "small"):
+        config = configuration(name, scale=scale)
+        assert (config.train.learning_rate, config.train.schedule) == (5e-5, "constant")
+        assert (config.train.batch_documents, config.train.warmup_steps) == (32, 0)
+        assert config.validation.select_by == selects
 
 
 def test_weights_are_the_seeds() -> None:
