@@ -194,7 +194,8 @@ class Validation(Section):
     documents: NonNegativeInt = 0
     """Documents of the validation split that are used, spread evenly; 0 for all."""
     select_by: Literal["loss", "f1"] = "loss"
-    """The best weights have the lowest loss, or the highest F1@M over all phrases."""
+    """The best weights have the lowest loss, or the highest F1@M over all phrases and, of equal
+    ones, the lowest loss."""
     patience: NonNegativeInt = 4
     """Validations in a row without a better one that end the run; 0 never ends it so."""
 

@@ -30,28 +30,28 @@ def test_the_rate_rises_then_follows_its_shape(
 def test_a_plateau_halves_the_rate_at_every_miss_down_to_the_authors_floor() -> None:
     train, validation = Train(schedule="plateau", learning_rate=1e-4), Validation(patience=0)
     progress, expected = Progress(), 1e-4
-    assert progress.judge(3.0, validation, train)
+    assert progress.judge({"loss": 3.0}, validation, train)
     for _ in range(20):
-        assert not progress.judge(3.0, validation, train)
+        assert not progress.judge({"loss": 3.0}, validation, train)
         if expected - expected / 2 > 1e-8:
             expected /= 2
         assert progress.learning_rate(0.5, train) == pytest.approx(expected)
     assert expected > 1e-8
-    assert progress.judge(2.9, validation, train)
+    assert progress.judge({"loss": 2.9}, validation, train)
     assert progress.learning_rate(0.5, train) == pytest.approx(expected)
 
 
 def test_the_best_is_the_lowest_loss_or_the_highest_f1() -> None:
     train = Train()
     by_loss, by_f1 = Progress(), Progress()
-    values = [2.0, 1.0, 3.0, math.nan]
-    assert [by_loss.judge(v, Validation(select_by="loss"), train) for v in values] == [
+    found = [{"loss": x, "f1": x} for x in (2.0, 1.0, 3.0, math.nan)]
+    assert [by_loss.judge(one, Validation(select_by="loss"), train) for one in found] == [
         True,
         True,
         False,
         False,
     ]
-    assert [by_f1.judge(v, Validation(select_by="f1"), train) for v in values] == [
+    assert [by_f1.judge(one, Validation(select_by="f1"), train) for one in found] == [
         True,
         False,
         True,
@@ -60,11 +60,30 @@ def test_the_best_is_the_lowest_loss_or_the_highest_f1() -> None:
     assert (by_loss.best, by_f1.best) == (1.0, 3.0)
 
 
+def test_of_equal_f1s_the_one_with_the_lower_loss_is_the_best() -> None:
+    """A network that says nothing right at any validation still learns."""
+    validation, train, progress = Validation(select_by="f1", patience=2), Train(), Progress()
+    best = []
+    for step, (f1, loss) in enumerate(
+        [(0.0, 3.0), (0.0, 2.0), (0.0, 2.5), (0.0, 2.0), (0.0, math.nan), (0.1, 9.0), (0.0, 1.0)]
+    ):
+        progress.step = step
+        progress = Progress.model_validate_json(progress.model_dump_json())  # a resumed run
+        best.append(progress.judge({"f1": f1, "loss": loss}, validation, train))
+    assert best == [True, True, False, False, False, True, False]
+    assert (progress.best, progress.best_loss, progress.best_step, progress.misses) == (
+        0.1,
+        9.0,
+        5,
+        1,
+    )
+
+
 def test_patience_counts_misses_in_a_row() -> None:
     train, validation, progress = Train(), Validation(patience=2), Progress()
     endings = []
     for value in (5.0, 6.0, 4.0, 4.0, 4.5):
-        progress.judge(value, validation, train)
+        progress.judge({"loss": value}, validation, train)
         endings.append(progress.ending(0.5, validation))
     assert endings == [None, None, None, None, "patience"]
     assert progress.ending(1.0, Validation(patience=0)) == "limit"

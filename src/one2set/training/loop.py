@@ -224,8 +224,7 @@ class _Trainer:
             if figures is None:
                 self._interrupted = True
                 return None
-            value = figures[self._config.validation.select_by]
-            best = self.progress.judge(value, self._config.validation, self._config.train)
+            best = self.progress.judge(figures, self._config.validation, self._config.train)
             if best:
                 self._processes.lead(self._task.save)
         if self._log is not None:

@@ -20,7 +20,8 @@ class Progress(BaseModel):
     documents: int = 0
     seconds: float = 0.0  # of training, over all sittings
     validated: int = 0  # the step of the last validation
-    best: float | None = None  # the value that the best weights had
+    best: float | None = None  # the loss or the F1 that the best weights had
+    best_loss: float | None = None  # their loss in any case
     best_step: int = 0
     misses: int = 0  # validations since
     scale: float = 1.0  # what plateaus have made of the learning rate
@@ -49,14 +50,17 @@ class Progress(BaseModel):
         self.recent.clear()
         return means
 
-    def judge(self, value: float, settings: Validation, train: Train) -> bool:
-        """Take note of a validation; whether it is the best so far."""
+    def judge(self, figures: Mapping[str, float], settings: Validation, train: Train) -> bool:
+        """Take note of a validation; whether it is the best so far. Of equal F1s, the one with the
+        lower loss is better: a network that cannot say anything right yet may still be learning."""
         self.validated = self.step
+        value, loss = figures[settings.select_by], figures["loss"]
         sign = 1 if settings.select_by == "loss" else -1
+        lowest = math.inf if self.best is None else sign * self.best
+        lowest_loss = math.inf if self.best_loss is None else self.best_loss
         # Not a number is never better.
-        better = sign * value < (math.inf if self.best is None else sign * self.best)
-        if better:
-            self.best, self.best_step, self.misses = value, self.step, 0
+        if (sign * value, loss) < (lowest, lowest_loss):
+            self.best, self.best_loss, self.best_step, self.misses = value, loss, self.step, 0
             return True
         self.misses += 1
         if train.schedule == "plateau":
