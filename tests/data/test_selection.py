@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -104,6 +104,7 @@ PHRASES = st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=5), ma
 
 
 @given(PHRASES, st.integers(1, 5))
+@example([["a", "b"], ["b"], ["z"], ["d", "d"]], 1)  # a long and a short one of either kind
 def test_long_phrases_are_left_out_without_touching_the_rest(
     phrases: list[list[str]], longest: int
 ) -> None:

@@ -1,15 +1,16 @@
 """The discriminator: what a score may depend on, and that it learns."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from one2set.data.batch import Batch, collate, sequence
 from one2set.data.specials import UNK
-from one2set.training.discriminator import REAL, Discriminator, Phrases, Verdict
+from one2set.training.discriminator import REAL, Discriminator, Phrases, Reader, Verdict
 from tests.model import tiny
 
 LISTS: list[list[Phrases]] = [
@@ -45,6 +46,51 @@ def test_a_score_is_that_of_the_phrases_so_far(batch: Batch) -> None:
     torch.testing.assert_close(other.logits[0, 1, 0], verdict.logits[0, 1, 0])
     assert not torch.isclose(other.logits[0, 0, 1], verdict.logits[0, 0, 1])
     assert not torch.isclose(other.final[1, 1], verdict.final[1, 1])
+
+
+def read(reader: Reader, words: Sequence[int], judge: Discriminator) -> tuple[Tensor, Tensor]:
+    """The states (S, D) and the summary (D,) of words that no padding follows."""
+    known = [word if word < tiny.V else UNK for word in words]
+    x = judge.embedding(torch.tensor(known))
+    for layer in (reader.first, reader.second):
+        ahead, back = layer.ahead(x)[0], layer.back(x.flip(0))[0]
+        x = torch.cat([ahead, back.flip(0)], dim=1)
+    return x, torch.cat([back[-1], ahead[-1]])
+
+
+def test_scores_are_those_of_the_equations(batch: Batch) -> None:
+    """The equations at the top of the module, one document, list and phrase at a time."""
+    judge = discriminator()
+    verdict = judge(batch, LISTS)
+    for b, example in enumerate(tiny.examples()):
+        h, _ = read(judge.document, example.source.tolist(), judge)  # (S, D)
+        for k, phrases in enumerate(LISTS[b]):
+            steps = [h.mean(0)]
+            for phrase in phrases:
+                _, end = read(judge.phrase, phrase, judge)  # k_j
+                weights = torch.softmax(h @ (judge.attention.weight @ end), 0)  # h_i W k_j
+                steps.append(judge.compress(torch.cat([weights @ h, end])))  # e_j
+            states, _ = judge.list(torch.stack(steps))
+            expected = judge.score(states[1:]).squeeze(1)
+            torch.testing.assert_close(verdict.logits[b, k, : len(phrases)], expected)
+
+
+@pytest.mark.parametrize("place", ["document", "phrase", "list"])
+def test_numbers_are_dropped_between_layers_when_it_learns(place: str, batch: Batch) -> None:
+    judge = discriminator(dropout=0.5)
+    for reader in {"document", "phrase"} - {place}:
+        getattr(judge, reader).drop.rate = 0.0
+    if place != "list":
+        judge.list.dropout = 0.0
+
+    def logits(seed: int) -> Tensor:
+        torch.manual_seed(seed)
+        verdict: Verdict = judge(batch, LISTS)
+        return verdict.logits[verdict.mask]
+
+    assert not torch.isclose(logits(0), logits(1)).any()
+    judge.eval()
+    assert torch.equal(logits(0), logits(1))
 
 
 def test_documents_and_lists_are_judged_as_if_alone(batch: Batch) -> None:

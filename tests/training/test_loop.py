@@ -2,7 +2,8 @@
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,14 @@ import torch
 from torch import Tensor
 
 from one2set.data.corpus import Corpus
+from one2set.data.document import Document
 from one2set.data.prepare import Inputs, prepare
+from one2set.model.folder import load_model
+from one2set.model.settrans import SetTrans
 from one2set.systems import SYSTEMS
-from one2set.training.loop import Ended, Event, Remark, Step, Validated
+from one2set.training.loop import Ended, Event, Remark, Step, Validated, train
 from one2set.training.run import Run
-from tests.training.conftest import Miniature
+from tests.training.conftest import ALONE, Miniature
 
 Weights = Callable[[Run], dict[str, Tensor]]
 BEYOND = (
@@ -136,8 +140,110 @@ def test_patience_ends_a_run_and_the_model_is_the_best(
     assert len({model for _, model in kept[best - 1 :]}) == 1
 
 
-def test_without_validation_documents_the_last_weights_are_the_model(
+def averaged(run: Run, weights: Weights) -> dict[str, Tensor]:
+    """What the last checkpoint has as the network's moving average, which is not its weights."""
+    found = {
+        kind: {
+            name.removeprefix(f"{kind}/network."): tensor
+            for name, tensor in weights(run).items()
+            if name.startswith(f"{kind}/network.")
+        }
+        for kind in ("average", "weights")
+    }
+    assert found["average"]
+    assert not any(torch.equal(x, found["weights"][name]) for name, x in found["average"].items())
+    return found["average"]
+
+
+def test_validation_measures_and_saves_the_averaged_weights_without_dropout(
+    miniature: Miniature, tmp_path: Path, weights: Weights
+) -> None:
+    run = miniature.run(tmp_path / "run", "limits.steps=4", "model.dropout=0.5")
+    task = miniature.task(run)
+    network = task.objective.network
+    assert isinstance(network, SetTrans)
+    generating: list[dict[str, Tensor]] = []
+
+    def generate(documents: Sequence[Document]) -> Iterable[Sequence[str]]:
+        assert not network.training
+        generating.append({name: weight.clone() for name, weight in network.named_parameters()})
+        return task.generate(documents)
+
+    with run.claimed():
+        told = list(train(replace(task, generate=generate), run, processes=ALONE))
+    expected = averaged(run, weights)
+    assert generating
+    for found in generating:
+        assert_same(found, expected)
+    saved = load_model(run.model).network.state_dict()
+    assert_same({name: saved[name] for name in expected}, expected)
+
+    again = miniature.task(run)
+    again.objective.load_state_dict({f"network.{n}": x for n, x in expected.items()})
+    loss = again.objective.eval()(again.collate(again.valid[:]))
+    (validated,) = [event for event in told if isinstance(event, Validated)]
+    assert validated.figures["loss"] == pytest.approx(loss.total.item(), rel=1e-4)
+    # Training went on with its own weights, and with dropout.
+    assert network.training
+
+
+@pytest.mark.parametrize(
+    ("select_by", "best"),
+    [("f1", [True, False, True, False]), ("loss", [True, False, False, False])],
+)
+def test_the_best_weights_are_chosen_by_what_the_settings_say(
+    select_by: str, best: list[bool], miniature: Miniature, tmp_path: Path
+) -> None:
+    """The loss rises throughout, and only the third validation says anything right."""
+    settings = ("train.learning_rate=5", "train.average_decay=0", "validation.every=1")
+    selection = f"validation.select_by={select_by}"
+    run = miniature.run(tmp_path / "run", *settings, selection, "limits.steps=4")
+    task = miniature.task(run)
+    gold = {example.id: [*example.present, *example.absent] for example in task.valid}
+    steps_done = 0
+
+    def generate(documents: Sequence[Document]) -> list[list[str]]:
+        if steps_done != 3:
+            return [[] for _ in documents]
+        return [[task.vocabulary.text(phrase) for phrase in gold[d.id]] for d in documents]
+
+    told, models = [], []
+    with run.claimed():
+        for event in train(replace(task, generate=generate), run, processes=ALONE):
+            if isinstance(event, Step):
+                steps_done = event.progress.step
+            if isinstance(event, Validated):
+                told.append(event)
+                models.append((run.model / "weights.safetensors").read_bytes())
+    losses = [event.figures["loss"] for event in told]
+    assert losses == sorted(losses)
+    assert [event.figures["f1"] > 0 for event in told] == [False, False, True, False]
+    assert [event.best for event in told] == best
+    assert models[0] == models[1]
+    assert (models[1] != models[2]) == best[2]
+    assert models[2] == models[3]
+
+
+def test_a_validation_does_not_depend_on_what_was_drawn_before(
     miniature: Miniature, tmp_path: Path
+) -> None:
+    """Assignment is random here, in validation too."""
+
+    def losses(drawn: int) -> list[float]:
+        settings = ("limits.steps=2", "validation.every=1")
+        run = miniature.run(tmp_path / str(drawn), *settings, system="settrans-random")
+        found = []
+        for event in miniature.events(run):
+            torch.rand(drawn)
+            if isinstance(event, Validated):
+                found.append(event.figures["loss"])
+        return found
+
+    assert losses(1) == losses(8)
+
+
+def test_without_validation_documents_the_last_weights_are_the_model(
+    miniature: Miniature, tmp_path: Path, weights: Weights
 ) -> None:
     documents = tmp_path / "documents.jsonl"
     documents.write_text(
@@ -149,7 +255,9 @@ def test_without_validation_documents_the_last_weights_are_the_model(
     run = alone.run(tmp_path / "run", "limits.steps=3")
     events = alone.train(run)
     assert steps(events) == []
-    assert (run.model / "weights.safetensors").exists()
+    expected = averaged(run, weights)
+    saved = load_model(run.model).network.state_dict()
+    assert_same({name: saved[name] for name in expected}, expected)
 
 
 def test_checkpoints_are_written_by_steps_and_by_the_clock(

@@ -266,7 +266,11 @@ def test_reassigning_is_rolled_out_once_more(monkeypatch: pytest.MonkeyPatch) ->
 def test_students_read_what_they_write(monkeypatch: pytest.MonkeyPatch) -> None:
     objective = SetLoss(tiny.settrans(), teacher_forcing=False)
     network, batch = objective.network, batch_for(objective)
+    with torch.no_grad():  # some of them say ∅, and read that too
+        network.pointer.gate.bias.add_(2.0)
+        network.pointer.vocabulary.weight[NULL].add_(network.pointer.features.bias)
     written, _ = padded.roll_out(network, batch, padded.encode(network, batch), 6)
+    assert 0 < (written[..., :-1] == NULL).sum() < written[..., :-1].numel()
     spy = Spy(network, monkeypatch)
     objective(batch).total.backward()
     assert (spy.read[0][..., 0] == 2).all()

@@ -103,6 +103,43 @@ def test_dropout_follows_from_seed_step_and_share_alone(examples: list[Example])
     assert loss(4) != loss(5)
 
 
+def test_every_step_is_taken_into_the_average(examples: list[Example]) -> None:
+    ours = stepper("settrans", config())
+    expected = copy.deepcopy(dict(ours.objective.named_parameters()))
+    for number in range(3):
+        ours.step(examples, INDICES, number=number, rate=1e-2)
+        taken = number + 1  # the first step is the first
+        decay = min(0.9, (1 + taken) / (10 + taken))
+        with torch.no_grad():
+            for name, weight in ours.objective.named_parameters():
+                expected[name].mul_(decay).add_(weight, alpha=1 - decay)
+    with ours.average.applied():
+        for name, weight in ours.objective.named_parameters():
+            torch.testing.assert_close(weight, expected[name], msg=name)
+
+
+@pytest.mark.parametrize(("number", "learns"), [(0, "discriminator"), (2, "network")])
+def test_each_of_two_networks_learns_at_its_own_rate(
+    number: int, learns: str, examples: list[Example]
+) -> None:
+    """Adam's first step is as long as the rate, whatever the gradient."""
+    rates = (
+        "train.learning_rate=1e-3",
+        "adversarial.learning_rate=7e-3",
+        "adversarial.head_start=2",
+    )
+    both = stepper("gan-mr", config(*rates, "train.epsilon=1e-20", "model.sequence_length=8"))
+    before = copy.deepcopy(dict(both.objective.named_parameters()))
+    both.step(examples, INDICES, number=number, rate=1e-3)
+    moved = {"network": 0.0, "discriminator": 0.0}
+    for name, weight in both.objective.named_parameters():
+        owner = name.partition(".")[0]
+        moved[owner] = max(moved[owner], (weight - before[name]).abs().max().item())
+    expected = {"network": 0.0, "discriminator": 0.0}
+    expected[learns] = 7e-3 if learns == "discriminator" else 1e-3
+    assert moved == pytest.approx(expected, rel=0.01)
+
+
 class Breaking(nn.Module):
     """An objective that cannot bear one document; its loss or only its gradient breaks."""
 

@@ -9,7 +9,9 @@ import torch
 from one2set.config import Config
 from one2set.data.corpus import Corpus
 from one2set.data.document import Document
+from one2set.data.vocabulary import document_of
 from one2set.distributed import Processes
+from one2set.evaluation.scoring import evaluate
 from one2set.systems import build
 from one2set.training.batches import Batches
 from one2set.training.validation import Validator, spread
@@ -42,6 +44,7 @@ def corpus(corpus_folder: Path) -> Corpus:
 @pytest.mark.parametrize("system", ["settrans", "transformer"])
 def test_the_loss_is_that_of_the_documents_one_by_one(system: str, corpus: Corpus) -> None:
     validator = make(corpus, system)
+    validator.objective.train()  # as the loop leaves it, with dropout
     figures = validator.run(stopped=lambda: False)
     assert figures is not None
     validator.objective.eval()
@@ -76,6 +79,32 @@ def test_saying_the_gold_scores_one_and_saying_nothing_zero(corpus: Corpus) -> N
     assert perfect["num_present"] == pytest.approx(present)
     assert perfect["duplication"] == 0.0
     assert (silent["f1"], silent["num_absent"]) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("said", ["present", "absent"])
+def test_f1_is_over_all_phrases_and_over_those_of_either_kind(said: str, corpus: Corpus) -> None:
+    """Whoever says all phrases of one kind and none of the other."""
+    examples, vocabulary = list(corpus.split("valid")), corpus.vocabulary()
+    phrases = {
+        example.id: [vocabulary.text(phrase) for phrase in getattr(example, said)]
+        for example in examples
+    }
+
+    def generate(documents: Sequence[Document]) -> list[list[str]]:
+        return [phrases[document.id] for document in documents]
+
+    found = make(corpus, generate=generate).run(stopped=lambda: False)
+    assert found is not None
+    documents = [document_of(example, vocabulary) for example in examples]
+    expected = evaluate(documents, [phrases[document.id] for document in documents])
+    assert found["f1"] == pytest.approx(expected["all"]["M"].f1)
+    assert found["f1_present"] == pytest.approx(expected["present"]["M"].f1)
+    assert found["f1_absent"] == pytest.approx(expected["absent"]["M"].f1)
+    assert 0.1 < found["f1"] < 0.9
+    assert found[f"f1_{said}"] == pytest.approx(1.0)
+    counts = {"present": found["num_present"], "absent": found["num_absent"]}
+    assert counts.pop(said) > 0
+    assert list(counts.values()) == [0.0]
 
 
 def test_processes_share_the_documents_and_agree(

@@ -59,7 +59,7 @@ def write(network: Network, memory: Memory, *, steps: int, ways: Sequence[Way]) 
     mask = torch.zeros_like(tokens, dtype=torch.bool)
     sampled = torch.tensor([way == "sampled" for way in ways], device=tokens.device)
 
-    def choose(rows: Tensor, mixture: Mixture, forbidden: Tensor | None) -> Choice:
+    def choose(rows: Tensor, mixture: Mixture, written: Tensor) -> Choice:
         """A document's rows are one for each way."""
         random = sampled[rows % len(ways)]
         chosen = Choice(torch.empty_like(rows), torch.empty_like(mixture.gate))
