@@ -1,6 +1,6 @@
 """Results that somebody invented, to see what is made of them."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from one2set.reproduction.measure import CELLS, CodeShares
 from one2set.reproduction.plan import ROWS
@@ -8,6 +8,8 @@ from one2set.reproduction.published import Figure, Value, published_value
 from one2set.reproduction.results import Curve, Difference, Results
 
 SET = "kp20k"
+Codes = Sequence[tuple[float, float]]  # the shares of present and absent phrases of each code
+Changes = Mapping[tuple[str, Figure], float | None]
 _OTHERS: dict[Figure, float] = {"num_present": 4.0, "num_absent": 1.0, "duplication": 0.2}
 
 
@@ -16,13 +18,18 @@ class Invented(Results):
 
     def __init__(
         self,
-        changes: Mapping[tuple[str, Figure], float] | None = None,
+        changes: Changes | None = None,
         *,
         without: tuple[str, ...] = (),
         speeds: Mapping[str, float] | None = None,
-        codes: Mapping[str, list[tuple[float, float]]] | None = None,
+        codes: Mapping[str, Sequence[Codes]] | None = None,
+        unsure: Collection[Figure] = (),
+        validations: Sequence[float] = (0.1, 0.2),
     ) -> None:
+        """Changed figures; rows that are missing; speeds; codes of each seed; the F1s whose
+        differences may be chance; F1 as training goes on."""
         self._changes, self._speeds, self._codes = changes or {}, speeds or {}, codes or {}
+        self._unsure, self._validations = unsure, list(validations)
         self.rows = {row: [] for row in ROWS if row not in without}
 
     splits = [SET]  # noqa: RUF012
@@ -30,7 +37,8 @@ class Invented(Results):
 
     def value(self, row: str, split: str, figure: Figure) -> Value | None:
         if (row, figure) in self._changes:
-            return Value(self._changes[row, figure], 0.001)
+            changed = self._changes[row, figure]
+            return None if changed is None else Value(changed, 0.001)
         known = published_value(row, split, figure)
         return known or Value(_OTHERS.get(figure, 0.1))
 
@@ -40,10 +48,13 @@ class Invented(Results):
     def gold(self, split: str, figure: Figure) -> float:
         return {"num_present": 3.31, "num_absent": 1.95}[figure]
 
-    def codes(self, row: str, split: str) -> list[CodeShares]:
+    def codes_by_seed(self, row: str, split: str) -> list[Sequence[CodeShares]]:
         return [
-            CodeShares(present=present, absent=absent, null=1 - present - absent)
-            for present, absent in self._codes.get(row, [])
+            [
+                CodeShares(present=present, absent=absent, null=1 - present - absent)
+                for present, absent in codes
+            ]
+            for codes in self._codes.get(row, [[]])
         ]
 
     def differences(self, row: str, base: str, split: str) -> dict[Figure, Difference]:
@@ -52,7 +63,12 @@ class Invented(Results):
             f: (ours or Value(0)).mean - (other or Value(0)).mean
             for f, (ours, other) in pairs.items()
         }
-        return {figure: Difference(x, x - 0.002, x + 0.002) for figure, x in found.items()}
+        return {
+            figure: Difference(x, x - 0.002, x + 0.002)
+            if figure not in self._unsure
+            else Difference(x, -1.0, 1.0)
+            for figure, x in found.items()
+        }
 
     def training_speed(self, row: str) -> Value | None:
         return Value(self._speeds.get(row, 1.0))
@@ -60,4 +76,5 @@ class Invented(Results):
     generation_speed = training_speed
 
     def curves(self, row: str, name: str) -> list[Curve]:
-        return [Curve(row, 0, [1.0, 2.0], [0.1, 0.2])]
+        visits = [float(number) for number, _ in enumerate(self._validations)]
+        return [Curve(row, 0, visits, self._validations)]

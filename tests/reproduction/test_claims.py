@@ -1,20 +1,23 @@
 """Claims: the paper's own numbers bear them out, and others do not."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import pytest
 
 from one2set.reproduction.claims import CLAIMS, Finding, findings
+from one2set.reproduction.evidence import SHORT, still_learning
+from one2set.reproduction.measure import CELLS
 from one2set.reproduction.plan import LAMBDAS, ROWS
 from one2set.reproduction.published import Figure
-from tests.reproduction.invented import Invented
+from tests.reproduction.invented import Changes, Codes, Invented
 
 _PRESENT, _ABSENT = (0.6, 0.05), (0.05, 0.4)
 _MIXED = (0.5, 0.2)
-_PAPERS_CODES = {
-    "settrans": [_PRESENT, _PRESENT, _ABSENT, _ABSENT],
-    "settrans-single": [_MIXED] * 4,
-    "settrans-fixed": [_MIXED, _MIXED, (0.0, 0.0), (0.0, 0.0)],
+_SILENT = (0.0, 0.0)
+_PAPERS_CODES: dict[str, Sequence[Codes]] = {  # of a single seed
+    "settrans": [[_PRESENT, _PRESENT, _ABSENT, _ABSENT]],
+    "settrans-single": [[_MIXED] * 4],
+    "settrans-fixed": [[_MIXED, _MIXED, _SILENT, _SILENT]],
 }
 _PAPERS_SPEEDS = {"settrans": 0.67, "settrans-steps-1": 0.8, "transformer": 1.0}
 _FALLING: dict[tuple[str, Figure], float] = {
@@ -28,16 +31,24 @@ _K: dict[tuple[str, Figure], float] = {
 }
 
 
+def says_nothing(row: str) -> dict[tuple[str, Figure], float | None]:
+    """The figures of a system that predicts nothing. Its Dup is 0/0."""
+    zeros: tuple[Figure, ...] = ("num_present", "num_absent", *CELLS)
+    return {**{(row, figure): 0.0 for figure in zeros}, (row, "duplication"): None}
+
+
 def judged(
-    changes: Mapping[tuple[str, Figure], float] | None = None,
-    codes: Mapping[str, list[tuple[float, float]]] | None = None,
+    changes: Changes | None = None,
+    codes: Mapping[str, Sequence[Codes]] | None = None,
     speeds: Mapping[str, float] | None = None,
+    unsure: Collection[Figure] = (),
 ) -> dict[str, Finding]:
     """The findings by the beginning of the claim."""
     results = Invented(
         {**_FALLING, **_K, **(changes or {})},
         codes={**_PAPERS_CODES, **(codes or {})},
         speeds={**_PAPERS_SPEEDS, **(speeds or {})},
+        unsure=unsure,
     )
     found = findings(results)
     assert [one.claim for one in found] == list(CLAIMS)
@@ -92,13 +103,137 @@ def test_a_claim_fails_by_its_rule_and_says_why(
 
 def test_codes_must_specialise_by_halves() -> None:
     text = "With the separate set loss, codes specialise."
-    swapped = judged(codes={"settrans": [_PRESENT] * 4})[text]
+    swapped = judged(codes={"settrans": [[_PRESENT] * 4]})[text]
     assert swapped.verdict == "does not hold"
     assert "halves of the codes do not say different kinds" in swapped.reason
-    mixed = judged(codes={"settrans": [_MIXED] * 2 + [_MIXED[::-1]] * 2})[text]
+    mixed = judged(codes={"settrans": [[_MIXED] * 2 + [_MIXED[::-1]] * 2]})[text]
     assert mixed.verdict == "does not hold", "they are no purer than with a single loss"
     silent = judged(codes={"settrans-fixed": _PAPERS_CODES["settrans"]})
     assert silent["With assignment all codes speak, not only the first."].verdict != "holds"
+
+
+SPECIALISE = "With the separate set loss, codes specialise."
+ALL_SPEAK = "With assignment all codes speak, not only the first."
+FASTER = "Generation is faster than one-to-sequence."
+DUPLICATION = "Duplication falls several-fold."
+
+
+def test_codes_that_hardly_speak_are_of_no_kind() -> None:
+    """In four documents of a thousand: a code that speaks says mostly one kind, these do not."""
+    hardly = (0.002, 0.002)
+    codes = {"settrans": [[_PRESENT, hardly, _ABSENT, hardly]]}
+    assert judged(codes=codes)[SPECIALISE].verdict == "holds"
+    assert "2.0 codes speak, with fixed assignment 2.0" in judged(codes=codes)[ALL_SPEAK].numbers
+
+
+def test_codes_are_judged_seed_by_seed() -> None:
+    """Codes of a single set have other roles in every seed: their mean is mixed, they are not."""
+    pure: Sequence[Codes] = [[_PRESENT, _ABSENT] * 2, [_ABSENT, _PRESENT] * 2]
+    found = judged(codes={"settrans-single": pure})[SPECIALISE]
+    assert found.verdict == "does not hold"
+    assert "to 91% of one kind, with a single set loss to 91%" in found.numbers
+
+    turns = [[_MIXED, _SILENT, _SILENT, _SILENT], [_SILENT, _SILENT, _SILENT, _MIXED]]
+    found = judged(codes={"settrans": turns})[ALL_SPEAK]
+    assert found.verdict == "does not hold", "one code speaks in either seed, though it is another"
+    assert "1.0 codes speak, with fixed assignment 2.0" in found.numbers
+
+
+@pytest.mark.parametrize("row", ["settrans", "transformer"])
+def test_duplication_does_not_fall_by_silence(row: str) -> None:
+    found = judged(says_nothing(row))[DUPLICATION]
+    assert found.verdict == "does not hold"
+    assert "Nothing is said by" in found.reason
+    assert "inf" not in found.numbers
+    assert "nan" not in found.numbers + found.reason
+
+
+def test_duplication_falls_from_something() -> None:
+    none: Changes = {("settrans", "duplication"): 0.0}
+    assert judged(none)[DUPLICATION].verdict == "holds"
+    assert "inf times less" in judged(none)[DUPLICATION].numbers
+    neither: Changes = {**none, ("transformer", "duplication"): 0.0}
+    assert judged(neither)[DUPLICATION].verdict == "does not hold"
+
+
+@pytest.mark.parametrize("row", ["settrans", "settrans-fixed"])
+def test_whoever_says_nothing_does_not_repeat_itself(row: str) -> None:
+    text = "Without assignment, it predicts fewer phrases and repeats itself more."
+    found = judged(says_nothing(row))[text]
+    assert found.verdict == "does not hold"
+    assert "Nothing is said by" in found.reason
+    assert "Dup – and" in found.numbers or found.numbers.endswith("and –")
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        (SPECIALISE, "settrans"),
+        (SPECIALISE, "settrans-single"),
+        (ALL_SPEAK, "settrans"),
+        (ALL_SPEAK, "settrans-fixed"),
+    ],
+)
+def test_codes_are_not_compared_with_silent_ones(text: str, row: str) -> None:
+    found = judged(says_nothing(row), codes={row: [[_SILENT] * 4]})[text]
+    assert found.verdict == "does not hold"
+    assert "Nothing is said by" in found.reason
+    assert "nan" not in found.numbers + found.reason
+
+
+@pytest.mark.parametrize("row", ["settrans", "transformer"])
+def test_saying_nothing_is_no_way_to_be_fast(row: str) -> None:
+    fast = {"settrans": 2.0}
+    assert judged(speeds=fast)[FASTER].verdict == "holds"
+    found = judged(says_nothing(row), speeds=fast)[FASTER]
+    assert found.verdict == "does not hold"
+    assert "Nothing is said by" in found.reason
+
+
+def test_speeds_are_told_with_the_phrases_that_were_written() -> None:
+    """Of 10 phrases 4 are repeated, of which 6 different ones are left."""
+    loops: Changes = {
+        ("transformer", "num_present"): 4.0,
+        ("transformer", "num_absent"): 2.0,
+        ("transformer", "duplication"): 0.4,
+    }
+    assert "Transformer 10.0, repeated ones included" in judged(loops)[FASTER].numbers
+
+
+@pytest.mark.parametrize(
+    ("beginning", "figure"),
+    [
+        ("Set training beats sequence training at equal size and data: present", "present_f1_5"),
+        ("Set training beats sequence training at equal size and data: absent", "absent_f1_m"),
+        ("K = 2 beats", "present_f1_m"),
+    ],
+)
+def test_a_claim_may_hold_by_chance(beginning: str, figure: Figure) -> None:
+    sure, unsure = judged(), judged(unsure=[figure])
+    (text,) = [text for text in sure if text.startswith(beginning)]
+    assert (sure[text].verdict, sure[text].reason) == ("holds", "")
+    assert unsure[text].verdict == "holds, may be chance"
+    assert f"the difference in {SHORT[figure]} may be chance" in unsure[text].reason
+    assert unsure[DUPLICATION].verdict == "holds", "it rests on no F1"
+
+
+@pytest.mark.parametrize("figure", ["num_present", "num_absent"])
+def test_as_many_predictions_are_not_fewer(figure: Figure) -> None:
+    same = {("settrans-lambda-0.5", figure): _FALLING["settrans-lambda-0.2", figure]}
+    found = judged(same)["A larger λ means fewer predictions."]
+    assert found.verdict == "does not hold"
+    assert f"{SHORT[figure]} from λ = 0.2 to 0.5" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("validations", "learning"),
+    [((0.1, 0.2), True), ((0.2, 0.2), False), ((0.2, 0.1), False), ((0.2,), False)],
+)
+def test_a_row_still_learns_if_its_last_validation_is_the_best(
+    validations: tuple[float, ...], learning: bool
+) -> None:
+    told = still_learning(Invented(validations=validations), "settrans")
+    assert ("1 of 1 seeds" in told) == learning
 
 
 def test_what_has_learnt_nothing_cannot_collapse() -> None:

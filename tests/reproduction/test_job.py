@@ -1,6 +1,7 @@
 """A job in its folder: claimed, made, measured; again and again to the same end."""
 
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ import pytest
 
 from one2set.errors import DataError
 from one2set.inference.engine import Engine
+from one2set.inference.prediction import NullBias
 from one2set.reproduction.job import JobFolder, has_ended
 from one2set.reproduction.launching import InterruptionError, launch
 from one2set.reproduction.plan import Setup, rows_for
@@ -69,6 +71,24 @@ def test_a_job_is_done_once(job: JobFolder, monkeypatch: pytest.MonkeyPatch) -> 
     arguments = job.command()
     assert "--set=loss.null_weight_present=0.05" in arguments
     assert "--set=limits.documents=8" in arguments
+
+
+def test_a_tuned_bias_is_what_is_measured(
+    quick_setup: Callable[..., Setup], tmp_path: Path
+) -> None:
+    setup = quick_setup()
+    rows = rows_for(["settrans", "settrans-bias"])
+    trained, biased = (JobFolder(one, setup, tmp_path) for one in setup.jobs(rows, [0]))
+    for job in (trained, biased):
+        with job.claimed() as lock:
+            assert lock is not None
+            list(job.make(lock, at_once, tidy=True))
+    for bias, silent in ((100.0, 1.0), (-100.0, 0.0)):
+        made = biased.made().model_copy(update={"null_bias": NullBias(bias, bias)})
+        (biased.folder / "made.json").write_text(made.model_dump_json())
+        shutil.rmtree(biased.folder / "measured", ignore_errors=True)
+        assert list(biased.measure(["inspec-part"])) == ["inspec-part"]
+        assert {code.null for code in biased.measured("inspec-part").codes} == {silent}
 
 
 def test_a_claim_keeps_others_away(job: JobFolder) -> None:

@@ -121,3 +121,14 @@ def test_the_tuned_bias_lets_those_speak_who_are_right(
 ) -> None:
     documents = [Document("1", "Sets", "A set of robots.", keyphrases)]
     assert tuned_bias(Talker(), documents) == NullBias(present, absent)
+
+
+def test_the_bias_is_tuned_by_both_f1s() -> None:
+    """`set` is right in one document. F1@5, which has room for five phrases, would let it speak in
+    both cases, F1@M in neither."""
+    right, wrong = (
+        Document(str(n), "Sets", "A set of robots.", phrases)
+        for n, phrases in enumerate((("robots", "set"), ("robots",)))
+    )
+    assert tuned_bias(Talker(), [right, wrong]).present == -1.5
+    assert tuned_bias(Talker(), [right, wrong, wrong]).present == 0.0

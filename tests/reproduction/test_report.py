@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from one2set.reproduction.claims import CLAIMS, Finding
 from one2set.reproduction.figures import drawings
 from one2set.reproduction.page import Cell, Table
 from one2set.reproduction.plan import ROWS
@@ -50,6 +51,27 @@ def test_counts_have_an_oracle_and_ablations_their_rows(whole: Results) -> None:
     assert row_of(table5(whole), "− teacher forcing")[-1].note == "0.89"
     first = row_of(table1(whole), "kp20k-part")
     assert (first[1].text, first[1].note) == ("10", "20,000")
+
+
+def test_duplication_of_nothing_is_not_zero() -> None:
+    silent = Invented({("settrans-no-codes", "duplication"): None})
+    assert row_of(table5(silent), "− control codes")[-1] == Cell("–", "0.95")
+    assert row_of(table5(silent), "SetTrans")[-1].text == "0.08"
+
+
+def test_a_claim_that_may_be_chance_is_not_counted_among_those_that_hold(
+    whole: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = CLAIMS[0]
+    told = [
+        Finding(claim, verdict, "", "")
+        for verdict in ("holds", "holds, may be chance", "holds, may be chance", "does not hold")
+    ]
+    monkeypatch.setattr("one2set.reproduction.report.findings", lambda results: told)
+    monkeypatch.setattr("one2set.reproduction.report.drawings", lambda results: {})
+    monkeypatch.setattr(whole, "root", tmp_path)
+    page = write_report(whole, command="one2set reproduce …").with_suffix(".md").read_text()
+    assert "4 claims of the paper: 1 hold, 2 hold but may be chance, 1 do not hold" in page
 
 
 def test_what_is_beyond_the_paper_says_what_it_gains_and_costs(whole: Results) -> None:
@@ -104,7 +126,8 @@ def test_the_report_is_whole(whole: Results, written: Path) -> None:
 def test_programs_can_read_it_too(whole: Results, written: Path) -> None:
     found = json.loads((written / "results.json").read_text())
     assert len(found["rows"]) == 2 * sum(map(len, whole.rows.values()))
-    assert all(claim["verdict"] in ("holds", "does not hold") for claim in found["claims"])
+    verdicts = {claim["verdict"] for claim in found["claims"]}
+    assert verdicts <= {"holds", "holds, may be chance", "does not hold"}
     one = next(
         row for row in found["rows"] if row["row"] == "exhird" and row["set"] == "kp20k-part"
     )

@@ -1,14 +1,26 @@
 """Results: over seeds, against each other, in time."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
 from statistics import fmean, stdev
 
+import numpy as np
 import pytest
 
+from one2set.data.corpus import Corpus
+from one2set.data.prepare import Inputs, prepare
 from one2set.evaluation.metrics import from_sums
 from one2set.evaluation.protocols import YE2021
-from one2set.reproduction.measure import CELLS
-from one2set.reproduction.plan import ROWS
+from one2set.inference.prediction import AS_TRAINED
+from one2set.reproduction.execution import JOBS
+from one2set.reproduction.job import JobFolder, Made
+from one2set.reproduction.measure import CELLS, CodeShares, Measured
+from one2set.reproduction.plan import ROWS, Setup, rows_for
+from one2set.reproduction.published import Value
 from one2set.reproduction.results import Results
 
 
@@ -72,6 +84,144 @@ def test_speeds_and_curves(whole: Results) -> None:
     assert [curve.seed for curve in curves] == [0, 1]
     assert curves[0].visits[-1] >= 8
     assert whole.curves("settrans-beam", "f1") == [], "it was not trained"
+
+
+# --- Results that are written by hand: what is trained in a test reaches no F1 -------------------
+
+SPLITS = ("inspec-part", "kp20k-part")
+
+
+@pytest.fixture(scope="module")
+def setup(tmp_path_factory: pytest.TempPathFactory) -> Setup:
+    """A corpus whose KP20k is not its largest set."""
+    folder = tmp_path_factory.mktemp("corpus")
+    lines = (files("one2set.data") / "sample" / "documents.jsonl").read_text().splitlines(True)
+    parts = {"train": lines[:4], "inspec-part": lines[4:10], "kp20k-part": lines[10:14]}
+    for name, part in parts.items():
+        (folder / f"{name}.jsonl").write_text("".join(part))
+    tests = {name: str(folder / f"{name}.jsonl") for name in SPLITS}
+    prepare(folder / "corpus", Inputs(train=[str(folder / "train.jsonl")], tests=tests))
+    return Setup(Corpus(folder / "corpus"), "tiny", 8)
+
+
+def write_job(
+    setup: Setup,
+    root: Path,
+    row: str,
+    *,
+    seed: int = 0,
+    hits: int = 0,
+    said: float = 4.0,
+    duplication: float = 0.5,
+    codes: Sequence[tuple[float, float]] = (),
+    seconds: float = 100.0,
+    cpu_seconds: float = 10.0,
+) -> None:
+    """A job that is done. In all cells, `hits` documents have P = R = F1 = 1, the others 0."""
+    (job,) = [one for one in setup.jobs(rows_for([row]), [seed]) if one.row.name == row]
+    folder = JobFolder(job, setup, root / JOBS).folder
+    (folder / "measured").mkdir(parents=True)
+    made = Made(
+        visits=80,
+        seconds=seconds,
+        cpu_seconds=cpu_seconds,
+        cpu_visits=60,
+        parameters=1,
+        null_bias=AS_TRAINED,
+        ended=datetime(2021, 8, 1, tzinfo=UTC),
+        machine="",
+        versions={},
+    )
+    (folder / "made.json").write_text(made.model_dump_json())
+    for split in SPLITS:
+        documents = setup.corpus.manifest.splits[split].documents
+        f1 = hits / documents
+        measured = Measured(
+            documents=documents,
+            figures={
+                **dict.fromkeys(CELLS, f1),
+                "num_present": said,
+                "num_absent": 0.0,
+                "duplication": duplication,
+            },
+            gold={"num_present": 3.0, "num_absent": 2.0},
+            seconds=seconds,
+            cpu_seconds=cpu_seconds,
+            codes=tuple(CodeShares(present=p, absent=a, null=1 - p - a) for p, a in codes),
+        )
+        (folder / "measured" / f"{split}.json").write_text(measured.model_dump_json())
+        addends = np.zeros((documents, len(CELLS), 3, 2))
+        addends[:, :, :, 1] = 1  # weights
+        addends[:hits, :, :, 0] = 1
+        np.save(folder / "measured" / f"{split}.npy", addends)
+
+
+def test_a_better_row_has_a_positive_difference(setup: Setup, tmp_path: Path) -> None:
+    write_job(setup, tmp_path, "settrans", hits=4)
+    write_job(setup, tmp_path, "settrans", hits=2, seed=1)
+    write_job(setup, tmp_path, "transformer", hits=1)
+    results = Results(setup, tmp_path)
+    for row, base, expected in (
+        ("settrans", "transformer", 3 / 4 - 1 / 4),
+        ("transformer", "settrans", 1 / 4 - 3 / 4),
+    ):
+        found = results.differences(row, base, "kp20k-part")
+        for figure, difference in found.items():
+            ours, theirs = (results.value(name, "kp20k-part", figure) for name in (row, base))
+            assert ours is not None
+            assert theirs is not None
+            assert difference.mean == pytest.approx(ours.mean - theirs.mean)
+            assert difference.mean == pytest.approx(expected)
+            assert difference.low <= difference.mean <= difference.high
+    # Where every document differs there is no doubt.
+    write_job(setup, tmp_path, "catseq", hits=0)
+    write_job(setup, tmp_path, "exhird", hits=4)
+    sure = Results(setup, tmp_path).differences("catseq", "exhird", "kp20k-part")
+    assert {(one.mean, one.sure) for one in sure.values()} == {(-1.0, True)}
+
+
+def test_codes_are_those_of_all_seeds(setup: Setup, tmp_path: Path) -> None:
+    write_job(setup, tmp_path, "settrans", codes=[(0.8, 0.0), (0.0, 0.4)])
+    write_job(setup, tmp_path, "settrans", codes=[(0.2, 0.4), (0.0, 0.0)], seed=1)
+    results = Results(setup, tmp_path)
+    shares = [(x.present, x.absent, x.null) for x in results.codes("settrans", "kp20k-part")]
+    assert shares == [pytest.approx((0.5, 0.2, 0.3)), pytest.approx((0.0, 0.2, 0.8))]
+    by_seed = results.codes_by_seed("settrans", "kp20k-part")
+    assert [[x.present for x in codes] for codes in by_seed] == [[0.8, 0.0], [0.2, 0.0]]
+
+
+def test_whoever_says_nothing_has_no_duplication(setup: Setup, tmp_path: Path) -> None:
+    write_job(setup, tmp_path, "settrans", duplication=0.5)
+    write_job(setup, tmp_path, "settrans", said=0.0, duplication=0.0, seed=1)
+    write_job(setup, tmp_path, "transformer", said=0.0, duplication=0.0)
+    write_job(setup, tmp_path, "catseq", duplication=0.0)
+    results = Results(setup, tmp_path)
+    for of in (partial(results.value, split="kp20k-part"), results.average):
+        assert of("settrans", figure="duplication") == Value(0.5), "of the seed that speaks"
+        assert of("transformer", figure="duplication") is None
+        assert of("catseq", figure="duplication") == Value(0.0)
+        assert of("transformer", figure="num_present") == Value(0.0)
+        spoken = of("settrans", figure="num_present")
+        assert spoken is not None
+        assert spoken.mean == 2.0, "of both seeds"
+
+
+def test_speeds_are_by_the_processors_time(setup: Setup, tmp_path: Path) -> None:
+    write_job(setup, tmp_path, "settrans", seconds=100.0, cpu_seconds=10.0)
+    write_job(setup, tmp_path, "transformer", seconds=1.0, cpu_seconds=10.0)
+    write_job(setup, tmp_path, "catseq", seconds=100.0, cpu_seconds=0.0)
+    results = Results(setup, tmp_path)
+    for row in ("settrans", "transformer"):
+        assert results.training_speed(row) == Value(60 / 10)  # the visits of those seconds
+        assert results.generation_speed(row) == Value((6 + 4) / (10 + 10))
+    assert results.training_speed("catseq") == Value(80 / 100), "only the clock was read"
+
+
+def test_the_reference_is_kp20k_even_if_another_set_is_larger(setup: Setup, tmp_path: Path) -> None:
+    splits = setup.corpus.manifest.splits
+    assert splits["inspec-part"].documents > splits["kp20k-part"].documents
+    results = Results(setup, tmp_path)
+    assert results.reference == "kp20k-part"
 
 
 def test_jobs_of_another_plan_are_left_out_and_counted(whole: Results) -> None:

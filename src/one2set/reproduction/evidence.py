@@ -1,5 +1,6 @@
 """What claims are judged by: numbers in words, and what can be computed of a reason."""
 
+import math
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
@@ -19,21 +20,32 @@ SHORT: dict[Figure, str] = {
 
 
 def mean(results: Results, row: str, figure: Figure) -> float:
-    """Over all sets and seeds."""
+    """Over all sets and seeds; not a number, by which no comparison holds, where there is none."""
+    assert results.has(row)
     value = results.average(row, figure)
-    assert value is not None
-    return value.mean
+    return math.nan if value is None else value.mean
 
 
 def here(results: Results, row: str, figure: Figure) -> float:
-    """On the reference set, over seeds."""
+    """On the reference set, over seeds; not a number where there is none."""
+    assert results.has(row)
     value = results.value(row, results.reference, figure)
-    assert value is not None
-    return value.mean
+    return math.nan if value is None else value.mean
 
 
-def _digits(figure: Figure) -> int:
-    return 3 if "f1" in figure else 2
+def phrases_written(results: Results, row: str) -> float:
+    """Phrases a document on the reference set, repeated ones too."""
+    said = here(results, row, "num_present") + here(results, row, "num_absent")
+    return said / (1 - here(results, row, "duplication")) if said else 0.0
+
+
+def shown(value: float, form: str) -> str:
+    """A number, or that there is none."""
+    return "–" if math.isnan(value) else format(value, form)
+
+
+def _form(figure: Figure) -> str:
+    return ".3f" if "f1" in figure else ".2f"
 
 
 def against(
@@ -45,7 +57,7 @@ def against(
     """`present F1@M 0.312 and 0.298; …`, row beside row."""
     told = []
     for figure in figures:
-        values = [f"{of(results, row, figure):.{_digits(figure)}f}" for row in rows]
+        values = [shown(of(results, row, figure), _form(figure)) for row in rows]
         told.append(f"{SHORT[figure]} {' and '.join(values)}")
     return f"{' and '.join(ROWS[row].label for row in rows)}: {'; '.join(told)}"
 
@@ -76,7 +88,14 @@ def number_said(results: Results, row: str, figure: Figure) -> str:
     half = codes[: len(codes) // 2] if figure == "num_present" else codes[len(codes) // 2 :]
     if half:
         told += f"; {fmean(one.null for one in half):.0%} of what its {kind} codes say is ∅"
-    return f"{told}, and {here(results, row, 'duplication'):.0%} of its phrases are repeated."
+    repeated = here(results, row, "duplication")
+    return f"{told}, and {shown(repeated, '.0%')} of its phrases are repeated."
+
+
+def silence(results: Results, *rows: str) -> str:
+    """Who says nothing at all on the reference set."""
+    silent = [ROWS[row].label for row in rows if not phrases_written(results, row)]
+    return f"Nothing is said by {' or '.join(silent)}: there is nothing to compare." * bool(silent)
 
 
 def with_bias(results: Results, figure: Figure) -> str:

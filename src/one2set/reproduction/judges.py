@@ -1,5 +1,6 @@
 """When a claim of the paper holds: one function for each, from results to a judgement."""
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from statistics import fmean
@@ -12,7 +13,10 @@ from one2set.reproduction.evidence import (
     mean,
     noise,
     number_said,
+    phrases_written,
     reasons,
+    shown,
+    silence,
     still_learning,
     with_bias,
 )
@@ -29,11 +33,13 @@ SPEAKS = 0.01  # a code that says less than this is silent
 
 
 class Judgement(NamedTuple):
-    """Whether a claim holds, the numbers that this rests on, and the likely reason if it fails."""
+    """Whether a claim holds, the numbers that this rests on, the likely reason if it fails, and if
+    it holds, what of it may be chance."""
 
     holds: bool
     numbers: str
     reason: str = ""
+    chance: str = ""
 
 
 def beats_sequence(side: Literal["present", "absent"]) -> Callable[[Results], Judgement]:
@@ -53,15 +59,17 @@ def beats_sequence(side: Literal["present", "absent"]) -> Callable[[Results], Ju
             for figure in figures
         )
         numbers = against(results, (SET, SEQUENCE), figures, mean)
+        chance = noise(results, SET, SEQUENCE, figures)
         return Judgement(
             holds,
             f"{numbers}. Difference on {results.reference}: {intervals}.",
             reasons(
-                noise(results, SET, SEQUENCE, figures),
+                chance,
                 number_said(results, SET, number),
                 with_bias(results, figures[1]),
                 still_learning(results, SET),
             ),
+            chance,
         )
 
     return judge
@@ -88,12 +96,16 @@ def beats_everyone(results: Results) -> Judgement:
 
 def less_duplication(results: Results) -> Judgement:
     ours, theirs = (mean(results, row, "duplication") for row in (SET, SEQUENCE))
-    fold = theirs / ours if ours else float("inf")
+    fold = theirs / ours if ours else theirs * math.inf  # not a number for 0/0
     numbers = against(results, (SET, SEQUENCE), ["duplication"], mean)
     return Judgement(
         fold >= SEVERAL,
-        f"{numbers}, {fold:.1f} times less.",
-        reasons(still_learning(results, SET), number_said(results, SET, "num_present")),
+        f"{numbers}, {shown(fold, '.1f')} times less.",
+        reasons(
+            silence(results, SET, SEQUENCE),
+            still_learning(results, SET),
+            number_said(results, SET, "num_present"),
+        ),
     )
 
 
@@ -129,7 +141,11 @@ def fewer_and_repeats(results: Results) -> Judgement:
     return Judgement(
         fewer and more,
         against(results, (row, SET), ("num_present", "num_absent", "duplication"), here),
-        reasons(f"It does not {' or '.join(missing)}.", still_learning(results, SET)),
+        reasons(
+            f"It does not {' or '.join(missing)}.",
+            silence(results, row, SET),
+            still_learning(results, SET),
+        ),
     )
 
 
@@ -165,34 +181,48 @@ def two_steps_beat_one(results: Results) -> Judgement:
     rows = (SET, "settrans-steps-1")
     figures: tuple[Figure, Figure] = ("present_f1_m", "absent_f1_m")
     two, one = (fmean(here(results, row, figure) for figure in figures) for row in rows)
+    chance = noise(results, *rows, figures)
     return Judgement(
         two > one,
         against(results, rows, figures, here).replace("SetTrans", "K = 2"),
-        reasons(noise(results, *rows, figures), still_learning(results, SET)),
+        reasons(chance, still_learning(results, SET)),
+        chance,
     )
 
 
-def _purity(codes: Sequence[CodeShares]) -> float:
-    """The mean share of its more frequent kind in what a code says; silent codes do not count."""
-    spoken = [(x.present, x.absent) for x in codes if x.null < 1 - SPEAKS]
-    return fmean(max(pair) / sum(pair) for pair in spoken) if spoken else 0.0
+def _speaking(codes: Sequence[CodeShares]) -> list[CodeShares]:
+    return [code for code in codes if code.null < 1 - SPEAKS]
+
+
+def _purity(seeds: Sequence[Sequence[CodeShares]]) -> float:
+    """The mean share of its more frequent kind in what a code says. Silent codes do not count, nor
+    do seeds in which all are silent; not a number where nobody speaks."""
+    by_seed = [
+        fmean(max(x.present, x.absent) / (x.present + x.absent) for x in speaking)
+        for speaking in map(_speaking, seeds)
+        if speaking
+    ]
+    return fmean(by_seed) if by_seed else math.nan
 
 
 def codes_specialise(results: Results) -> Judgement:
-    codes = {row: results.codes(row, results.reference) for row in (SET, "settrans-single")}
-    separate, single = (_purity(found) for found in codes.values())
-    half = len(codes[SET]) // 2
-    first, second = codes[SET][:half], codes[SET][half:]
+    rows = (SET, "settrans-single")
+    separate, single = (_purity(results.codes_by_seed(row, results.reference)) for row in rows)
+    codes = results.codes(SET, results.reference)
+    half = len(codes) // 2
+    first, second = codes[:half], codes[half:]
     sides = all(
         sum(getattr(x, side) for x in part) > sum(getattr(x, other) for x in part)
         for part, side, other in ((first, "present", "absent"), (second, "absent", "present"))
     )
+    kinds = "present and absent" if sides else "the same"
     return Judgement(
         separate > single and sides,
-        f"What a code says is to {separate:.0%} of one kind, with a single set loss to "
-        f"{single:.0%}; the halves say mostly {'present and absent' if sides else 'the same'}.",
+        f"What a code says is to {shown(separate, '.0%')} of one kind, with a single set loss to "
+        f"{shown(single, '.0%')}; the halves say mostly {kinds}.",
         reasons(
             "" if sides else "The halves of the codes do not say different kinds of phrases.",
+            silence(results, *rows),
             number_said(results, SET, "num_absent"),
             still_learning(results, SET),
         ),
@@ -201,13 +231,14 @@ def codes_specialise(results: Results) -> Judgement:
 
 def all_codes_speak(results: Results) -> Judgement:
     rows = (SET, "settrans-fixed")
-    speaking = [
-        sum(x.null < 1 - SPEAKS for x in results.codes(row, results.reference)) for row in rows
-    ]
+    assigned, fixed = (
+        fmean(len(_speaking(codes)) for codes in results.codes_by_seed(row, results.reference))
+        for row in rows
+    )
     return Judgement(
-        speaking[0] > speaking[1],
-        f"{speaking[0]} codes speak, with fixed assignment {speaking[1]}.",
-        reasons(still_learning(results, SET)),
+        assigned > fixed > 0,
+        f"{assigned:.1f} codes speak, with fixed assignment {fixed:.1f}, mean over seeds.",
+        reasons(silence(results, *rows), still_learning(results, SET)),
     )
 
 
@@ -215,17 +246,18 @@ def faster(results: Results) -> Judgement:
     ours, theirs = (results.generation_speed(row) for row in (SET, SEQUENCE))
     assert ours is not None
     assert theirs is not None
-    lengths = [
-        here(results, row, "num_present") + here(results, row, "num_absent")
-        for row in (SET, SEQUENCE)
-    ]
+    # Who writes less has less to do.
+    written = [phrases_written(results, row) for row in (SET, SEQUENCE)]
     return Judgement(
-        ours.mean > theirs.mean,
+        ours.mean > theirs.mean and min(written) > 0,
         f"{ours.mean:.1f} and {theirs.mean:.1f} documents per second of the processor, "
         f"{ours.mean / theirs.mean:.2f} times as fast (published, on a GPU: "
-        f"{published_speed().generation}).",
-        "A processor does one thing after another: a set saves steps, not work. "
-        f"SetTrans says {lengths[0]:.1f} phrases a document, Transformer {lengths[1]:.1f}.",
+        f"{published_speed().generation}). SetTrans writes {written[0]:.1f} phrases a document, "
+        f"Transformer {written[1]:.1f}, repeated ones included.",
+        reasons(
+            silence(results, SET, SEQUENCE),
+            "A processor does one thing after another: a set saves steps, not work.",
+        ),
     )
 
 

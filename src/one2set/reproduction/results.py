@@ -4,7 +4,7 @@ Letters: D documents, S systems, F figures.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean, stdev
@@ -46,6 +46,12 @@ class Curve(NamedTuple):
     seed: int
     visits: list[float]
     values: list[float]
+
+
+def _figure(measured: Measured, figure: Figure) -> float | None:
+    """A figure of a model on one set. Who says nothing has no duplication: 0/0."""
+    said = any(measured.figures[name] for name in ("num_present", "num_absent", "duplication"))
+    return measured.figures[figure] if said or figure != "duplication" else None
 
 
 class Results:
@@ -94,37 +100,45 @@ class Results:
     # --- Figures ----------------------------------------------------------------------------------
 
     def value(self, row: str, split: str, figure: Figure) -> Value | None:
-        """A figure on one set, over seeds."""
-        return self._over_seeds(row, lambda one: self._measured(one, split).figures[figure])
+        """A figure on one set, over the seeds that have it."""
+        return self._over_seeds(row, lambda one: _figure(self._measured(one, split), figure))
 
     def average(self, row: str, figure: Figure) -> Value | None:
-        """The mean of a figure over all sets, over seeds."""
-        return self._over_seeds(
-            row,
-            lambda one: fmean(self._measured(one, split).figures[figure] for split in self.splits),
-        )
+        """The mean of a figure over all sets, over the seeds that have it."""
+
+        def over_sets(one: JobFolder) -> float | None:
+            found = [_figure(self._measured(one, split), figure) for split in self.splits]
+            known = [value for value in found if value is not None]
+            return fmean(known) if known else None
+
+        return self._over_seeds(row, over_sets)
 
     def gold(self, split: str, figure: Figure) -> float:
         """num_present or num_absent of the gold phrases."""
         any_job = next(iter(self.rows.values()))[0]
         return self._measured(any_job, split).gold[figure]
 
-    def _over_seeds(self, row: str, of: Callable[[JobFolder], float]) -> Value | None:
-        values = [of(one) for one in self.rows.get(row, [])]
+    def _over_seeds(self, row: str, of: Callable[[JobFolder], float | None]) -> Value | None:
+        found = [of(one) for one in self.rows.get(row, [])]
+        values = [value for value in found if value is not None]
         if not values:
             return None
         return Value(fmean(values), stdev(values) if len(values) > 1 else None)
 
+    def codes_by_seed(self, row: str, split: str) -> list[Sequence[CodeShares]]:
+        """What each control code says, seed by seed."""
+        return [self._measured(one, split).codes for one in self.rows.get(row, [])]
+
     def codes(self, row: str, split: str) -> list[CodeShares]:
-        """What each control code says, mean over seeds."""
-        found = [self._measured(one, split).codes for one in self.rows.get(row, [])]
+        """What each control code says, mean over seeds. Only halves of codes have the same role in
+        every seed: what is said of single codes must be found out seed by seed."""
         return [
             CodeShares(
                 present=fmean(one.present for one in shares),
                 absent=fmean(one.absent for one in shares),
                 null=fmean(one.null for one in shares),
             )
-            for shares in zip(*found, strict=True)
+            for shares in zip(*self.codes_by_seed(row, split), strict=True)
         ]
 
     # --- Differences ------------------------------------------------------------------------------
