@@ -23,6 +23,14 @@ def test_limits_are_checked_before_a_model_is_loaded() -> None:
     result = CliRunner().invoke(app, ["serve", "--model", "nowhere", "--queue", "3"])
     assert isinstance(result.exception, ConfigError)
     assert "only 3 can wait" in str(result.exception)
+    for options, variable in ((["--token", ""], None), ([], ""), ([], " ")):
+        environment = {"ONE2SET_TOKEN": variable}
+        result = CliRunner().invoke(app, ["serve", "--model", "nowhere", *options], env=environment)
+        assert isinstance(result.exception, ConfigError)
+        assert "the token is empty" in str(result.exception)
+    result = CliRunner().invoke(app, ["serve", "--model", "nowhere", "--allowed-host", "http://a"])
+    assert isinstance(result.exception, ConfigError)
+    assert "the allowed host is 'http://a'" in str(result.exception)
     result = CliRunner().invoke(app, ["serve", "--model", "nowhere"])
     assert isinstance(result.exception, ConfigError)
     assert "there is no model nowhere" in str(result.exception)

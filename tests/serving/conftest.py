@@ -19,6 +19,7 @@ from one2set.inference.knowledge import Knowledge
 from one2set.model.folder import save_model
 from one2set.serving.app import create_app
 from tests.networks import VOCABULARY_SIZE, lively_settrans
+from tests.serving.running import URL
 
 
 @pytest.fixture(scope="session")
@@ -49,5 +50,5 @@ def generator(model: Path) -> KeyphraseGenerator:
 
 @pytest.fixture
 def client(generator: KeyphraseGenerator) -> Iterator[TestClient]:
-    with TestClient(create_app(generator)) as client:
+    with TestClient(create_app(generator), base_url=URL) as client:
         yield client

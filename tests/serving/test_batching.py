@@ -11,7 +11,7 @@ import pytest
 from one2set.data.document import Document
 from one2set.inference.generator import KeyphraseGenerator
 from one2set.serving.batching import Batcher
-from one2set.serving.limits import BusyError
+from one2set.serving.limits import BusyError, Limits
 from one2set.serving.metrics import Metrics
 
 
@@ -46,11 +46,17 @@ def documents(*ids: str, text: str = "words") -> list[Document]:
 
 
 def make(engine: Engine, queue: int = 1000) -> Batcher:
-    return Batcher(cast(KeyphraseGenerator, engine), Metrics(), longest_queue=queue)
+    limits = Limits(queue=queue, documents=1)
+    return Batcher(cast(KeyphraseGenerator, engine), Metrics(), limits)
 
 
 def run(test: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(test, 20))
+
+
+def from_clients(batcher: Batcher, *sent: tuple[str, str]) -> list[Coroutine[Any, Any, Any]]:
+    """Requests: who asks, and for which documents."""
+    return [batcher.answer(documents(*ids), Shout(), client) for client, ids in sent]
 
 
 async def begun(batcher: Batcher, *asked: Coroutine[Any, Any, Any]) -> list[asyncio.Task[Any]]:
@@ -66,12 +72,12 @@ def test_what_waits_is_one_turn() -> None:
     async def test() -> None:
         batcher = make(engine := Engine())
         async with batcher.run():
-            asked = [batcher.answer(documents(*ids), Shout()) for ids in ("a", "bc", "d", "efg")]
+            asked = [batcher.answer(documents(*ids), Shout(), "") for ids in ("a", "bc", "d", "ef")]
             tasks = await begun(batcher, *asked)
             engine.free.set()
             answers = await asyncio.gather(*tasks)
-        assert answers == [["a!"], ["b!", "c!"], ["d!"], ["e!", "f!", "g!"]]
-        assert engine.turns == [["a"], list("bcdefg")]
+        assert answers == [["a!"], ["b!", "c!"], ["d!"], ["e!", "f!"]]
+        assert engine.turns == [["a"], list("bcdef")]
 
     run(test())
 
@@ -81,7 +87,7 @@ def test_different_wishes_have_different_turns() -> None:
         batcher = make(engine := Engine())
         async with batcher.run():
             asked = [
-                batcher.answer(documents(id), Shout(mark))
+                batcher.answer(documents(id), Shout(mark), "")
                 for id, mark in (("a", "!"), ("b", "?"), ("c", "!"), ("d", "?"), ("e", "!"))
             ]
             tasks = await begun(batcher, *asked)
@@ -93,16 +99,84 @@ def test_different_wishes_have_different_turns() -> None:
     run(test())
 
 
-@pytest.mark.parametrize(("text", "size"), [("words", 64), ("x" * 50_000, 2)])
+@pytest.mark.parametrize(("text", "size"), [("words", 64), ("x" * 20_000, 5), ("x" * 20_001, 1)])
 def test_turns_are_limited(text: str, size: int) -> None:
     async def test() -> None:
         batcher = make(engine := Engine())
         async with batcher.run():
-            ids = [str(n) for n in range(200 if size == 64 else 5)]
-            tasks = await begun(batcher, batcher.answer(documents(*ids, text=text), Shout()))
+            ids = [str(n) for n in range(200 if size == 64 else 7)]
+            tasks = await begun(batcher, batcher.answer(documents(*ids, text=text), Shout(), ""))
             engine.free.set()
             assert await tasks[0] == [f"{id}!" for id in ids]
         assert max(map(len, engine.turns)) == size
+
+    run(test())
+
+
+def test_clients_share_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much one has sent: who had a turn goes behind those who had none."""
+    monkeypatch.setattr("one2set.serving.batching._TURN_DOCUMENTS", 3)
+
+    async def test() -> None:
+        batcher = make(engine := Engine())
+        async with batcher.run():
+            sent = (("a", "1"), ("a", "abcdefg"), ("b", "rst"), ("c", "x"), ("d", "y"))
+            tasks = await begun(batcher, *from_clients(batcher, *sent))
+            engine.free.set()
+            await asyncio.gather(*tasks)
+        assert engine.turns == [["1"], list("arx"), list("ybs"), list("ctd"), list("efg")]
+
+    run(test())
+
+
+def test_no_client_fills_the_queue() -> None:
+    async def test() -> None:
+        batcher = make(engine := Engine(), queue=8)
+        async with batcher.run():
+            sent = (("a", "1"), ("a", "bcdefg"))  # the first is computed, six wait
+            tasks = await begun(batcher, *from_clients(batcher, *sent))
+            with pytest.raises(BusyError):
+                await batcher.answer(documents("h"), Shout(), "a")
+            tasks += await begun(batcher, *from_clients(batcher, ("b", "xy")))
+            with pytest.raises(BusyError):
+                await batcher.answer(documents("z"), Shout(), "c")
+            engine.free.set()
+            await asyncio.gather(*tasks)
+
+    run(test())
+
+
+@dataclass(frozen=True)
+class Hold:
+    """A wish that takes as long as it is told."""
+
+    free: threading.Event = field(default_factory=threading.Event)
+    done: list[str] = field(default_factory=list)
+
+    def __call__(
+        self, generator: KeyphraseGenerator, documents: Sequence[Document]
+    ) -> Iterable[str]:
+        self.free.wait(10)
+        self.done.extend(document.id for document in documents)
+        return [document.id for document in documents]
+
+
+def test_a_long_document_delays_no_short_one() -> None:
+    """And what its client has left undone is given up, document by document."""
+
+    async def test() -> None:
+        batcher = make(engine := Engine())
+        engine.free.set()
+        hold = Hold()
+        async with batcher.run():
+            long = documents("first", "second", text="x" * 20_001)
+            (task,) = await begun(batcher, batcher.answer(long, hold, "a"))
+            assert await batcher.answer(documents("short"), Shout(), "b") == ["short!"]
+            assert hold.done == []
+            task.cancel()
+            await asyncio.sleep(0.01)
+            hold.free.set()
+        assert hold.done == ["first"]
 
     run(test())
 
@@ -111,7 +185,7 @@ def test_a_document_that_fails_spoils_no_other() -> None:
     async def test() -> None:
         batcher = make(engine := Engine())
         async with batcher.run():
-            asked = [batcher.answer(documents(id), Shout()) for id in ("a", "b", "bad", "c")]
+            asked = [batcher.answer(documents(id), Shout(), "") for id in ("a", "b", "bad", "c")]
             tasks = await begun(batcher, *asked)
             engine.free.set()
             found = await asyncio.gather(*tasks, return_exceptions=True)
@@ -125,14 +199,14 @@ def test_the_queue_is_limited_and_who_leaves_makes_room() -> None:
     async def test() -> None:
         batcher = make(engine := Engine(), queue=3)
         async with batcher.run():
-            asked = [batcher.answer(documents(*ids), Shout()) for ids in ("a", "bc", "d")]
+            asked = [batcher.answer(documents(*ids), Shout(), "") for ids in ("a", "bc", "d")]
             tasks = await begun(batcher, *asked)
             with pytest.raises(BusyError) as refused:
-                await batcher.answer(documents("e"), Shout())
-            assert refused.value.status == 429
+                await batcher.answer(documents("e"), Shout(), "")
+            assert refused.value.status_code == 429
             tasks[1].cancel()
             await asyncio.sleep(0.01)
-            later = await begun(batcher, batcher.answer(documents("f", "g"), Shout()))
+            later = await begun(batcher, batcher.answer(documents("f", "g"), Shout(), ""))
             engine.free.set()
             assert await later[0] == ["f!", "g!"]
             assert await tasks[2] == ["d!"]
@@ -147,7 +221,7 @@ def test_the_time_to_come_again_grows_with_the_queue() -> None:
         assert batcher.retry_after() == 1
         async with batcher.run():
             ids = [str(n) for n in range(500)]
-            tasks = await begun(batcher, batcher.answer(documents(*ids), Shout()))
+            tasks = await begun(batcher, batcher.answer(documents(*ids), Shout(), ""))
             assert 10 < batcher.retry_after() <= 60
             engine.free.set()
             await tasks[0]
@@ -162,7 +236,7 @@ def test_it_ends_when_all_is_answered() -> None:
         assert not batcher.running
         async with batcher.run():
             assert batcher.running
-            asked = [batcher.answer(documents(id), Shout()) for id in ("a", "b", "c")]
+            asked = [batcher.answer(documents(id), Shout(), "") for id in ("a", "b", "c")]
             tasks = await begun(batcher, *asked)
             threading.Timer(0.1, engine.free.set).start()
         assert not batcher.running

@@ -12,7 +12,7 @@ from one2set.data.document import Document
 from one2set.inference.exploration import DIAL
 from one2set.inference.generator import KeyphraseGenerator, document_of
 from one2set.serving.app import create_app
-from one2set.serving.limits import Limits
+from one2set.serving.limits import Access, Limits
 from tests.serving.running import served
 
 _FLAGS = [
@@ -243,7 +243,7 @@ def test_a_file_is_dropped_on_a_phone_at_night(
 def test_refusals_are_told_and_a_token_is_asked_for(
     browser: Browser, generator: KeyphraseGenerator
 ) -> None:
-    app = create_app(generator, Limits(characters=1_000), token="geheim")
+    app = create_app(generator, Limits(characters=1_000), Access("geheim"))
     with served(app) as url:
         context = browser.new_context()
         page = context.new_page()

@@ -15,7 +15,8 @@ from one2set.errors import ConfigError
 from one2set.inference.generator import KeyphraseGenerator
 from one2set.inference.presentation import Keyphrase, Wanted
 from one2set.serving.app import create_app
-from one2set.serving.limits import Gate, Limits
+from one2set.serving.limits import Access, Gate, Limits
+from tests.serving.running import URL
 
 KEYPHRASES = "/v1/keyphrases"
 BODY = {"documents": ["a text"]}
@@ -39,7 +40,7 @@ class Slow(KeyphraseGenerator):
 
 
 def served(generator: KeyphraseGenerator, **limits: Any) -> TestClient:
-    return TestClient(create_app(generator, Limits(**limits)))
+    return TestClient(create_app(generator, Limits(**limits)), base_url=URL)
 
 
 def test_a_body_that_is_too_large() -> None:
@@ -111,7 +112,7 @@ def test_a_request_that_takes_too_long() -> None:
     ],
 )
 def test_the_token(header: str | None, status: int) -> None:
-    with TestClient(create_app(Slow(0), token="geheim")) as client:
+    with TestClient(create_app(Slow(0), access=Access("geheim")), base_url=URL) as client:
         headers = {} if header is None else {"Authorization": header.encode("latin-1")}
         response = client.post(KEYPHRASES, json=BODY, headers=headers)  # type: ignore[arg-type]
         assert response.status_code == status
@@ -120,6 +121,93 @@ def test_the_token(header: str | None, status: int) -> None:
         assert client.get("/readyz").status_code == 200
         if status == 401:
             assert response.headers["www-authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize("token", ["", " ", "geheim ", "\n"])
+def test_a_token_that_protects_nothing(token: str) -> None:
+    with pytest.raises(ConfigError, match=r"the token (is empty|begins or ends with)"):
+        Access(token)
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 200),
+        ("LOCALHOST:8000", 200),
+        ("127.0.0.1:8000", 200),
+        ("[::1]:8000", 200),
+        ("evil.example", 400),
+        ("evil.example:8000", 400),
+        ("localhost.evil.example", 400),
+        ("127.0.0.1.evil.example", 400),
+        ("[::1", 400),
+        ("", 400),
+    ],
+)
+def test_the_name_of_the_server(host: str, status: int) -> None:
+    """Pages of a site that points its name at the server (DNS rebinding) learn nothing."""
+    with served(Slow(0)) as client:
+        for path in ("/", "/healthz", "/openapi.json"):
+            response = client.get(path, headers={"Host": host})
+            assert response.status_code == status
+        response = client.post(KEYPHRASES, json=BODY, headers={"Host": host})
+        assert response.status_code == status
+        if status == 400:
+            assert "--allowed-host" in response.json()["detail"]
+
+
+def test_other_names_of_the_server() -> None:
+    for hosts, allowed in ((("keyphrases.example", "10.0.0.7"), "10.0.0.7"), (("*",), "any")):
+        app = create_app(Slow(0), access=Access(hosts=hosts))
+        with TestClient(app, base_url=f"http://{allowed}") as client:
+            assert client.get("/healthz").status_code == 200
+            refused = client.get("/healthz", headers={"Host": "localhost"})
+            assert refused.status_code == (200 if hosts == ("*",) else 400)
+            two = [(b"host", allowed.encode()), (b"host", b"evil.example")]
+            asked = client.get("/healthz", headers=two)
+            assert asked.status_code == (200 if hosts == ("*",) else 400)
+    for wrong in ("http://a.example", "a.example:80", "A.example", "a.example/", ""):
+        with pytest.raises(ConfigError, match="the allowed host is"):
+            Access(hosts=(wrong,))
+
+
+@pytest.mark.parametrize(
+    ("path", "status"), [("/", 200), ("/healthz", 200), (KEYPHRASES, 405), ("/none", 404)]
+)
+def test_head_is_get_without_the_body(path: str, status: int) -> None:
+    with served(Slow(0)) as client:
+        head, get = client.head(path), client.get(path)
+        assert head.status_code == get.status_code == status
+        assert head.content == b""
+        assert head.headers == get.headers
+
+
+class Repeated(Slow):
+    """A generator that finds a phrase everywhere."""
+
+    def stream(
+        self,
+        documents: Iterable[Document],
+        wanted: Wanted = Wanted(),  # noqa: B008
+    ) -> Iterator[tuple[Document, list[Keyphrase]]]:
+        for document in documents:
+            spans = [(n, n + 1) for n in range(len(document.text))]
+            yield document, [Keyphrase("x", 1.0, present=True, spans=tuple(spans))]
+
+
+def test_an_answer_that_is_too_large() -> None:
+    """By what can be guessed of it, and by what it is; answers of many pieces arrive whole."""
+    with served(Repeated(0), answer=100_000) as client:
+        response = client.post(KEYPHRASES, json={"documents": ["x" * 7_000]})
+        assert response.status_code == 200
+        (document,) = response.json()["documents"]
+        assert document["keyphrases"][0]["spans"] == [[n, n + 1] for n in range(7_000)]
+        assert 65_536 < len(response.content) <= 100_000
+        for text, id in (("x" * 9_000, "short"), ("x" * 5_000, "x" * 50_000)):
+            body = {"documents": [{"text": text, "id": id}]}
+            response = client.post(KEYPHRASES, json=body)
+            assert response.status_code == 422
+            assert "at most 100,000 are sent" in response.json()["detail"]
 
 
 def test_limits_that_cannot_be() -> None:
@@ -148,6 +236,7 @@ class Client:
         self.answers.append(message)
 
 
+ANYWHERE = Access(hosts=("*",))
 SCOPE: Scope = {"type": "http", "method": "POST", "path": KEYPHRASES, "headers": []}
 
 
@@ -156,7 +245,7 @@ def test_a_body_that_never_ends() -> None:
         raise AssertionError("nothing has been asked yet")
 
     client = Client(b"begins")
-    gate = Gate(never, Limits(seconds=0.05), None, lambda: 3)
+    gate = Gate(never, Limits(seconds=0.05), ANYWHERE, lambda: 3)
     asyncio.run(gate(SCOPE, client.receive, client.send))
     assert client.answers[0]["status"] == 503
 
@@ -175,7 +264,7 @@ def test_a_client_that_leaves(parts: tuple[bytes, ...]) -> None:
 
     async def visit() -> None:
         client = Client(*parts)
-        gate = Gate(forever, Limits(), None, lambda: 3)
+        gate = Gate(forever, Limits(), ANYWHERE, lambda: 3)
         asyncio.get_running_loop().call_later(0.05, client.leaves.set)
         await asyncio.wait_for(gate(SCOPE, client.receive, client.send), 5)
         assert client.answers == []
@@ -189,7 +278,7 @@ def test_bodies_are_held_for_so_many_clients_only() -> None:
         await asyncio.sleep(60)
 
     async def visit() -> None:
-        gate = Gate(forever, Limits(queue=2, documents=1), None, lambda: 3)
+        gate = Gate(forever, Limits(connections=2), ANYWHERE, lambda: 3)
         clients = [Client(b"x", b"") for _ in range(3)]
         tasks = [asyncio.ensure_future(gate(SCOPE, one.receive, one.send)) for one in clients]
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED, timeout=5)
@@ -210,10 +299,43 @@ def test_bodies_are_held_for_so_many_clients_only() -> None:
     asyncio.run(visit())
 
 
+def test_a_client_that_reads_too_slowly() -> None:
+    """Its answer has begun, so that nothing else can be said."""
+
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        assert (await receive())["body"] == b"whole"
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await asyncio.sleep(60)
+
+    client = Client(b"whole", b"")
+    gate = Gate(slow, Limits(seconds=0.05), ANYWHERE, lambda: 3)
+    asyncio.run(gate(SCOPE, client.receive, client.send))
+    assert [one["type"] for one in client.answers] == ["http.response.start"]
+
+
+def test_a_body_is_read_once() -> None:
+    """Who asks again waits until the client leaves."""
+    heard: list[str] = []
+
+    async def listen(scope: Scope, receive: Receive, send: Send) -> None:
+        for _ in range(2):
+            heard.append((await receive())["type"])
+
+    async def visit() -> None:
+        client = Client(b"whole", b"")
+        gate = Gate(listen, Limits(), ANYWHERE, lambda: 3)
+        asyncio.get_running_loop().call_later(0.05, client.leaves.set)
+        await asyncio.wait_for(gate(SCOPE, client.receive, client.send), 5)
+
+    asyncio.run(visit())
+    assert heard[0] == "http.request"
+    assert heard[1:] in ([], ["http.disconnect"])
+
+
 def test_an_error_of_ours_is_not_hidden() -> None:
     async def broken(scope: Scope, receive: Receive, send: Send) -> None:
         raise LookupError("ours")
 
     client = Client(b"x", b"")
     with pytest.raises(LookupError, match="ours"):
-        asyncio.run(Gate(broken, Limits(), None, lambda: 3)(SCOPE, client.receive, client.send))
+        asyncio.run(Gate(broken, Limits(), ANYWHERE, lambda: 3)(SCOPE, client.receive, client.send))

@@ -11,19 +11,19 @@ TEXT = "On sets\nA set has no order."
 
 
 def test_a_text_is_what_the_generator_makes_of_it() -> None:
-    (found,) = KeyphrasesRequest.model_validate({"documents": [TEXT]}).checked(Limits())
+    (found,) = KeyphrasesRequest.model_validate({"documents": [TEXT]}).to_documents()
     assert found == document_of(TEXT)
     assert found.title == "On sets"
-    assert ExploreRequest(text=TEXT).checked(Limits()) == document_of(TEXT)
+    assert ExploreRequest(text=TEXT).to_document() == document_of(TEXT)
 
 
 def test_parts_keep_their_ids() -> None:
     given = [{"text": TEXT}, {"text": "a set", "title": "On\nsets", "id": ""}, "third"]
-    found = KeyphrasesRequest.model_validate({"documents": given}).checked(Limits())
+    found = KeyphrasesRequest.model_validate({"documents": given}).to_documents()
     titled = make_document("", title="On\nsets", abstract="a set", keyphrases=None)
     assert found == [document_of(TEXT, "text 1"), titled, document_of("third", "text 3")]
 
 
 def test_limits_hold() -> None:
     with pytest.raises(ProblemError, match="at most 5 are read"):
-        ExploreRequest(text="123456").checked(Limits(characters=5))
+        ExploreRequest.check_size({"text": "123456"}, Limits(characters=5))

@@ -20,6 +20,7 @@ from fastapi import FastAPI
 from one2set.data.document import Document
 from one2set.errors import ConfigError
 from one2set.inference.generator import KeyphraseGenerator
+from one2set.serving.limits import Limits
 from one2set.serving.server import run
 
 
@@ -99,4 +100,4 @@ def test_it_says_where_it_cannot_listen() -> None:
         port = taken.getsockname()[1]
         for host, chosen in (("127.0.0.1", port), ("no.such.host.invalid", 0)):
             with pytest.raises(ConfigError, match=f"{host}:{chosen} cannot be served at"):
-                run(FastAPI(), host=host, port=chosen, seconds=1.0, started=never)
+                run(FastAPI(), host=host, port=chosen, limits=Limits(seconds=1.0), started=never)

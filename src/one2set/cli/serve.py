@@ -1,5 +1,6 @@
 """`one2set serve`: keyphrases over HTTP, and a page for people."""
 
+import os
 from typing import Annotated
 
 import typer
@@ -7,6 +8,8 @@ import typer
 from one2set.cli.console import err
 from one2set.cli.predict import ThreadsOption
 from one2set.errors import missing_extra
+
+_TOKEN_VARIABLE = "ONE2SET_TOKEN"
 
 
 def serve(
@@ -23,9 +26,9 @@ def serve(
     token: Annotated[
         str | None,
         typer.Option(
-            envvar="ONE2SET_TOKEN",
-            help="What clients must show: Authorization: Bearer TOKEN. Others can see it among "
-            "the processes: better set the variable.",
+            envvar=_TOKEN_VARIABLE,
+            help="A secret that clients must send: Authorization: Bearer TOKEN. Other users of "
+            "the machine can see it in the list of processes: better set the variable.",
             show_default=False,
         ),
     ] = None,
@@ -37,11 +40,31 @@ def serve(
             show_default=False,
         ),
     ] = [],  # noqa: B006
+    allowed_host: Annotated[
+        list[str],
+        typer.Option(
+            metavar="NAME",
+            help="A name or address by which clients may call the server; * for any. Repeatable. "
+            "Default: localhost, 127.0.0.1, ::1 and --host.",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006
     max_body: Annotated[int, typer.Option(min=1, help="Bytes of a request.")] = 1_000_000,
+    max_answer: Annotated[int, typer.Option(min=1, help="Bytes of an answer.")] = 10_000_000,
     max_characters: Annotated[int, typer.Option(min=1, help="Of a document.")] = 200_000,
     max_documents: Annotated[int, typer.Option(min=1, help="Of a request.")] = 64,
+    max_head: Annotated[
+        int, typer.Option(min=1024, help="Bytes of a request's first line and headers.")
+    ] = 65_536,
+    head_timeout: Annotated[
+        float, typer.Option(min=0.1, help="Seconds in which these must arrive.")
+    ] = 10.0,
+    max_connections: Annotated[int, typer.Option(min=1, help="Open at once.")] = 512,
+    max_client_connections: Annotated[
+        int, typer.Option(min=1, help="Open at once from one address.")
+    ] = 256,
     queue: Annotated[
-        int, typer.Option(min=1, help="Documents that wait. Above it clients are sent away.")
+        int, typer.Option(min=1, help="Documents that may wait. Further ones are refused.")
     ] = 256,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for a request.")] = 60.0,
     threads: ThreadsOption = 0,
@@ -53,7 +76,7 @@ def serve(
     """
     try:
         from one2set.serving.app import create_app
-        from one2set.serving.limits import Limits
+        from one2set.serving.limits import LOOPBACK, Access, Limits
         from one2set.serving.server import run
     except ImportError as error:
         raise missing_extra(
@@ -61,14 +84,28 @@ def serve(
         ) from None
     from one2set.inference.generator import KeyphraseGenerator
 
-    limits = Limits(max_body, max_characters, max_documents, queue, timeout)
+    limits = Limits(
+        body=max_body,
+        characters=max_characters,
+        documents=max_documents,
+        queue=queue,
+        seconds=timeout,
+        answer=max_answer,
+        head=max_head,
+        head_seconds=head_timeout,
+        connections=max_connections,
+        client_connections=max_client_connections,
+    )
+    if token is None:
+        token = os.environ.get(_TOKEN_VARIABLE)  # typer takes an empty variable for a missing one
+    hosts = tuple(map(str.lower, allowed_host or {*LOOPBACK, host}))
+    access = Access(token, hosts, tuple(allow_origin))
     generator = KeyphraseGenerator(model, threads=threads)
     generator.generate("The first text takes longest.")
-    app = create_app(generator, limits, token=token, origins=allow_origin)
     run(
-        app,
+        create_app(generator, limits, access),
         host=host,
         port=port,
-        seconds=timeout,
+        limits=limits,
         started=lambda url: err.print(f"serving at {url} (Ctrl-C to stop)", soft_wrap=True),
     )

@@ -1,6 +1,6 @@
 """The application: which path does what. Nothing of a request ever names a file."""
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -15,31 +15,30 @@ from one2set.inference.exploration import Exploration
 from one2set.inference.generator import KeyphraseGenerator
 from one2set.inference.language import looks_foreign
 from one2set.inference.presentation import Keyphrase, Wanted
-from one2set.serving.batching import Batcher
-from one2set.serving.limits import Gate, Limits, ProblemError
-from one2set.serving.metrics import CONTENT_TYPE, Metrics, Observer
-from one2set.serving.page_files import page_responses
-from one2set.serving.schema import (
+from one2set.serving.answers import (
     DocumentAnswer,
     ExploreAnswer,
-    ExploreRequest,
     KeyphraseAnswer,
     KeyphrasesAnswer,
-    KeyphrasesRequest,
     ProblemAnswer,
 )
+from one2set.serving.batching import Batcher
+from one2set.serving.bodies import parsing_route, respond, run_apart
+from one2set.serving.limits import Access, Gate, Limits, ProblemError
+from one2set.serving.metrics import CONTENT_TYPE, Metrics, Observer
+from one2set.serving.page_files import page_responses
+from one2set.serving.schema import ExploreRequest, KeyphrasesRequest
 
-_MOST_TOLD, _LONGEST_PLACE = 3, 100  # errors, characters
 _DESCRIPTION = """Keyphrases of texts: those that stand in them, and those that do not."""
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": ProblemAnswer, "description": description}
     for status, description in {
-        400: "The body cannot be read.",
-        401: "The server wants a token.",
-        413: "The request is too large.",
-        422: "The request is not as described, or beyond the server's limits.",
-        429: "There is too much to do; the header Retry-After says when to come again.",
-        503: "The time is up.",
+        400: "The body is not JSON, or the Host header is not an allowed one.",
+        401: "The token is missing or wrong.",
+        413: "The body is too large.",
+        422: "The request does not match the schema, or exceeds a limit of the server.",
+        429: "The server is busy; the header Retry-After says when to try again.",
+        503: "The request took too long.",
     }.items()
 }
 
@@ -79,16 +78,11 @@ def _notices(document: Document) -> list[str]:
 def create_app(
     generator: KeyphraseGenerator,
     limits: Limits = Limits(),  # noqa: B008  (frozen)
-    *,
-    token: str | None = None,
-    origins: Iterable[str] = (),
+    access: Access = Access(),  # noqa: B008  (frozen)
 ) -> FastAPI:
-    """The server for a model, to be run by any ASGI server in one process.
-
-    With a `token`, clients must show it. Pages of `origins` may use the server from a browser.
-    """
+    """The server for a model, to be run by any ASGI server in one process."""
     metrics = Metrics()
-    batcher = Batcher(generator, metrics, longest_queue=limits.queue)
+    batcher = Batcher(generator, metrics, limits)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -104,26 +98,49 @@ def create_app(
         redoc_url=None,
     )
 
-    @app.post("/v1/keyphrases", responses=_REFUSALS, summary="Keyphrases of documents")
-    async def keyphrases(request: KeyphrasesRequest) -> KeyphrasesAnswer:
-        """Finds the keyphrases of one or many documents, as `one2set generate` does."""
-        documents = request.checked(limits)
-        answers = await batcher.answer(documents, _Generate(request.wanted()))
-        return KeyphrasesAnswer(
-            documents=[
-                DocumentAnswer(
-                    id=document.id, keyphrases=list(map(KeyphraseAnswer.of, found)), notices=notices
-                )
-                for document, (found, notices) in zip(documents, answers, strict=True)
-            ]
-        )
+    app.router.route_class = parsing_route(limits)
 
-    @app.post("/v1/explore", responses=_REFUSALS, summary="All that is said of a text")
-    async def explore(request: ExploreRequest) -> ExploreAnswer:
+    @app.post(
+        "/v1/keyphrases",
+        response_model=KeyphrasesAnswer,
+        responses=_REFUSALS,
+        summary="Keyphrases of documents",
+    )
+    async def keyphrases(asked: KeyphrasesRequest, request: Request) -> Response:
+        """Finds the keyphrases of one or many documents, as `one2set generate` does."""
+        documents = await run_apart(asked.characters, asked.to_documents)
+        answers = await batcher.answer(documents, _Generate(asked.wanted()), _client(request))
+
+        def build() -> KeyphrasesAnswer:
+            return KeyphrasesAnswer(
+                documents=[
+                    DocumentAnswer(
+                        id=document.id,
+                        keyphrases=list(map(KeyphraseAnswer.of, found)),
+                        notices=notices,
+                    )
+                    for document, (found, notices) in zip(documents, answers, strict=True)
+                ]
+            )
+
+        return await respond(build, (one for found, _ in answers for one in found), limits)
+
+    @app.post(
+        "/v1/explore",
+        response_model=ExploreAnswer,
+        responses=_REFUSALS,
+        summary="Everything the model says about a text",
+    )
+    async def explore(asked: ExploreRequest, request: Request) -> Response:
         """What `/v1/keyphrases` finds in a text for each `more` from −3 to 3, and what every
-        control code says. The page is made of it."""
-        ((exploration, notices),) = await batcher.answer([request.checked(limits)], _Explore())
-        return ExploreAnswer.of(exploration, notices)
+        control code says. The page uses it."""
+        document = await run_apart(asked.characters, asked.to_document)
+        ((exploration, notices),) = await batcher.answer([document], _Explore(), _client(request))
+
+        def build() -> ExploreAnswer:
+            return ExploreAnswer.of(exploration, notices)
+
+        return await respond(build, (one for _, found in exploration.dial for one in found), limits)
 
     @app.get("/healthz", summary="Whether the process lives")
     async def healthz() -> dict[str, str]:
@@ -132,7 +149,7 @@ def create_app(
     @app.get(
         "/readyz",
         summary="Whether it can take requests",
-        responses={503: {"model": ProblemAnswer, "description": "Not now."}},
+        responses={503: {"model": ProblemAnswer, "description": "It cannot."}},
     )
     async def readyz() -> dict[str, str]:
         if not batcher.running:
@@ -151,20 +168,18 @@ def create_app(
     for path, response in page_responses():
         app.add_api_route(path, response, methods=["GET"], include_in_schema=False)
 
-    @app.exception_handler(ProblemError)
-    async def refuse(_: Request, problem: ProblemError) -> Response:
-        return problem.response()
-
     @app.exception_handler(RequestValidationError)
     async def explain(_: Request, error: RequestValidationError) -> Response:
-        return ProblemError(422, _explained(error)).response()
+        # `parse` explains what is wrong with JSON, so here there is none.
+        told = "a body is required: JSON, with the header Content-Type: application/json"
+        return ProblemError(422, told).response()
 
     # The last one added is the first that a request meets.
-    app.add_middleware(Gate, limits=limits, token=token, retry_after=batcher.retry_after)
-    if origins := list(origins):
+    app.add_middleware(Gate, limits=limits, access=access, retry_after=batcher.retry_after)
+    if access.origins:
         app.add_middleware(
             CORSMiddleware,
-            allow_origins=origins,
+            allow_origins=access.origins,
             allow_methods=["GET", "POST"],
             allow_headers=["Authorization", "Content-Type"],
         )
@@ -173,10 +188,6 @@ def create_app(
     return app
 
 
-def _explained(error: RequestValidationError) -> str:
-    """What is wrong and where; never the values that were sent, which may be long."""
-    found = error.errors()
-    told = [f"{'.'.join(map(str, one['loc']))[:_LONGEST_PLACE]}: {one['msg']}" for one in found]
-    rest = f"; and {len(told) - _MOST_TOLD} more" if len(told) > _MOST_TOLD else ""
-    # Names of fields are the client's own words, and may hold what is no text.
-    return ("; ".join(told[:_MOST_TOLD]) + rest).encode(errors="replace").decode()
+def _client(request: Request) -> str:
+    """By which clients take turns: their address. Behind a proxy all have the same."""
+    return request.client.host if request.client else ""

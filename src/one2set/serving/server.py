@@ -9,17 +9,18 @@ import uvicorn
 from fastapi import FastAPI
 
 from one2set.errors import ConfigError
+from one2set.serving.connections import limited_protocol
+from one2set.serving.limits import Limits
 
 _GRACE = 5.0  # seconds beyond the time that a request may take
 
 
 def run(
-    app: FastAPI, *, host: str, port: int, seconds: float, started: Callable[[str], None]
+    app: FastAPI, *, host: str, port: int, limits: Limits, started: Callable[[str], None]
 ) -> None:
     """Serve until SIGTERM or Ctrl-C; then answer what was accepted, and return.
 
-    `started` is told the address, of which port 0 lets the system choose one. A request may take
-    `seconds`.
+    `started` is told the address, of which port 0 lets the system choose one.
     """
     bound = _bind(host, port)
     name = f"[{host}]" if ":" in host else host
@@ -29,7 +30,9 @@ def run(
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        timeout_graceful_shutdown=round(seconds + _GRACE),
+        http=limited_protocol(limits),
+        ws="none",
+        timeout_graceful_shutdown=round(limits.seconds + _GRACE),
     )
     # uvicorn stops at these signals and then raises them again, which would end us with an error.
     stopping = (signal.SIGTERM, signal.SIGINT)

@@ -1,0 +1,142 @@
+"""Connections: limits on what reaches the server before a request is complete.
+
+uvicorn waits for a request's head for ever, reads heads of any size (its parser copies a header
+again with every piece that arrives, which takes time that grows with the square of the size), and
+takes any number of connections. This protocol sets limits, beneath those of `Gate`.
+"""
+
+import asyncio
+import json
+from collections import Counter
+from http import HTTPStatus
+
+import httptools
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from one2set.serving.limits import Limits
+
+_MOST_PIPELINED = 16  # requests that a client may send before the first is answered
+
+
+def limited_protocol(limits: Limits) -> type[asyncio.Protocol]:
+    """uvicorn's protocol with limits, for one server: it counts that server's connections."""
+    counts: Counter[str] = Counter()  # open connections, by the client's address
+
+    class LimitedProtocol(HttpToolsProtocol):
+        _address: str | None = None  # under which the connection is counted
+        _in_head = True  # or before it; else in a body
+        _head_size = 0  # bytes that the parser has found in the head
+        _received = 0  # bytes since the head or the body began
+        _head_timer: asyncio.TimerHandle | None = None
+        _write_timer: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            transport.set_write_buffer_limits(0)  # `pause_writing` wherever anything is unsent
+            address = self.client[0] if self.client else ""
+            full = counts.total() >= limits.connections
+            if full or counts[address] >= limits.client_connections:
+                self._refuse(503, "too many connections; try again later")
+                return
+            counts[address] += 1
+            self._address = address
+            self._expect_head()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            if self._address is not None:
+                counts[self._address] -= 1
+                if not counts[self._address]:
+                    del counts[self._address]
+            self._stop_head_timer()
+            super().connection_lost(exc)  # which calls `resume_writing`
+
+        def data_received(self, data: bytes) -> None:
+            if self.transport.is_closing():
+                return
+            self._received += len(data)
+            super().data_received(data)
+            if self.transport.is_closing():
+                return
+            if self.cycle is None or self.cycle.response_complete:
+                # What was refused may be read to its end, which costs nothing, but not for ever.
+                self._expect_head()
+            if self._in_head and self._received > limits.head:
+                self._refuse(431, f"the head of the request has more than {limits.head:,} bytes")
+            # Chunks add lines of their own to a body. Useful chunks are longer than these.
+            elif self._answering and self._received > limits.head + 2 * limits.body:
+                self._refuse(413, f"the body of the request has more than {limits.body:,} bytes")
+
+        @property
+        def _answering(self) -> bool:
+            return self.cycle is not None and not self.cycle.response_complete
+
+        # What the parser finds
+
+        def on_message_begin(self) -> None:
+            if len(self.pipeline) >= _MOST_PIPELINED:
+                raise httptools.HttpParserError("too many requests at once")
+            self._head_size = 0
+            super().on_message_begin()
+
+        def on_url(self, url: bytes) -> None:
+            self._head_size += len(url)
+            super().on_url(url)
+
+        def on_header(self, name: bytes, value: bytes) -> None:
+            if self._in_head:  # else behind a body, where nobody looks for headers
+                self._head_size += len(name) + len(value) + len(": \r\n")
+                super().on_header(name, value)
+
+        def on_headers_complete(self) -> None:
+            if self._head_size > limits.head:
+                raise httptools.HttpParserError("a head that is too large")
+            self._in_head, self._received = False, 0
+            self._stop_head_timer()
+            super().on_headers_complete()
+
+        def on_message_complete(self) -> None:
+            self._in_head, self._received = True, 0
+            super().on_message_complete()
+
+        def send_400_response(self, msg: str) -> None:
+            if self._head_size > limits.head:
+                self._refuse(431, f"the head of the request has more than {limits.head:,} bytes")
+            else:
+                self._refuse(400, "the request is not valid HTTP/1.1")
+
+        # Time
+
+        def _expect_head(self) -> None:
+            if self._head_timer is None:
+                close = self.transport.close
+                self._head_timer = self.loop.call_later(limits.head_seconds, close)
+
+        def _stop_head_timer(self) -> None:
+            if self._head_timer is not None:
+                self._head_timer.cancel()
+                self._head_timer = None
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            # A connection whose client does not read would not end, even when it is closed.
+            self._write_timer = self.loop.call_later(limits.seconds, self.transport.abort)
+
+        def resume_writing(self) -> None:
+            super().resume_writing()
+            if self._write_timer is not None:
+                self._write_timer.cancel()
+                self._write_timer = None
+
+        def _refuse(self, status: int, detail: str) -> None:
+            """Say why, unless an answer is being sent, and close."""
+            if not self._answering or not self.cycle.response_started:
+                body = json.dumps({"detail": detail}).encode()
+                head = (
+                    f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n"
+                    f"content-type: application/json\r\ncontent-length: {len(body)}\r\n"
+                    "connection: close\r\n\r\n"
+                )
+                self.transport.write(head.encode() + body)
+            self.transport.close()
+
+    return LimitedProtocol

@@ -1,0 +1,223 @@
+"""Connections: clients that send too much, too slowly or too often, by sockets and by hand."""
+
+import contextlib
+import json
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from urllib.parse import urlsplit
+
+import pytest
+
+from one2set.serving.app import create_app
+from one2set.serving.limits import Limits
+from tests.serving.running import served
+from tests.serving.test_limits import Slow
+
+GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+POST = (
+    b"POST /v1/keyphrases HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    b"Transfer-Encoding: chunked\r\n"
+)
+SOON, LATE = 0.3, 20.0  # seconds; tests that pass never wait for the second
+
+
+@contextmanager
+def listening(**limits: float) -> Iterator[tuple[str, int]]:
+    """The address of a server."""
+    chosen = Limits(**limits)  # type: ignore[arg-type]
+    with served(create_app(Slow(0), chosen), chosen) as url:
+        yield "127.0.0.1", urlsplit(url).port or 0
+
+
+def connect(address: tuple[str, int]) -> socket.socket:
+    return socket.create_connection(address, timeout=LATE)
+
+
+def send(client: socket.socket, *pieces: bytes) -> None:
+    """As much as the server takes."""
+    with contextlib.suppress(ConnectionError):
+        for piece in pieces:
+            client.sendall(piece)
+
+
+def read(client: socket.socket) -> bytes:
+    """Until the server closes."""
+    found = b""
+    with contextlib.suppress(ConnectionResetError):
+        while piece := client.recv(65_536):
+            found += piece
+    return found
+
+
+def status(answer: bytes) -> int:
+    return int(answer.split()[1])
+
+
+def chunk(content: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(content), content)
+
+
+@pytest.mark.parametrize("piece", [500, 5_000])
+@pytest.mark.parametrize(
+    "header", [b"X: " + b"x" * 3_000 + b"\r\n", b"X: x\r\n" * 400, b"X: x\r\n" * 20]
+)
+def test_a_head_that_is_too_large(header: bytes, piece: int) -> None:
+    """In one header or in many, at once or in pieces."""
+    head = GET + header + b"Connection: close\r\n\r\n"
+    with listening(head=2_000) as address, connect(address) as client:
+        send(client, *(head[n : n + piece] for n in range(0, len(head), piece)))
+        answer = read(client)
+        if len(head) < 2_000:
+            assert status(answer) == 200
+        elif answer:  # else the connection was reset while we were sending
+            assert status(answer) == 431
+            assert "more than 2,000 bytes" in json.loads(answer.split(b"\r\n\r\n")[1])["detail"]
+
+
+def test_a_head_without_end_is_not_read() -> None:
+    endless = b"x" * 100_000_000
+    with (
+        listening(head=2_000) as address,
+        connect(address) as client,
+        pytest.raises(ConnectionError),
+    ):
+        client.sendall(GET + endless)
+
+
+def test_the_next_head_and_its_body_do_not_count() -> None:
+    """Limits are those of one request, not of a connection."""
+    body = json.dumps({"documents": ["x" * 1_500]}).encode()
+    post = POST + b"X: " + b"x" * 1_500 + b"\r\n\r\n" + chunk(body) + b"0\r\n\r\n"
+    with listening(head=2_000, body=2_000) as address, connect(address) as client:
+        for _ in range(5):
+            client.sendall(post)
+            assert status(client.recv(65_536)) == 200
+
+
+@pytest.mark.parametrize("begun", [b"\r\n", b"GET / HT", GET + b"X: 1\r\n"])
+def test_a_head_that_never_ends(begun: bytes) -> None:
+    """On a new connection, and after an answer."""
+    with listening(head_seconds=SOON) as address, connect(address) as client:
+        assert read(client) == b"", "nor does one that never begins"
+    with listening(head_seconds=SOON) as address, connect(address) as client:
+        client.sendall(begun)
+        assert read(client) == b""
+    with listening(head_seconds=SOON) as address, connect(address) as client:
+        client.sendall(GET + b"\r\n")
+        assert status(client.recv(65_536)) == 200
+        client.sendall(begun)
+        assert read(client) == b""
+
+
+def test_time_for_the_head_is_no_time_for_the_answer() -> None:
+    limits = Limits(head_seconds=SOON)
+    body = json.dumps({"documents": ["a"]}).encode()
+    with (
+        served(create_app(Slow(3 * SOON), limits), limits) as url,
+        connect(("127.0.0.1", urlsplit(url).port or 0)) as client,
+    ):
+        client.sendall(POST + b"\r\n" + chunk(body) + b"0\r\n\r\n")
+        assert status(client.recv(65_536)) == 200
+
+
+def test_a_refused_body_is_read_for_a_while() -> None:
+    """So that a client which sends first and reads then learns why; but not for ever."""
+    with listening(body=1_000, head_seconds=SOON) as address, connect(address) as client:
+        client.sendall(POST + b"\r\n" + chunk(b"x" * 500_000) * 4)
+        assert status(client.recv(65_536)) == 413
+        client.sendall(chunk(b"x"))
+        assert read(client) == b""
+
+
+@pytest.mark.parametrize(
+    "junk", [chunk(b"x") * 49_000, chunk(b"{}") + b"0\r\n" + b"X: x\r\n" * 200_000]
+)
+def test_chunks_and_trailers_are_limited(junk: bytes) -> None:
+    """What a body may have of its own around its content."""
+    with listening(body=50_000, head=2_000) as address, connect(address) as client:
+        send(client, POST + b"\r\n", junk)
+        answer = read(client)
+        assert not answer or status(answer) == 413
+
+
+def test_trailers_are_dropped() -> None:
+    body = json.dumps({"documents": ["a"]}).encode()
+    with listening() as address, connect(address) as client:
+        client.sendall(POST + b"\r\n" + chunk(body) + b"0\r\nHost: elsewhere\r\n\r\n")
+        assert status(client.recv(65_536)) == 200
+
+
+def test_requests_sent_ahead_are_limited() -> None:
+    with listening() as address, connect(address) as client:
+        send(client, (GET + b"\r\n") * 12 + GET + b"Connection: close\r\n\r\n")
+        assert read(client).count(b"HTTP/1.1 200") == 13
+    with listening() as address, connect(address) as client:
+        send(client, (GET + b"\r\n") * 1_000)
+        assert read(client).count(b"HTTP/1.1 200") < 100
+
+
+@pytest.mark.parametrize("limits", [{"connections": 3}, {"client_connections": 3}])
+def test_connections_are_limited(limits: dict[str, float]) -> None:
+    """Those that are refused learn why, and those that end make room."""
+    with listening(**limits) as address, ExitStack() as stack:
+        clients = [stack.enter_context(connect(address)) for _ in range(3)]
+        for client in clients:
+            client.sendall(GET + b"\r\n")
+            assert status(client.recv(65_536)) == 200
+        with connect(address) as refused:
+            answer = read(refused)
+            assert status(answer) == 503
+            assert b"too many connections" in answer
+        clients[0].sendall(GET + b"Connection: close\r\n\r\n")
+        assert status(read(clients[0])) == 200
+        with connect(address) as late:
+            late.sendall(GET + b"\r\n")
+            assert status(late.recv(65_536)) == 200
+
+
+def test_clients_are_told_apart_by_their_address() -> None:
+    with listening(client_connections=1) as address, ExitStack() as stack:
+        for source in ("127.0.0.1", "127.0.0.2"):
+            client = socket.create_connection(address, timeout=LATE, source_address=(source, 0))
+            stack.enter_context(client)
+            client.sendall(GET + b"\r\n")
+            assert status(client.recv(65_536)) == 200
+
+
+def test_many_at_once_are_served() -> None:
+    with listening() as address, ThreadPoolExecutor(16) as threads:
+
+        def ask(_: int) -> int:
+            with connect(address) as client:
+                client.sendall(GET + b"Connection: close\r\n\r\n")
+                return status(read(client))
+
+        assert set(threads.map(ask, range(300))) == {200}
+
+
+def test_a_client_that_does_not_read_is_let_go() -> None:
+    """Its answer stays in memory no longer than a request may take."""
+    texts = [f"{n} " * 300 for n in range(64)]
+    body = json.dumps({"documents": [{"id": text * 16, "text": text} for text in texts]}).encode()
+    limits = Limits(seconds=1.0, client_connections=1, head_seconds=60)
+    with (
+        served(create_app(Slow(0), limits), limits) as url,
+        socket.socket() as client,
+    ):
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        client.settimeout(LATE)
+        address = "127.0.0.1", urlsplit(url).port or 0
+        client.connect(address)
+        for _ in range(8):  # answers of one megabyte, of which the system holds some
+            client.sendall(POST + b"\r\n" + chunk(body) + b"0\r\n\r\n")
+        deadline = time.monotonic() + LATE
+        while True:
+            assert time.monotonic() < deadline
+            with connect(address) as other:
+                send(other, GET + b"Connection: close\r\n\r\n")
+                if status(read(other) or b"- 503") == 200:
+                    break  # the only connection that is allowed has ended
+            time.sleep(0.1)
