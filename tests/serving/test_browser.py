@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from random import Random
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
@@ -107,6 +108,77 @@ def test_every_position_shows_what_the_library_finds(
             shown.add(len(found))
         assert len(shown) > 2
     assert asked == [], "the slider needs no server"
+
+
+# What phrases stand where, by looking at every span for every piece of a text.
+PIECES = """([text, phrases]) => import('/page/marking.js').then(({ segments }) => {
+    const spans = phrases.flatMap(({ stems, spans }) => spans.map((span) => ({ stems, span })));
+    return segments(text, phrases).map(({ start, end, spans: found }) => {
+        const expected = spans.filter(({ span }) => span[0] <= start && end <= span[1]);
+        const lengths = found.map((one) => one.end - one.start);
+        return {
+            text: text.slice(start, end),
+            expected: expected.map(({ stems }) => stems).sort(),
+            found: found.map((one) => one.phrase.stems).sort(),
+            sorted: lengths.every((one, n) => n === 0 || lengths[n - 1] >= one),
+        };
+    });
+})"""
+# How many elements of arrays are looked at while a text is marked.
+WORK = """([text, phrases]) => import('/page/marking.js').then(({ segments }) => {
+    let looked = 0;
+    const methods = ["filter", "sort", "map", "flatMap", "find", "some", "every"];
+    const before = methods.map((name) => Array.prototype[name]);
+    methods.forEach((name, number) => {
+        Array.prototype[name] = function (...given) {
+            looked += this.length;
+            return before[number].apply(this, given);
+        };
+    });
+    try { segments(text, phrases); } finally {
+        methods.forEach((name, number) => { Array.prototype[name] = before[number]; });
+    }
+    return looked;
+})"""
+
+
+def test_pieces_of_a_text_are_those_of_a_slow_search(browser: Browser, url: str) -> None:
+    chance = Random(7)
+    with opened(browser, url) as page:
+        for _ in range(30):
+            text = "".join(chance.choices("ab \n", k=chance.randrange(40)))
+            phrases = [
+                {
+                    "stems": f"phrase {number}",
+                    "spans": sorted(
+                        sorted(chance.sample(range(len(text) + 1), 2))
+                        for _ in range(chance.randrange(6) if text else 0)
+                    ),
+                }
+                for number in range(chance.randrange(6))
+            ]
+            pieces = page.evaluate(PIECES, [text, phrases])
+            assert "".join(piece["text"] for piece in pieces) == text
+            for piece in pieces:
+                assert piece["found"] == piece["expected"]
+                assert piece["sorted"]
+
+
+def test_work_grows_with_the_length_of_a_text(browser: Browser, url: str) -> None:
+    """Also of one repeated word, where every phrase stands everywhere."""
+    looked = []
+    with opened(browser, url) as page:
+        for words in (500, 1_000, 2_000):
+            phrases = [
+                {
+                    "stems": " ".join("x" * n),
+                    "spans": [[2 * k, 2 * (k + n) - 1] for k in range(words - n + 1)],
+                }
+                for n in range(1, 6)
+            ]
+            looked.append(page.evaluate(WORK, ["x " * words, phrases]))
+    assert looked[1] < 2.1 * looked[0]
+    assert looked[2] < 2.1 * looked[1]
 
 
 def test_text_is_text(browser: Browser, url: str, documents: list[Document]) -> None:

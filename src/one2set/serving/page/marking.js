@@ -13,19 +13,26 @@ function starts(text) {
   return places;
 }
 
-// The text cut at every beginning and end of a phrase: [{start, end, phrases}], phrases being those
-// that stand there, the longest first. Places are those of JavaScript.
+// The text cut at every beginning and end of a phrase: [{start, end, spans}], spans being those of
+// the phrases that stand there, the longest first. Places are those of JavaScript.
+//
+// One pass from left to right, with the spans that are open: the time grows with the text's length,
+// even where phrases stand everywhere.
 export function segments(text, phrases) {
   const place = starts(text);
   const spans = phrases.flatMap((phrase) =>
     phrase.spans.map(([start, end], number) => ({ phrase, number, start: place[start], end: place[end] })));
   const cuts = [...new Set([0, text.length, ...spans.flatMap((span) => [span.start, span.end])])];
   cuts.sort((a, b) => a - b);
+  const longer = (a, b) => b.end - b.start - (a.end - a.start);
+  spans.sort((a, b) => a.start - b.start);
+  let open = [];
+  let next = 0;
   return cuts.slice(0, -1).map((start, number) => {
-    const end = cuts[number + 1];
-    const here = spans.filter((span) => span.start <= start && end <= span.end);
-    here.sort((a, b) => b.end - b.start - (a.end - a.start));
-    return { start, end, spans: here };
+    open = open.filter((span) => span.end > start);
+    while (next < spans.length && spans[next].start === start) open.push(spans[next++]);
+    open.sort(longer);
+    return { start, end: cuts[number + 1], spans: [...open] };
   });
 }
 
@@ -41,6 +48,8 @@ function marked(text, { start, end, spans }) {
   mark.style.setProperty("--p", Math.sqrt(outer.phrase.score).toFixed(3));
   return mark;
 }
+
+const MOST_DRAWN = 1000; // marks that are drawn one after another: more would take the browser seconds
 
 // Shows a text, of which the first `titled` characters (of JavaScript) are its title.
 export function showText(place, text, titled, phrases, fresh) {
@@ -66,5 +75,5 @@ export function showText(place, text, titled, phrases, fresh) {
     }
   }
   place.replaceChildren(...(titled > 0 ? [title, body] : [body]));
-  place.classList.toggle("fresh", fresh);
+  place.classList.toggle("fresh", fresh && drawn <= MOST_DRAWN);
 }
