@@ -44,8 +44,8 @@ def serve(
         list[str],
         typer.Option(
             metavar="NAME",
-            help="A name or address by which clients may call the server; * for any. Repeatable. "
-            "Default: localhost, 127.0.0.1, ::1 and --host.",
+            help="A name or address by which clients may call the server, besides localhost, "
+            "127.0.0.1, ::1 and --host; * for any. Repeatable.",
             show_default=False,
         ),
     ] = [],  # noqa: B006
@@ -98,7 +98,7 @@ def serve(
     )
     if token is None:
         token = os.environ.get(_TOKEN_VARIABLE)  # typer takes an empty variable for a missing one
-    hosts = tuple(map(str.lower, allowed_host or {*LOOPBACK, host}))
+    hosts = tuple(map(str.lower, {*LOOPBACK, host, *allowed_host}))
     access = Access(token, hosts, tuple(allow_origin))
     generator = KeyphraseGenerator(model, threads=threads)
     generator.generate("The first text takes longest.")
