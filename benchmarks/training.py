@@ -1,11 +1,15 @@
-"""A training step at the paper's size: ours against the plain padded one of the tests.
+"""A training step: ours against the plain padded one of the tests, or against another checkout.
 
     python benchmarks/training.py
+    python benchmarks/training.py --against CHECKOUT [--scale recipes/default/settings.toml]
 
-Both take the same twelve documents (mean 179 words, random ids, dropout 0) through the same
-arithmetic: roll-out, assignment, loss, gradient, clipping, Adam. They run in turn, each in its own
-process, so that the peak memory is each one's. Printed are the losses, which must agree, documents
-per second, the ratios, the useful arithmetic and its share of the machine's GEMM peak.
+The first compares at the paper's size. Both sides take the same twelve documents (mean 179 words,
+random ids, dropout 0) through the same arithmetic: roll-out, assignment, loss, gradient, clipping,
+Adam. They run in turn, each in its own process, so that the peak memory is each one's. Printed are
+the losses, which must agree, documents per second, the ratios, the useful arithmetic and its share
+of the machine's GEMM peak.
+
+The second trains a scale with two checkouts (see `checkouts.py`).
 """
 
 import argparse
@@ -24,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.model import padded
 
+from checkouts import compare
 from one2set.data.batch import Batch, collate
 from one2set.data.example import Example
 from one2set.model.settrans import SetTrans
@@ -39,7 +44,15 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--side", choices=["ours", "plain"], help=argparse.SUPPRESS)
+    parser.add_argument("--against", type=Path, metavar="CHECKOUT", help="another checkout")
+    parser.add_argument("--scale", default="small", help="what is trained with both checkouts")
+    parser.add_argument("--set", action="append", default=[], help="of both, as of one2set train")
+    parser.add_argument("--steps", type=int, default=12, help="that each checkout takes")
     options = parser.parse_args()
+    if options.against:
+        here = Path(__file__).resolve().parents[1]
+        compare(here, options.against, options.scale, options.set, options.steps)
+        return
     torch.set_num_threads(options.threads)
     if options.side:
         print(json.dumps(measure(options.side)))
