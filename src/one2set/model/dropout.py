@@ -1,12 +1,11 @@
 """Dropout that is cheap on a CPU, where torch's own takes a tenth of a training step.
 
-One 64-bit draw decides four numbers, by 16 bits each, so that the rate is rounded to 1/65536. What
-a gradient needs is kept as a mask of bytes or computed again. Other devices have fast kernels for
-all this, and use them.
+One 64-bit draw decides eight numbers, by a byte each. The gradient keeps these bytes. Other devices
+have fast kernels for all this, and use them.
 """
 
 import math
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import torch
 import torch.nn.functional as F  # noqa: N812, the name everyone knows it by
@@ -57,34 +56,57 @@ def attention_weights(q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
     return torch.softmax(scores, -1)
 
 
-def _draw(shape: torch.Size, rate: float) -> tuple[Tensor, float]:
-    """Which numbers are kept, and the factor by which they grow."""
-    count, limit = shape.numel(), round(rate * 2**16)
-    words = torch.empty(math.ceil(count / 4), dtype=torch.int64).random_(-(2**63), None)
-    keep = words.view(torch.int16)[:count].view(shape) >= limit - 2**15
-    return keep, 2**16 / (2**16 - limit)
+class _Draw(NamedTuple):
+    """Random bytes, by which numbers are kept or dropped.
+
+    Bytes and not bools: on a CPU, torch converts bytes to floats, and compares floats, four times
+    as fast as it does anything with bools.
+    """
+
+    bytes: Tensor  # −128 … 127, of the shape of what is dropped
+    highest: int  # the highest byte that drops a number
+    scale: float  # by which the numbers that are kept grow
+
+    def drop(self, x: Tensor, *, in_place: bool = False) -> Tensor:
+        """x with zeros for the numbers that are dropped, not scaled."""
+        arguments = (x, self.bytes.to(x.dtype), self.highest)  # x where bytes > highest, else 0
+        if in_place:
+            return cast(
+                "Tensor", torch.ops.aten.threshold_backward.grad_input(*arguments, grad_input=x)
+            )
+        return cast("Tensor", torch.ops.aten.threshold_backward(*arguments))
+
+
+def _draw(shape: torch.Size, rate: float) -> _Draw:
+    """The rate is rounded to 1/256, up or down at random, so that it is exact on average."""
+    dropped = min(255, int(256 * rate + torch.rand(()).item()))  # of 256 bytes
+    count = shape.numel()
+    words = torch.empty(math.ceil(count / 8), dtype=torch.int64).random_(-(2**63), None)
+    bytes = words.view(torch.int8)[:count].view(shape)
+    return _Draw(bytes, dropped - 129, 256 / (256 - dropped))
 
 
 class _Drop(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, rate: float) -> Tensor:
-        keep, ctx.scale = _draw(x.shape, rate)
-        ctx.save_for_backward(keep)
-        return (x * keep).mul_(ctx.scale)
+        bytes, *ctx.rest = draw = _draw(x.shape, rate)
+        ctx.save_for_backward(bytes)
+        return draw.drop(x).mul_(draw.scale)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        (keep,) = ctx.saved_tensors
-        return (grads[0] * keep).mul_(ctx.scale), None
+        draw = _Draw(*ctx.saved_tensors, *ctx.rest)
+        return draw.drop(grads[0]).mul_(draw.scale), None
 
 
 class _DropRectified(torch.autograd.Function):
-    """Needs no mask: what was dropped is as zero as what was rectified."""
+    """Needs no bytes for the gradient: what was dropped is as zero as what was rectified."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, rate: float) -> Tensor:
-        keep, ctx.scale = _draw(x.shape, rate)
-        x.relu_().mul_(keep).mul_(ctx.scale)
+        draw = _draw(x.shape, rate)
+        ctx.scale = draw.scale
+        draw.drop(x.relu_(), in_place=True).mul_(draw.scale)
         ctx.mark_dirty(x)
         ctx.save_for_backward(x)
         return x
@@ -92,29 +114,29 @@ class _DropRectified(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
         (out,) = ctx.saved_tensors
-        return (grads[0] * (out > 0)).mul_(ctx.scale), None
+        return torch.ops.aten.threshold_backward(grads[0], out, 0).mul_(ctx.scale), None
 
 
 class _DropAttention(torch.autograd.Function):
-    """Computes its weights again for the gradient, as fused attention does. Weights are float32,
-    products of the precision of q."""
+    """Keeps the weights before dropout and the random bytes, and drops again for the gradient."""
 
     @staticmethod
     def forward(
         ctx: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, rate: float
     ) -> Tensor:
-        weights = attention_weights(q, k, mask).float()
-        keep, ctx.scale = _draw(weights.shape, rate)
-        ctx.save_for_backward(q, k, v, mask, keep)
-        return weights.mul_(keep).mul_(ctx.scale).to(v.dtype) @ v
+        weights = attention_weights(q, k, mask)
+        bytes, *ctx.rest = draw = _draw(weights.shape, rate)
+        ctx.save_for_backward(q, k, v, weights, bytes)
+        return (draw.drop(weights) @ v).mul_(draw.scale)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
-        q, k, v, mask, keep = ctx.saved_tensors
-        weights = attention_weights(q, k, mask).float()
-        factor = keep * ctx.scale
-        of_v = (weights * factor).to(v.dtype).transpose(-1, -2) @ grads[0]
-        of_weights = (grads[0] @ v.transpose(-1, -2)).float().mul_(factor)
-        of_scores = weights * (of_weights - (of_weights * weights).sum(-1, keepdim=True))
-        of_scores = (of_scores * q.shape[-1] ** -0.5).to(q.dtype)
-        return of_scores @ k, of_scores.transpose(-1, -2) @ q, of_v, None, None
+        q, k, v, weights, bytes = ctx.saved_tensors
+        draw = _Draw(bytes, *ctx.rest)
+        grad = grads[0] * draw.scale
+        of_v = draw.drop(weights).transpose(-1, -2) @ grad
+        of_weights = draw.drop(grad @ v.transpose(-1, -2), in_place=True)
+        of_scores = torch.ops.aten._softmax_backward_data(of_weights, weights, -1, weights.dtype)
+        scale = q.shape[-1] ** -0.5
+        of_q = (of_scores @ k).mul_(scale)
+        return of_q, of_scores.transpose(-1, -2) @ (q * scale), of_v, None, None
