@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from one2set.model.dropout import Dropout, _draw, attention_weights
+from one2set.model.dropout import Dropout, attention_weights, draw_bytes
 
 
 def dropping(rate: float = 0.3) -> Dropout:
@@ -32,7 +32,7 @@ def test_a_share_is_dropped_and_the_mean_stays(rate: float) -> None:
 def test_the_rate_is_exact_on_average(rate: float) -> None:
     """It is rounded to 1/256, up or down at random; the numbers that are kept make up for it."""
     torch.manual_seed(0)
-    draws = [_draw(torch.Size([8]), rate) for _ in range(20_000)]
+    draws = [draw_bytes(torch.Size([8]), rate) for _ in range(20_000)]
     dropped = [draw.highest + 129 for draw in draws]
     assert set(dropped) <= {int(256 * rate), int(256 * rate) + 1}
     assert max(dropped) <= 255  # something is always kept
@@ -76,12 +76,12 @@ def test_rectified_dropout_is_dropout_of_the_rectified() -> None:
 def test_attention_is_dropout_of_its_weights(masked: bool) -> None:
     generator = torch.Generator().manual_seed(0)
     q, k, v = (torch.randn(2, 3, n, 4, generator=generator, requires_grad=True) for n in (5, 6, 6))
-    mask = torch.ones(5, 6).tril().bool() if masked else None
+    mask = torch.full((5, 6), -torch.inf).triu(1) if masked else None
     torch.manual_seed(3)
     found = dropping().attention(q, k, v, mask)
     torch.manual_seed(3)
     weights = attention_weights(q, k, mask)
-    draw = _draw(weights.shape, 0.3)
+    draw = draw_bytes(weights.shape, 0.3)
     keep = draw.bytes > draw.highest
     assert not keep.all()
     expected = (weights * keep * draw.scale) @ v

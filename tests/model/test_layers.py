@@ -6,6 +6,8 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 
+from one2set.model import layers
+from one2set.model.dropout import draw_bytes
 from one2set.model.layers import Attention, Linear, Positions, Scope, sinusoids
 
 
@@ -48,6 +50,58 @@ def test_weights_are_those_of_the_first_head_and_end_with_the_document() -> None
     torch.testing.assert_close(weights[0], (key[:4, :4] @ q[0]).softmax(0))
     torch.testing.assert_close(weights[1, :2], (key[4:, :4] @ q[1]).softmax(0))
     assert weights[1:, 2:].abs().sum() == 0
+
+
+@pytest.mark.parametrize("weights", [0, 30, 10**6])
+@pytest.mark.parametrize("masked", [False, True])
+def test_packed_attention_is_dropout_of_each_documents_weights(
+    masked: bool, weights: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its values and gradients are those that autograd finds document by document; documents that
+    differ in length are padded when there are few enough weights."""
+    monkeypatch.setattr(layers, "_FEW_WEIGHTS", weights)
+    generator = torch.Generator().manual_seed(0)
+    queries, keys = [3, 0, 4, 2, 2], [5, 2, 4, 3, 3]
+    masks = [torch.ones(q, k).tril(1).bool() for q, k in zip(queries, keys, strict=True)]
+    scope = Scope(queries, keys, masks if masked else None)
+    layer = Attention(width=8, heads=2, dropout=0.5).train()
+    q, k, v = (
+        torch.randn(sum(n), 8, generator=generator, requires_grad=True)
+        for n in (queries, keys, keys)
+    )
+    torch.manual_seed(3)
+    found = layers._PackedAttention.apply(q, k, v, scope.groups(q.device), 2, 0.5)
+    torch.manual_seed(3)
+    expected = []
+    for group in scope.groups(q.device):
+        documents = [
+            i
+            for i in range(5)
+            if queries[i] and group.keys.rows.start <= sum(keys[:i]) < group.keys.rows.stop
+        ]
+        draw = draw_bytes(
+            torch.Size([len(documents), 2, group.queries.longest, group.keys.longest]), 0.5
+        )
+        for at, i in enumerate(documents):
+            rows = slice(sum(queries[:i]), sum(queries[: i + 1]))
+            columns = slice(sum(keys[:i]), sum(keys[: i + 1]))
+            for head in range(2):
+                part = slice(4 * head, 4 * head + 4)
+                scores = q[rows, part] @ k[columns, part].T / 2
+                if masked:
+                    scores = scores.masked_fill(~masks[i], -torch.inf)
+                kept = draw.bytes[at, head, : queries[i], : keys[i]] > draw.highest
+                expected.append(scores.softmax(1) * kept * draw.scale @ v[columns, part])
+    wanted = torch.cat([torch.cat(pair, 1) for pair in zip(*[iter(expected)] * 2, strict=True)])
+    torch.testing.assert_close(found, wanted)
+    weight = torch.randn(found.shape, generator=generator)
+    for ours, theirs in zip(
+        torch.autograd.grad((found * weight).sum(), (q, k, v)),
+        torch.autograd.grad((wanted * weight).sum(), (q, k, v)),
+        strict=True,
+    ):
+        torch.testing.assert_close(ours, theirs)
+    assert layer(torch.randn(11, 8), k, v, scope).isfinite().all()
 
 
 def test_documents_without_queries_are_passed_over() -> None:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from one2set.data.batch import Batch, sequence, shifted
 from one2set.errors import ConfigError
-from one2set.model.layers import Scope
+from one2set.model import layers
 from one2set.model.pointer import Mixture
 from one2set.model.transformer import Transformer
 from tests.model import padded, tiny
@@ -51,15 +51,18 @@ def test_gradients_agree_with_the_padded_oracle(network: Transformer, batch: Bat
     full = padded.decode(network, batch, padded.encode(network, batch), shifted(batch.targets))
     torch.autograd.backward((full[batch.target_mask] + 1e-8).log().gather(1, words[:, None]).sum())
     for name, weight in network.named_parameters():
-        torch.testing.assert_close(ours[name], weight.grad, rtol=1e-4, atol=1e-5, msg=name)
+        # Gradients are as large as 64: processors round such sums differently.
+        torch.testing.assert_close(ours[name], weight.grad, rtol=1e-4, atol=1e-4, msg=name)
 
 
-def test_all_documents_in_one_padded_call_are_the_same(
-    network: Transformer, batch: Batch, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("weights", [200, 10**6])
+def test_documents_that_are_padded_together_are_the_same(
+    weights: int, network: Transformer, batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What devices other than a CPU do."""
+    """All in one call is what devices other than a CPU do."""
+    monkeypatch.setattr(layers, "_FEW_WEIGHTS", 0)
     one_by_one = distributions(network, batch)
-    monkeypatch.setattr(Scope, "_one_by_one", lambda *_: False)
+    monkeypatch.setattr(layers, "_FEW_WEIGHTS", weights)
     close(distributions(network, batch), one_by_one)
 
 

@@ -40,23 +40,29 @@ class Dropout(nn.Module):
         return out
 
     def attention(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-        """softmax(q kᵀ / √d) v with dropout on the softmax; the mask is True where q sees k."""
+        """softmax(q kᵀ / √d + mask) v with dropout on the softmax."""
         if self.active and q.device.type == "cpu":
-            out: Tensor = _DropAttention.apply(q, k, v, mask, self.rate)  # type: ignore[no-untyped-call]
+            out: Tensor = self.forward(attention_weights(q, k, mask)) @ v
             return out
         rate = self.rate if self.active else 0.0
         return F.scaled_dot_product_attention(q, k, v, mask, rate)
 
 
 def attention_weights(q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
-    """softmax(q kᵀ / √d) over the keys (…, q, k) that a mask lets see."""
+    """softmax(q kᵀ / √d + mask) over the keys (…, q, k); a mask is −∞ where q does not see k."""
     scores: Tensor = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)
     if mask is not None:
-        scores.masked_fill_(~mask, -torch.inf)
+        scores += mask  # four times as fast on a CPU as to fill in where a bool says so
     return torch.softmax(scores, -1)
 
 
-class _Draw(NamedTuple):
+def softmax_gradient(grad: Tensor, softmax: Tensor) -> Tensor:
+    """That of the input, for the gradient of the output."""
+    arguments = (grad, softmax, -1, softmax.dtype)
+    return cast("Tensor", torch.ops.aten._softmax_backward_data(*arguments))
+
+
+class Draw(NamedTuple):
     """Random bytes, by which numbers are kept or dropped.
 
     Bytes and not bools: on a CPU, torch converts bytes to floats, and compares floats, four times
@@ -77,25 +83,25 @@ class _Draw(NamedTuple):
         return cast("Tensor", torch.ops.aten.threshold_backward(*arguments))
 
 
-def _draw(shape: torch.Size, rate: float) -> _Draw:
+def draw_bytes(shape: torch.Size, rate: float) -> Draw:
     """The rate is rounded to 1/256, up or down at random, so that it is exact on average."""
     dropped = min(255, int(256 * rate + torch.rand(()).item()))  # of 256 bytes
     count = shape.numel()
     words = torch.empty(math.ceil(count / 8), dtype=torch.int64).random_(-(2**63), None)
     bytes = words.view(torch.int8)[:count].view(shape)
-    return _Draw(bytes, dropped - 129, 256 / (256 - dropped))
+    return Draw(bytes, dropped - 129, 256 / (256 - dropped))
 
 
 class _Drop(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, rate: float) -> Tensor:
-        bytes, *ctx.rest = draw = _draw(x.shape, rate)
+        bytes, *ctx.rest = draw = draw_bytes(x.shape, rate)
         ctx.save_for_backward(bytes)
         return draw.drop(x).mul_(draw.scale)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        draw = _Draw(*ctx.saved_tensors, *ctx.rest)
+        draw = Draw(*ctx.saved_tensors, *ctx.rest)
         return draw.drop(grads[0]).mul_(draw.scale), None
 
 
@@ -104,7 +110,7 @@ class _DropRectified(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, rate: float) -> Tensor:
-        draw = _draw(x.shape, rate)
+        draw = draw_bytes(x.shape, rate)
         ctx.scale = draw.scale
         draw.drop(x.relu_(), in_place=True).mul_(draw.scale)
         ctx.mark_dirty(x)
@@ -115,28 +121,3 @@ class _DropRectified(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
         (out,) = ctx.saved_tensors
         return torch.ops.aten.threshold_backward(grads[0], out, 0).mul_(ctx.scale), None
-
-
-class _DropAttention(torch.autograd.Function):
-    """Keeps the weights before dropout and the random bytes, and drops again for the gradient."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, rate: float
-    ) -> Tensor:
-        weights = attention_weights(q, k, mask)
-        bytes, *ctx.rest = draw = _draw(weights.shape, rate)
-        ctx.save_for_backward(q, k, v, weights, bytes)
-        return (draw.drop(weights) @ v).mul_(draw.scale)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
-        q, k, v, weights, bytes = ctx.saved_tensors
-        draw = _Draw(bytes, *ctx.rest)
-        grad = grads[0] * draw.scale
-        of_v = draw.drop(weights).transpose(-1, -2) @ grad
-        of_weights = draw.drop(grad @ v.transpose(-1, -2), in_place=True)
-        of_scores = torch.ops.aten._softmax_backward_data(of_weights, weights, -1, weights.dtype)
-        scale = q.shape[-1] ** -0.5
-        of_q = (of_scores @ k).mul_(scale)
-        return of_q, of_scores.transpose(-1, -2) @ (q * scale), of_v, None, None

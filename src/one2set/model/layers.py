@@ -8,17 +8,16 @@ Shapes: B documents, Q queries and K keys of all documents, q and k those of one
 H heads, G documents attended together, R rows, T steps.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pad_sequence
 
-from one2set.model.dropout import Dropout, attention_weights
+from one2set.model.dropout import Draw, Dropout, attention_weights, draw_bytes, softmax_gradient
 
 
 class Positions:
@@ -44,18 +43,37 @@ def sinusoids(count: int, width: int) -> Tensor:
     return table.float()
 
 
+@dataclass(frozen=True)
+class Side:
+    """The queries, or the keys, of some documents that follow one another."""
+
+    rows: slice  # where they stand among all packed rows
+    documents: int  # G
+    longest: int  # n, of one document
+    places: (
+        Tensor | None
+    )  # (rows,) where they stand among G·n padded ones; None if nothing is padded
+
+    def heads(self, x: Tensor, heads: int) -> Tensor:
+        """(G, H, n, D/H) of packed x, padded with zeros."""
+        x = x[self.rows]
+        if self.places is not None:
+            padded = x.new_zeros(self.documents * self.longest, x.shape[1])
+            x = padded.index_copy_(0, self.places.to(x.device), x)
+        return x.view(self.documents, self.longest, heads, -1).transpose(1, 2)
+
+    def packed(self, x: Tensor) -> Tensor:
+        """(rows, …) of x (G, n, …)."""
+        x = x.flatten(0, 1)
+        return x if self.places is None else x.index_select(0, self.places.to(x.device))
+
+
 class Group(NamedTuple):
     """Documents that are attended in one call, padded to the longest of them."""
 
-    q: Tensor  # (G, H, q, D/H)
-    k: Tensor  # (G, H, k, D/H)
-    v: Tensor
-    mask: Tensor | None  # broadcasts to (G, H, q, k), True = seen
-    counts: Sequence[int]  # queries of each document
-
-    def unpadded(self, x: Tensor) -> list[Tensor]:
-        """The real queries of x (G, q, …), by document."""
-        return [rows[:count] for rows, count in zip(x, self.counts, strict=True)]
+    queries: Side
+    keys: Side
+    mask: Tensor | None  # broadcasts to (G, H, q, k), 0 = seen and −∞ = not; added to scores
 
 
 @dataclass(frozen=True)
@@ -66,37 +84,58 @@ class Scope:
     keys: Sequence[int]  # keys of each document, Σ = K
     masks: Sequence[Tensor] | None = None  # (q, k) of each document
 
-    def groups(self, query: Tensor, key: Tensor, value: Tensor, heads: int) -> Iterator[Group]:
-        """The documents of packed queries (Q, D), keys and values (K, D).
+    def groups(self, device: torch.device) -> list[Group]:
+        """The documents, group by group. Those without queries are in none.
 
-        A CPU takes them one by one: nothing is padded, and a document's weights stay in the cache.
-        Other devices take all in one call.
+        A CPU takes documents together as long as their weights are few: a single large document is
+        faster without padding, and its weights stay in the cache. Other devices take all together.
         """
-        qs = torch.split(query, list(self.queries))
-        ks, vs = (torch.split(x, list(self.keys)) for x in (key, value))
-        if not self._one_by_one(query):
-            q, k, v = (
-                _split_heads(pad_sequence(list(x), batch_first=True), heads) for x in (qs, ks, vs)
-            )
-            yield Group(q, k, v, self._padded_mask.to(query.device), self.queries)
-            return
-        for index, count in enumerate(self.queries):
-            if count:
-                q, k, v = (_split_heads(x[index][None], heads) for x in (qs, ks, vs))
-                yield Group(q, k, v, self.masks[index] if self.masks else None, [count])
-
-    @staticmethod
-    def _one_by_one(x: Tensor) -> bool:
-        return x.device.type == "cpu"
+        return self._small_groups if device.type == "cpu" else self._one_group
 
     @cached_property
-    def _padded_mask(self) -> Tensor:
-        """(B, 1, q, k)"""
-        mask = torch.zeros(len(self.queries), 1, max(self.queries), max(self.keys)).bool()
-        for index, (q, k) in enumerate(zip(self.queries, self.keys, strict=True)):
-            mask[index, 0, :q, :k] = self.masks[index] if self.masks else True
-            mask[index, 0, q:, 0] = True  # a query that saw nothing would not be a number
-        return mask
+    def _small_groups(self) -> list[Group]:
+        parts: list[range] = []
+        for index, count in enumerate(self.queries):
+            if not count:
+                continue
+            if parts and parts[-1].stop == index:
+                part = range(parts[-1].start, index + 1)
+                q, k = (max(x[part.start : part.stop]) for x in (self.queries, self.keys))
+                if len(part) * q * k <= _FEW_WEIGHTS:
+                    parts[-1] = part
+                    continue
+            parts.append(range(index, index + 1))
+        return [self._group(part) for part in parts]
+
+    @cached_property
+    def _one_group(self) -> list[Group]:
+        return [self._group(range(len(self.queries)))]
+
+    def _group(self, documents: range) -> Group:
+        queries, keys = (_side(counts, documents) for counts in (self.queries, self.keys))
+        if self.masks is None and keys.places is None:
+            return Group(queries, keys, None)
+        mask = torch.full((len(documents), 1, queries.longest, keys.longest), -torch.inf)
+        for at, index in enumerate(documents):
+            q, k = self.queries[index], self.keys[index]
+            seen = self.masks[index] if self.masks else torch.ones(q, k, dtype=torch.bool)
+            mask[at, 0, :q, :k].masked_fill_(seen.cpu(), 0.0)
+            mask[at, 0, q:, 0] = 0.0  # a query that saw nothing would not be a number
+        return Group(queries, keys, mask)
+
+
+# (Queries × keys) of documents that a CPU attends to together, by its measured speed.
+_FEW_WEIGHTS = 2**12
+
+
+def _side(counts: Sequence[int], documents: range) -> Side:
+    ours = [counts[index] for index in documents]
+    start, longest = sum(counts[: documents.start]), max(ours)
+    places = None
+    if min(ours) < longest:
+        ends = enumerate(ours)
+        places = torch.cat([torch.arange(n) + at * longest for at, n in ends])
+    return Side(slice(start, start + sum(ours)), len(ours), longest, places)
 
 
 class Linear(nn.Linear):
@@ -133,26 +172,39 @@ class Attention(nn.Module):
 
     def forward(self, x: Tensor, key: Tensor, value: Tensor, scope: Scope) -> Tensor:
         """(Q, D) for x (Q, D) over packed keys and values (K, D)."""
+        groups = scope.groups(x.device)
+        query = self.query(x)
+        if self.dropout.active and x.device.type == "cpu":
+            rate = self.dropout.rate
+            out: Tensor = _PackedAttention.apply(query, key, value, groups, self.heads, rate)  # type: ignore[no-untyped-call]
+            return self._out(out)
         parts: list[Tensor] = []
-        for group in scope.groups(self.query(x), key, value, self.heads):
-            out = self.dropout.attention(group.q, group.k, group.v, group.mask)
-            parts += group.unpadded(_join_heads(out))
+        for group in groups:
+            q, k, v = _heads_of(group, query, key, value, self.heads)
+            mask = None if group.mask is None else group.mask.to(x.device, x.dtype)
+            out = self.dropout.attention(q, k, v, mask)
+            parts.append(group.queries.packed(_join_heads(out)))
         return self._out(torch.cat(parts))
 
     def weigh(self, x: Tensor, key: Tensor, value: Tensor, scope: Scope) -> tuple[Tensor, Tensor]:
         """`forward`, and the weights of head 0 (Q, S), zero beyond the end of a document."""
         longest = max(scope.keys)
+        query = self.query(x)
         parts: list[Tensor] = []
         weights: list[Tensor] = []
-        for group in scope.groups(self.query(x), key, value, self.heads):
-            weight = self.dropout(attention_weights(group.q, group.k, group.mask))  # (G, H, q, k)
-            parts += group.unpadded(_join_heads(weight @ group.v))
-            weights += group.unpadded(F.pad(weight[:, 0], (0, longest - weight.shape[3])))
+        for group in scope.groups(x.device):
+            q, k, v = _heads_of(group, query, key, value, self.heads)
+            mask = None if group.mask is None else group.mask.to(x.device)
+            weight = self.dropout(attention_weights(q, k, mask))  # (G, H, q, k)
+            parts.append(group.queries.packed(_join_heads(weight @ v)))
+            padded = F.pad(weight[:, 0], (0, longest - weight.shape[3]))
+            weights.append(group.queries.packed(padded))
         return self._out(torch.cat(parts)), torch.cat(weights)
 
     def rows(self, x: Tensor, key: Tensor, value: Tensor) -> Tensor:
         """(R, D) for x (R, D), where each row has keys and values of its own (R, T, D)."""
-        q, k, v = (_split_heads(y, self.heads) for y in (self.query(x)[:, None], key, value))
+        rows = (self.query(x)[:, None], key, value)
+        q, k, v = (y.view(*y.shape[:2], self.heads, -1).transpose(1, 2) for y in rows)
         return self._out(_join_heads(self.dropout.attention(q, k, v, None)).squeeze(1))
 
     def _out(self, x: Tensor) -> Tensor:
@@ -160,14 +212,71 @@ class Attention(nn.Module):
         return out
 
 
-def _split_heads(x: Tensor, heads: int) -> Tensor:
-    """(G, rows, D) as (G, H, rows, D/H)."""
-    return x.view(*x.shape[:2], heads, -1).transpose(1, 2)
+def _heads_of(
+    group: Group, query: Tensor, key: Tensor, value: Tensor, heads: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(G, H, q, D/H) of the queries, (G, H, k, D/H) of the keys and of the values."""
+    keys = group.keys
+    return group.queries.heads(query, heads), keys.heads(key, heads), keys.heads(value, heads)
 
 
 def _join_heads(x: Tensor) -> Tensor:
     """(G, H, rows, D/H) as (G, rows, D)."""
     return x.transpose(1, 2).flatten(2)
+
+
+class _PackedAttention(torch.autograd.Function):
+    """Attention with dropout over all groups of packed queries, keys and values, for CPUs.
+
+    A group is a few large operations. That slices and copies of them need no gradients of their
+    own is why all groups are in one function.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        groups: Sequence[Group],
+        heads: int,
+        rate: float,
+    ) -> Tensor:
+        out = torch.empty_like(query)
+        kept: list[Tensor] = []
+        ctx.draws = []
+        for group in groups:
+            q, k, v = _heads_of(group, query, key, value, heads)
+            weights = attention_weights(q, k, group.mask)
+            bytes, *rest = draw = draw_bytes(weights.shape, rate)
+            kept += [weights, bytes]
+            ctx.draws.append(rest)
+            seen = (draw.drop(weights) @ v).mul_(draw.scale)
+            out[group.queries.rows] = group.queries.packed(_join_heads(seen))
+        ctx.groups, ctx.heads = groups, heads
+        ctx.save_for_backward(query, key, value, *kept)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        query, key, value, *kept = ctx.saved_tensors
+        of_query = torch.empty_like(query)
+        of_key, of_value = torch.zeros_like(key), torch.zeros_like(value)
+        for at, group in enumerate(ctx.groups):
+            q, k, v = _heads_of(group, query, key, value, ctx.heads)
+            weights, bytes = kept[2 * at : 2 * at + 2]
+            draw = Draw(bytes, *ctx.draws[at])
+            grad = group.queries.heads(grads[0], ctx.heads) * draw.scale
+            of_v = draw.drop(weights).transpose(-1, -2) @ grad
+            of_weights = draw.drop(grad @ v.transpose(-1, -2), in_place=True)
+            of_scores = softmax_gradient(of_weights, weights)
+            scale = q.shape[-1] ** -0.5
+            of_k = of_scores.transpose(-1, -2) @ (q * scale)
+            of_q = (of_scores @ k).mul_(scale)
+            of_query[group.queries.rows] = group.queries.packed(_join_heads(of_q))
+            of_key[group.keys.rows] = group.keys.packed(_join_heads(of_k))
+            of_value[group.keys.rows] = group.keys.packed(_join_heads(of_v))
+        return of_query, of_key, of_value, None, None, None
 
 
 class FeedForward(nn.Module):
