@@ -23,6 +23,7 @@ from one2set.data.head_targets import HeadTargetBuilder, enumerate_spans
 from one2set.data.vocabulary import Vocabulary, document_of
 from one2set.evaluation.metrics import figures
 from one2set.evaluation.protocols import YE2021
+from one2set.evaluation.rankings import Cutoff
 from one2set.evaluation.scoring import Group, gold_of_document, score
 from one2set.inference.engine import Engine
 from one2set.model.memory import TransformerMemory
@@ -32,6 +33,7 @@ from one2set.training.run import Run
 from one2set.training.validation import spread
 
 _BATCH = 8
+_CUTOFFS: tuple[Cutoff, Cutoff] = ("5", "M")
 Ranked = list[tuple[str, float]]  # phrases and their log-odds, best first
 
 
@@ -56,7 +58,7 @@ def load(folder: Path, corpus: Corpus, vocabulary: Vocabulary) -> tuple[Built, i
 
 def f1(documents: Sequence[Document], phrases: Sequence[Sequence[str]], group: Group) -> F1:
     scores = score([gold_of_document(document) for document in documents], phrases)
-    return F1(*(figures(scores.groups[group], cutoff, YE2021).f1 for cutoff in (5, "M")))
+    return F1(*(figures(scores.groups[group], cutoff, YE2021).f1 for cutoff in _CUTOFFS))
 
 
 def cut(ranked: Sequence[Ranked], threshold: float) -> list[list[str]]:

@@ -70,7 +70,7 @@ def test_packed_attention_is_dropout_of_each_documents_weights(
         for n in (queries, keys, keys)
     )
     torch.manual_seed(3)
-    found = layers._PackedAttention.apply(q, k, v, scope.groups(q.device), 2, 0.5)
+    found = layers._PackedAttention.apply(q, k, v, scope.groups(q.device), 2, 0.5)  # type: ignore[no-untyped-call]
     torch.manual_seed(3)
     expected = []
     for group in scope.groups(q.device):

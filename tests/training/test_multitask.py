@@ -79,7 +79,7 @@ def test_spans_and_phrases_against_plain_sums() -> None:
     assert set(known) == {("deep", "network"), ("set",), ("learn",), ("graph",)}
     counts = {("deep", "network"): 20, ("set",): 10, ("learn",): 10, ("graph",): 10}
     gold = [{("deep", "network"), ("set",)}, {("learn",), ("graph",), ("deep", "network")}]
-    by_document = states.split(list(batch.lengths))
+    by_document = torch.split(states, list(batch.lengths))
     expected = torch.zeros(())
     for x, title, phrases in zip(by_document, batch.title_lengths, gold, strict=True):
         pooled = torch.cat([x.mean(0), x[:title].mean(0)])

@@ -73,11 +73,13 @@ class HeadTargetBuilder:
             document += [index] * len(known)
             phrase += known
             offset += tokens
-        arrays = [np.concatenate(column) for column in (first, last, length, is_keyphrase)]
         return HeadTargets(
-            *map(torch.from_numpy, arrays),
-            torch.tensor(document, dtype=torch.int64),
-            torch.tensor(phrase, dtype=torch.int64),
+            first=torch.from_numpy(np.concatenate(first)),
+            last=torch.from_numpy(np.concatenate(last)),
+            length=torch.from_numpy(np.concatenate(length)),
+            is_keyphrase=torch.from_numpy(np.concatenate(is_keyphrase)),
+            document=torch.tensor(document, dtype=torch.int64),
+            phrase=torch.tensor(phrase, dtype=torch.int64),
         )
 
     def read(self, example: Example) -> SourceWords:

@@ -58,7 +58,7 @@ class PhraseClassifier(nn.Module):
 
     def forward(self, states: Tensor, lengths: Sequence[int], titles: Sequence[int]) -> Tensor:
         """(B, A) for packed states (ΣS, D) of documents with these lengths and title lengths."""
-        by_document = zip(states.split(list(lengths)), titles, strict=True)
+        by_document = zip(torch.split(states, list(lengths)), titles, strict=True)
         pooled = [torch.cat([x.mean(0), x[: max(title, 1)].mean(0)]) for x, title in by_document]
         out: Tensor = self.out(self.dropout(F.silu(self.hidden(torch.stack(pooled)))))
         return out
