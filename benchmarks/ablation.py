@@ -12,10 +12,10 @@ from one2set.data.document import Document
 from one2set.data.readers import read
 from one2set.inference.candidates import Reading
 from one2set.inference.knowledge import NOTHING, Knowledge
-from one2set.inference.prediction import AS_TRAINED, EVERYTHING, NullBias, Prediction
 from one2set.inference.presentation import Wanted, keyphrases
 from one2set.inference.runtime import Runtime
 from one2set.inference.tuning import judge, tune
+from one2set.prediction.prediction import AS_TRAINED, EVERYTHING, NullBias, Prediction
 
 _MOST = 20  # keyphrases, as `KeyphraseGenerator` has it
 Predict = Callable[[Iterable[Document], NullBias], Iterator[Prediction]]

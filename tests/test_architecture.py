@@ -23,6 +23,7 @@ _ORDER = (
     "evaluation",
     "distributed",
     "model",
+    "prediction",
     "settings",
     "config",
     "training",
@@ -107,7 +108,7 @@ def test_the_core_install_scores_and_counts(arguments: list[str]) -> None:
 
 
 def test_what_a_runtime_needs_is_there_without_torch() -> None:
-    modules = ["runtime", "presentation", "output"]
+    modules = ["runtime", "generator", "output"]
     imports = "; ".join(f"import one2set.inference.{name}" for name in modules)
     code = f"import sys; sys.modules['torch'] = None; {imports}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -117,6 +118,8 @@ def test_what_a_runtime_needs_is_there_without_torch() -> None:
 def test_generating_loads_nothing_that_it_can_do_without() -> None:
     # A first keyphrase took four times as long when nltk, and with it scipy, was loaded.
     heavy = ["nltk", "scipy", "sklearn", "pydantic", "torch", "importlib.metadata"]
+    # Only `export` and `calibrate` need these.
+    heavy += [f"one2set.inference.{name}" for name in ("fitting", "counting", "tuning", "export")]
     code = (
         "import sys; from one2set import KeyphraseGenerator; "
         "assert KeyphraseGenerator(threads=1).generate('Sets of keyphrases, and sets of words.'); "
@@ -124,6 +127,22 @@ def test_generating_loads_nothing_that_it_can_do_without() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_command_generate_loads_nothing_that_only_fitting_needs() -> None:
+    command = ["generate", "--threads", "1", "Sets of keyphrases, and sets of words."]
+    code = (
+        f"import sys; sys.argv[1:] = {command!r}\n"
+        "from one2set.cli import main\n"
+        "try: main()\n"
+        "finally: print(*sys.modules, sep='\\n', file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {*done.stderr.split()}
+    assert "one2set.inference.generator" in loaded
+    only = {"fitting", "counting", "tuning", "reliability", "export"}
+    assert not loaded & {"torch", *(f"one2set.inference.{name}" for name in only)}
+    assert not any(name.startswith("one2set.training") for name in loaded)
 
 
 @pytest.mark.parametrize("page", _PAGES, ids=_name)

@@ -1,31 +1,30 @@
 """What a run has to learn: its system on a corpus, from new weights or from those of another."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import torch
 
 from one2set.data.corpus import TRAIN, VALID, Corpus, Split
+from one2set.data.document import Document
 from one2set.data.example import Example
 from one2set.data.keyphrase_dropout import Dropped
 from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import Vocabulary, WordVocabulary, load_vocabulary
+from one2set.distributed import choose_device
 from one2set.errors import ConfigError, DataError
 from one2set.model.folder import load_model, save_model
-from one2set.model.generation import Generation
 from one2set.model.network import Network
+from one2set.model.paths import model_folder
+from one2set.prediction.engine import Engine
 from one2set.systems import build, system_named
 from one2set.training.checkpoint import Checkpoints
-from one2set.training.layout import model_folder
 from one2set.training.loop import Task
 from one2set.training.run import Run
-from one2set.training.validation import Generate
-
-# Makes what generates the phrases of documents, of a network and a vocabulary.
-Generator = Callable[[Network, Vocabulary, Generation], Generate]
 
 
-def task_of(run: Run, corpus: Corpus, generator: Generator) -> Task:
+def task_of(run: Run, corpus: Corpus) -> Task:
     """What a run has to learn: its system's objective on a corpus."""
     train = corpus.split(TRAIN)
     if not len(train):
@@ -43,10 +42,16 @@ def task_of(run: Run, corpus: Corpus, generator: Generator) -> Task:
         "generation": built.generation.saved(),
         **run.config.model_dump(),
     }
+    engine = Engine(
+        built.network,
+        vocabulary,
+        generation=built.generation,
+        device=choose_device(run.config.machine.device),
+    )
     return Task(
         objective=built.objective,
         collate=built.collate,
-        generate=generator(built.network, vocabulary, built.generation),
+        generate=partial(_generate, engine),
         save=lambda: save_model(
             run.model, built.network, vocabulary, description, heads=built.heads, overwrite=True
         ),
@@ -55,6 +60,12 @@ def task_of(run: Run, corpus: Corpus, generator: Generator) -> Task:
         at_step=_at_step(train, vocabulary, run),
         valid=corpus.split(VALID) if VALID in corpus.manifest.splits else Split([]),
     )
+
+
+def _generate(engine: Engine, documents: Sequence[Document]) -> list[list[str]]:
+    """The phrases of each document, as prediction finds them: validation scores what users get."""
+    predictions = engine.predict(documents)
+    return [[slot.text for slot in prediction.phrases] for prediction in predictions]
 
 
 def _at_step(train: Split, vocabulary: Vocabulary, run: Run) -> Callable[[int], Sequence[Example]]:

@@ -8,8 +8,8 @@ import pytest
 
 from one2set.data.readers import read
 from one2set.inference.calibration import Calibration, Curve, Half
+from one2set.inference.fitting import fit_knowledge
 from one2set.inference.generator import KeyphraseGenerator
-from one2set.inference.knowledge import Knowledge
 from tests.networks import word_model
 
 SAMPLE = str(files("one2set.data") / "sample" / "documents.jsonl")
@@ -19,7 +19,7 @@ SAMPLE = str(files("one2set.data") / "sample" / "documents.jsonl")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Random weights find nothing in a text; what is learnt of the sample does."""
     folder = word_model(tmp_path_factory.mktemp("model"))
-    Knowledge.of(lambda: read(SAMPLE)).save(folder)
+    fit_knowledge(lambda: read(SAMPLE)).save(folder)
     half = Half(suggested=Curve(-0.2, {"selector": 0.4, "known": 0.1}))
     Calibration(half, half).save(folder)
     return folder

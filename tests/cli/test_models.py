@@ -21,9 +21,7 @@ from one2set.data.batch import collate
 from one2set.data.readers import read
 from one2set.errors import ConfigError, DataError
 from one2set.inference.calibration import Calibration, Half
-from one2set.inference.engine import Engine
 from one2set.inference.knowledge import Knowledge
-from one2set.inference.runtime import Runtime
 from one2set.model.folder import load_model
 
 SAMPLE = str(files("one2set.data") / "sample" / "documents.jsonl")
@@ -241,7 +239,7 @@ def test_calibration_changes_the_probability_and_nothing_else(
     assert "present" in said
     assert (tmp_path / "reliability.png").exists()
     run("predict", tiny_model, SAMPLE, "-o", after)
-    assert Engine.load(tiny_model).calibration.absent.said is not None
+    assert Calibration.load(tiny_model).absent.said is not None
     changed = 0
     for old, new in zip(lines_of(before), lines_of(after), strict=True):
         for one, other in zip(old["keyphrases"], new["keyphrases"], strict=True):
@@ -256,8 +254,17 @@ def test_an_exported_model_is_calibrated_without_being_made_again(
     run("export", tiny_model, "-o", tmp_path / "out")
     (tmp_path / "out" / "calibration.json").write_text("that of an older version")
     run("calibrate", tmp_path / "out", SAMPLE)
-    assert Runtime(tmp_path / "out").calibration.absent.said is not None
-    assert Engine.load(tiny_model).calibration == Calibration()
+    assert Calibration.load(tmp_path / "out").absent.said is not None
+    assert Calibration.load(tiny_model) == Calibration()
+
+
+def test_calibration_weighs_what_the_encoder_sees(tiny_model: Path, tmp_path: Path) -> None:
+    run("export", tiny_model, "-o", tmp_path / "out", "--phrases", SAMPLE)
+    run("calibrate", tmp_path / "out", SAMPLE)
+    seeing = Calibration.load(tmp_path / "out")
+    (tmp_path / "out" / "sight.npz").unlink()
+    run("calibrate", tmp_path / "out", SAMPLE)
+    assert Calibration.load(tmp_path / "out") != seeing
 
 
 def test_the_model_inside_stays_as_it_is() -> None:

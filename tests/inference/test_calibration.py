@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from one2set.errors import DataError
 from one2set.inference.calibration import Calibration, Curve, Half
 from one2set.inference.candidates import INPUTS, Candidate
-from one2set.inference.prediction import NullBias, Slot
+from one2set.prediction.prediction import NullBias, Slot
 
 SLOT = Slot(0, "a b", ("a", "b", "<eos>"), (0.5, 0.5, 0.8), ended=True, null=0.2)
 

@@ -8,9 +8,9 @@ from one2set.data.document import Document
 from one2set.data.phrase_list import Stems
 from one2set.inference.candidates import INPUTS, Candidate, Reading
 from one2set.inference.knowledge import NOTHING, Hints, Knowledge
-from one2set.inference.prediction import Prediction, Slot
 from one2set.inference.selector import UNLIKELY
 from one2set.inference.sight import Views
+from one2set.prediction.prediction import Prediction, Slot
 
 DOCUMENT = Document(
     "d",

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from one2set.cli import app
 from one2set.inference.generator import KeyphraseGenerator
-from one2set.inference.loading import DEFAULT, named_model
+from one2set.model.paths import DEFAULT, named_model
 from tests.inference.test_generator import assert_sound
 from tests.test_text import ANY_TEXT
 

@@ -6,38 +6,17 @@ from one2set.data.document import Document
 from one2set.data.vocabulary import WordVocabulary
 from one2set.inference.calibration import Calibration, Half
 from one2set.inference.candidates import Reading
-from one2set.inference.engine import Engine
-from one2set.inference.exploration import DIAL, explore, silenced
-from one2set.inference.prediction import EVERYTHING, NullBias, Prediction
+from one2set.inference.exploration import DIAL, explore
 from one2set.inference.presentation import Wanted
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
-
-BIASES = [NullBias(), NullBias(-1.0, 0.5), NullBias(2.0, -2.0), EVERYTHING]
-
-
-def said(prediction: Prediction) -> list[tuple[int, str]]:
-    return [(slot.code, slot.text) for slot in prediction.slots]
+from one2set.prediction.engine import Engine
+from one2set.prediction.prediction import EVERYTHING, silenced
 
 
 @pytest.fixture(scope="module")
 def engine(settrans: SetTrans, vocabulary: WordVocabulary) -> Engine:
     return Engine(settrans, vocabulary)
-
-
-def test_silenced_codes_are_those_of_a_biased_network(
-    engine: Engine, documents: list[Document]
-) -> None:
-    everything = list(engine.predict(documents[:12], null_bias=EVERYTHING))
-    spoken = []
-    for bias in BIASES:
-        biased = list(engine.predict(documents[:12], null_bias=bias))
-        assert [said(silenced(one, bias)) for one in everything] == list(map(said, biased))
-        spoken.append(sum(len(one.phrases) for one in biased))
-    assert len(set(spoken)) == len(BIASES), "the biases differ in what is said"
-    nulls = [slot.null for one in everything for slot in one.slots]
-    muted = (silenced(one, NullBias(1000, 1000)) for one in everything)
-    assert [slot.null for one in muted for slot in one.slots if slot.says_null] == nulls
 
 
 def test_codes_speak_from_their_position_on(engine: Engine, documents: list[Document]) -> None:

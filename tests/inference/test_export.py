@@ -9,13 +9,13 @@ from one2set.data.document import Document
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError
 from one2set.inference.calibration import Calibration, Half
-from one2set.inference.engine import Engine
 from one2set.inference.export import export_model
 from one2set.inference.runtime import Runtime
 from one2set.model.folder import load_model, save_model
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
-from tests.inference.same import assert_same
+from one2set.prediction.engine import Engine
+from tests.prediction.same import assert_same
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_it_takes_along_what_belongs_to_the_model(
     calibration.save(trained)
     export_model(trained, tmp_path / "out")
     runtime = Runtime(tmp_path / "out", threads=1)
-    assert runtime.calibration == calibration
+    assert Calibration.load(tmp_path / "out") == calibration
     assert runtime.description[:3] == (vocabulary.size, 8, 4)
     assert isinstance(runtime.vocabulary, WordVocabulary)
     assert runtime.vocabulary.words == vocabulary.words[: vocabulary.size]

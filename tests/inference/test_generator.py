@@ -20,11 +20,11 @@ from one2set.inference.exploration import DIAL
 from one2set.inference.export import export_model
 from one2set.inference.generator import KeyphraseGenerator, document_of
 from one2set.inference.passages import PASSAGE, passages
-from one2set.inference.prediction import EVERYTHING
 from one2set.inference.presentation import Keyphrase, Wanted
 from one2set.inference.runtime import Runtime
 from one2set.model.folder import save_model
 from one2set.model.settrans import SetTrans
+from one2set.prediction.prediction import EVERYTHING
 from one2set.text import stem_all, words_of
 from tests.networks import VOCABULARY_SIZE
 from tests.test_text import ANY_TEXT, HOSTILE

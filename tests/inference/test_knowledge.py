@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from one2set.data.document import Document
+from one2set.inference.fitting import extend_knowledge, fit_knowledge
 from one2set.inference.knowledge import NO_HINTS, NOTHING, Hints, Knowledge
 from one2set.inference.ngrams import Words
 from one2set.inference.selector import UNLIKELY
@@ -25,7 +26,7 @@ def knowledge(documents: list[Document]) -> Knowledge:
         yield from documents
         yield from [cats] * 60
 
-    return Knowledge.of(taught)
+    return fit_knowledge(taught)
 
 
 def test_it_hints_at_n_grams_of_the_text(knowledge: Knowledge) -> None:
@@ -62,7 +63,7 @@ def test_further_documents_add_their_counts(
     knowledge: Knowledge, documents: list[Document]
 ) -> None:
     dogs = Document("e", "Dogs", "We watch dogs bark.", ("dogs", "pets", "dog barks"))
-    found = knowledge.further(lambda: [dogs] * 20)
+    found = extend_knowledge(knowledge, lambda: [dogs] * 20)
     assert found.counted(("pet",)) == pytest.approx(math.log1p(56 + 20), abs=0.01)
     assert found.counted(("dog", "bark")) == pytest.approx(math.log1p(20), abs=0.01)
     assert found.hints(dogs).odds[("dog",)] > UNLIKELY
@@ -71,7 +72,7 @@ def test_further_documents_add_their_counts(
     # What is associated with texts is known by its number.
     assert found.known.in_order[: len(knowledge.known.phrases)] == knowledge.known.in_order
     assert found.associations is knowledge.associations
-    assert NOTHING.further(lambda: documents).selector is not None
+    assert extend_knowledge(NOTHING, lambda: documents).selector is not None
 
 
 def test_it_is_stored_with_a_model(knowledge: Knowledge, tmp_path: Path) -> None:
@@ -83,7 +84,7 @@ def test_it_is_stored_with_a_model(knowledge: Knowledge, tmp_path: Path) -> None
 
 
 def test_of_few_documents_nothing_is_associated(documents: list[Document]) -> None:
-    found = Knowledge.of(lambda: documents)
+    found = fit_knowledge(lambda: documents)
     assert found.associations is None
     assert found.hints(TEXT).texts == {}
 

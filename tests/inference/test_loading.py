@@ -8,12 +8,12 @@ import pytest
 
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError, DataError
-from one2set.inference.engine import Engine
 from one2set.inference.export import export_model
-from one2set.inference.loading import load_predictor, model_vocabulary, named_model
+from one2set.inference.loading import load_predictor, model_vocabulary
 from one2set.inference.runtime import Runtime
 from one2set.model.folder import save_model
 from one2set.model.settrans import SetTrans
+from one2set.prediction.engine import Engine
 
 
 @pytest.fixture
@@ -39,14 +39,6 @@ def test_a_model_that_is_not_exported_needs_torch(trained: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "is not exported" in done.stderr
     assert 'pip install "one2set[train]"' in done.stderr
-
-
-def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert named_model("some/folder") == Path("some/folder")
-    assert named_model(tmp_path) == tmp_path
-    monkeypatch.setattr("one2set.inference.loading._MODELS", "no-such-folder")
-    with pytest.raises(ConfigError, match="carries no model; pass --model"):
-        named_model("default")
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:

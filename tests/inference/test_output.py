@@ -3,23 +3,14 @@
 import json
 from dataclasses import replace
 
-import pytest
-
 from one2set.data.document import Document
-from one2set.data.vocabulary import WordVocabulary
-from one2set.inference.engine import Engine
+from one2set.inference.calibration import Calibration, Curve, Half
 from one2set.inference.output import json_line, keyphrase_line, text_line
-from one2set.inference.prediction import Prediction, Slot
 from one2set.inference.presentation import Keyphrase
-from one2set.model.settrans import SetTrans
+from one2set.prediction.prediction import Prediction, Slot
 
 
-@pytest.fixture
-def engine(settrans: SetTrans, vocabulary: WordVocabulary) -> Engine:
-    return Engine(settrans, vocabulary, batch_tokens=500)
-
-
-def test_lines(engine: Engine) -> None:
+def test_lines() -> None:
     document = Document("d", "", "Graph networks.")
     said = Slot(
         2, "graph network", ("graph", "network", "<eos>"), (0.5, 0.25, 0.1234567), True, 0.1
@@ -28,7 +19,7 @@ def test_lines(engine: Engine) -> None:
     again = replace(said, code=4, probabilities=(0.1, 0.1, 0.1), text="nets")
     prediction = Prediction("d", (said, null, again, said), "score", 3, 2)
     assert text_line(prediction) == b"graph network;graph network;nets\n"
-    record = json.loads(json_line(document, prediction, engine, slots=False))
+    record = json.loads(json_line(document, prediction, Calibration(), slots=False))
     phrase = {"text": "graph network", "score": 0.375, "probability": 0.0154321, "present": True}
     other = {"text": "nets", "score": 0.1, "probability": 0.001, "present": False}
     assert record == {
@@ -37,8 +28,11 @@ def test_lines(engine: Engine) -> None:
         "source_length": 3,
         "read_length": 2,
     }
+    sure = Calibration(absent=Half(said=Curve(0.0, {})))
+    record = json.loads(json_line(document, prediction, sure, slots=False))
+    assert [one["probability"] for one in record["keyphrases"]] == [0.0154321, 0.0154321, 0.5]
     whole = replace(prediction, read_length=3)
-    record = json.loads(json_line(document, whole, engine, slots=True))
+    record = json.loads(json_line(document, whole, Calibration(), slots=True))
     assert "source_length" not in record
     assert [slot["code"] for slot in record["slots"]] == [2, 3, 4, 2]
     assert record["slots"][1]["tokens"] == ["<null>"]

@@ -8,8 +8,8 @@ from one2set.data.document import Document
 from one2set.errors import ConfigError
 from one2set.inference.calibration import Calibration, Half
 from one2set.inference.candidates import Candidate, Reading
-from one2set.inference.prediction import Prediction, Slot
 from one2set.inference.presentation import Keyphrase, Wanted, keyphrases, without_parts
+from one2set.prediction.prediction import Prediction, Slot
 
 DOCUMENT = Document(
     "d",

@@ -11,14 +11,14 @@ import pytest
 from one2set.data.document import Document
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import DataError
-from one2set.inference.engine import Engine
 from one2set.inference.export import export_model
-from one2set.inference.prediction import EVERYTHING, NullBias
 from one2set.inference.runtime import Runtime
 from one2set.model.folder import save_model
 from one2set.model.settrans import SetTrans
-from tests.inference.same import assert_same
+from one2set.prediction.engine import Engine
+from one2set.prediction.prediction import EVERYTHING, NullBias
 from tests.networks import lively_settrans
+from tests.prediction.same import assert_same
 
 BIASES = [NullBias(), NullBias(-1.5, 0.7), NullBias(2.0, -math.inf), EVERYTHING]
 

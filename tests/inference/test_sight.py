@@ -13,20 +13,21 @@ from one2set.data.document import Document
 from one2set.data.example import Example
 from one2set.data.vocabulary import PieceVocabulary, WordVocabulary
 from one2set.errors import DataError
+from one2set.inference.calibration import Calibration, Curve, Half
 from one2set.inference.counting import Chunk, chunks_of, learnt_from
-from one2set.inference.engine import Engine
 from one2set.inference.export import export_model, teach_to_see
 from one2set.inference.fitting import fit_selector, fit_sight
 from one2set.inference.generator import KeyphraseGenerator
-from one2set.inference.loading import named_model
 from one2set.inference.measures import NUM_MEASURES
 from one2set.inference.products import Table
 from one2set.inference.runtime import Runtime
 from one2set.inference.selector import Selector
 from one2set.inference.sight import FILE, Sight
-from one2set.inference.stream import Generated, Stream
 from one2set.model.folder import save_model
+from one2set.model.paths import named_model
 from one2set.model.settrans import SetTrans
+from one2set.prediction.engine import Engine
+from one2set.prediction.stream import Generated, Stream
 from one2set.text import stem_all
 
 
@@ -81,18 +82,21 @@ def test_it_is_stored_with_a_model(tmp_path: Path) -> None:
 def test_engine_and_runtime_see_the_same_whatever_the_batch(
     exported: Path, settrans: SetTrans, documents: list[Document]
 ) -> None:
-    assert next(Runtime(exported, threads=1).predict(documents)).views is None
-    random_sight(settrans.embedding.embedding_dim).save(exported)
-    runtime = Runtime(exported, threads=1)
+    runtime, engine = Runtime(exported, threads=1), Engine.load(exported)
+    for predictor in (runtime, engine):
+        assert next(predictor.predict(documents[:1])).views is None
+    project = random_sight(settrans.embedding.embedding_dim).views
     some = [*documents[:7], Document("empty", "", "")]
-    for one, other in zip(runtime.predict(some), Engine.load(exported).predict(some), strict=True):
+    found = (predictor.predict(some, project=project) for predictor in (runtime, engine))
+    for one, other in zip(*found, strict=True):
         if one.id == "empty":
             assert one.views is other.views is None
             continue
         assert one.views is not None
         assert other.views is not None
         np.testing.assert_allclose(one.views, other.views, rtol=0.01, atol=0.02)
-        alone = next(runtime.predict([document for document in some if document.id == one.id]))
+        same = [document for document in some if document.id == one.id]
+        alone = next(runtime.predict(same, project=project))
         assert alone.views is not None
         np.testing.assert_allclose(alone.views, one.views, rtol=0.01, atol=0.02)
 
@@ -165,3 +169,30 @@ def test_an_exported_model_is_taught(
     assert (exported / FILE).exists()
     after = KeyphraseGenerator(exported, threads=1).generate(text, more=3)
     assert {one.text for one in before} & {one.text for one in after}
+
+
+def test_the_generator_uses_it_and_loads_it_once(
+    exported: Path,
+    settrans: SetTrans,
+    documents: list[Document],
+    selector: Selector,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loaded: list[Path] = []
+    load = Sight.load
+
+    def counted(folder: Path) -> Sight | None:
+        loaded.append(folder)
+        return load(folder)
+
+    monkeypatch.setattr(Sight, "load", counted)
+    Calibration(Half(suggested=Curve(0.0, {"selector": 1.0}))).save(exported)
+    scores = []
+    for sight in (None, random_sight(settrans.embedding.embedding_dim)):
+        replace(selector, sight=sight).save(exported)
+        loaded.clear()
+        found = KeyphraseGenerator(exported, threads=1).generate(documents[0].text, only="present")
+        assert loaded == [exported]
+        scores.append({one.text: one.score for one in found})
+    assert scores[0]
+    assert scores[0] != scores[1]

@@ -13,11 +13,11 @@ from one2set.evaluation.scoring import evaluate
 from one2set.inference.calibration import Calibration, Curve, Half
 from one2set.inference.candidates import Reading
 from one2set.inference.knowledge import Hints, Knowledge
-from one2set.inference.prediction import SIDES, NullBias, Prediction, Slot
 from one2set.inference.presentation import keyphrases
 from one2set.inference.reliability import cross_check
 from one2set.inference.sight import Views
 from one2set.inference.tuning import Judged, Pool, fit_logistic, judge, judgement, quality, tune
+from one2set.prediction.prediction import SIDES, NullBias, Prediction, Slot
 
 CODES = 6
 CURVE = Curve(-1.0, {"probability": -0.5, "codes": 1.0, "selector": 0.3, "title": 2.0})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from one2set.inference.prediction import AS_TRAINED
+from one2set.prediction.prediction import AS_TRAINED
 from one2set.reproduction.forecast import Forecast
 from one2set.reproduction.job import JobFolder, Made
 from one2set.reproduction.measure import Measured

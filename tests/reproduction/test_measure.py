@@ -12,8 +12,9 @@ from one2set.errors import ConfigError
 from one2set.evaluation.metrics import counts, from_sums
 from one2set.evaluation.protocols import YE2021
 from one2set.evaluation.scoring import evaluate, gold_of_document, score
-from one2set.inference.engine import Engine
-from one2set.inference.prediction import AS_TRAINED, NullBias, Prediction, Slot
+from one2set.prediction.engine import Engine
+from one2set.prediction.prediction import AS_TRAINED, NullBias, Prediction, Slot
+from one2set.prediction.stream import Project
 from one2set.reproduction.measure import (
     CELLS,
     CodeShares,
@@ -93,7 +94,11 @@ class Talker(Engine):
         pass
 
     def predict(
-        self, documents: Iterable[Document], *, null_bias: NullBias = AS_TRAINED
+        self,
+        documents: Iterable[Document],
+        *,
+        null_bias: NullBias = AS_TRAINED,
+        project: Project | None = None,
     ) -> Iterator[Prediction]:
         for document in documents:
             slots = []

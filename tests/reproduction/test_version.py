@@ -31,5 +31,5 @@ def test_only_code_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
 def test_what_trains_and_measures_counts_and_the_report_does_not() -> None:
     names = {"/".join(path.parts[-2:]) for path in version._closure()}
     assert {"one2set/systems.py", "training/set_loss.py", "model/exhird.py"} <= names
-    assert {"evaluation/metrics.py", "inference/engine.py", "data/batch.py"} <= names
+    assert {"evaluation/metrics.py", "prediction/engine.py", "data/batch.py"} <= names
     assert not names & {"reproduction/report.py", "serving/app.py", "cli/evaluate.py"}

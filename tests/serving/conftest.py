@@ -14,8 +14,8 @@ from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import WordVocabulary
 from one2set.inference.calibration import Calibration, Curve, Half
 from one2set.inference.export import export_model
+from one2set.inference.fitting import fit_knowledge
 from one2set.inference.generator import KeyphraseGenerator
-from one2set.inference.knowledge import Knowledge
 from one2set.model.folder import save_model
 from one2set.serving.app import create_app
 from tests.networks import VOCABULARY_SIZE, lively_settrans
@@ -39,7 +39,7 @@ def model(documents: list[Document], tmp_path_factory: pytest.TempPathFactory) -
     Calibration(*halves).save(path / "trained")
     export_model(path / "trained", path / "exported", int8=False)
     # Random weights find nothing in a text. What is learnt of the sample does.
-    Knowledge.of(lambda: documents).save(path / "exported")
+    fit_knowledge(lambda: documents).save(path / "exported")
     return path / "exported"
 
 

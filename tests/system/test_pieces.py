@@ -15,11 +15,11 @@ from typer.testing import CliRunner
 
 from one2set.cli import app
 from one2set.data.readers import read
-from one2set.inference.engine import Engine
 from one2set.inference.export import export_model
-from one2set.inference.prediction import NullBias
 from one2set.inference.runtime import Runtime
 from one2set.model.folder import load_model
+from one2set.prediction.engine import Engine
+from one2set.prediction.prediction import NullBias
 
 
 def test_from_pieces_to_a_model_that_is_trained_further(tmp_path: Path) -> None:

@@ -9,16 +9,11 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from one2set.data.corpus import Corpus
-from one2set.data.vocabulary import Vocabulary
 from one2set.distributed import Processes
-from one2set.inference.engine import Engine
-from one2set.model.generation import Generation
-from one2set.model.network import Network
 from one2set.systems import configuration
 from one2set.tasks import task_of
 from one2set.training.loop import Event, Task, train
 from one2set.training.run import Facts, Run
-from one2set.training.validation import Generate
 
 ALONE = Processes(rank=0, count=1)
 # Small and with everything on: dropout, averaging, shares, checkpoints, validation.
@@ -34,14 +29,6 @@ SETTINGS = (
     "record.checkpoint_steps=3",
     "record.curves=false",
 )
-
-
-def generator(network: Network, vocabulary: Vocabulary, generation: Generation) -> Generate:
-    """What prediction would say."""
-    engine = Engine(network, vocabulary, generation=generation)
-    return lambda documents: [
-        [slot.text for slot in prediction.phrases] for prediction in engine.predict(documents)
-    ]
 
 
 class Miniature:
@@ -67,7 +54,7 @@ class Miniature:
             yield from train(self.task(run), run, processes=ALONE)
 
     def task(self, run: Run) -> Task:
-        return task_of(run, self.corpus, generator)
+        return task_of(run, self.corpus)
 
     def train(self, run: Run) -> list[Event]:
         return list(self.events(run))

@@ -11,11 +11,15 @@ from one2set.data.corpus import Corpus
 from one2set.data.document import Document
 from one2set.data.vocabulary import document_of
 from one2set.distributed import Processes
+<<<<<<< HEAD
 from one2set.evaluation.scoring import evaluate
+=======
+from one2set.prediction.engine import Engine
+>>>>>>> 5a72f28 (Cut the engine from the hybrid that is built on it)
 from one2set.systems import build
 from one2set.training.batches import Batches
 from one2set.training.validation import Validator, spread
-from tests.training.conftest import ALONE, SETTINGS, generator
+from tests.training.conftest import ALONE, SETTINGS
 
 
 def make(corpus: Corpus, system: str = "settrans", **changes: object) -> Validator:
@@ -24,12 +28,15 @@ def make(corpus: Corpus, system: str = "settrans", **changes: object) -> Validat
     torch.manual_seed(0)
     config = Config.scale("tiny").override([*SETTINGS, "model.vocabulary_size=50002"])
     built = build(system, config, vocabulary)
+    engine = Engine(built.network, vocabulary, generation=built.generation)
     parts = {
         "objective": built.objective,
         "examples": split[:],
         "batches": Batches(split.source_lengths(), documents=5, tokens=0, pool=1, seed=0),
         "collate": built.collate,
-        "generate": generator(built.network, vocabulary, built.generation),
+        "generate": lambda documents: [
+            [slot.text for slot in one.phrases] for one in engine.predict(documents)
+        ],
         "vocabulary": vocabulary,
         "processes": ALONE,
     }

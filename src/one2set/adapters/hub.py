@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from one2set.errors import missing_extra
 from one2set.inference.generator import KeyphraseGenerator
-from one2set.inference.loading import DEFAULT, named_model
+from one2set.model.paths import DEFAULT, named_model
 
 try:
     from huggingface_hub import ModelHubMixin, snapshot_download

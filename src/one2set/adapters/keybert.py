@@ -15,7 +15,7 @@ from pathlib import Path
 
 from one2set.errors import ConfigError
 from one2set.inference.generator import KeyphraseGenerator
-from one2set.inference.loading import DEFAULT
+from one2set.model.paths import DEFAULT
 from one2set.text import stem_all, words_of
 
 Keywords = list[tuple[str, float]]

@@ -12,8 +12,8 @@ from typing import Any, Self
 
 from one2set.errors import missing_extra
 from one2set.inference.generator import KeyphraseGenerator
-from one2set.inference.loading import DEFAULT
-from one2set.inference.prediction import Side
+from one2set.model.paths import DEFAULT
+from one2set.prediction.prediction import Side
 
 try:
     from sklearn.base import BaseEstimator, TransformerMixin

@@ -11,9 +11,9 @@ from typing import Any
 
 from one2set.errors import missing_extra
 from one2set.inference.generator import KeyphraseGenerator, document_of
-from one2set.inference.loading import DEFAULT
-from one2set.inference.prediction import Side
 from one2set.inference.presentation import Wanted
+from one2set.model.paths import DEFAULT
+from one2set.prediction.prediction import Side
 
 try:
     from spacy.language import Language

@@ -109,7 +109,8 @@ def prepare(
     from one2set.data.selection import Filters
     from one2set.data.streams import Intake
     from one2set.data.vocabulary import WordVocabulary, vocabulary_file
-    from one2set.inference.loading import model_vocabulary, named_model
+    from one2set.inference.loading import model_vocabulary
+    from one2set.model.paths import named_model
 
     try:
         filters = Filters(

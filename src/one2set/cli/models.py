@@ -106,8 +106,9 @@ def export(
     Then compares both on the bundled sample. OUT stays a model for predict, train and calibrate.
     """
     try:
-        from one2set.inference.engine import Engine
         from one2set.inference.export import agreement, export_model, teach_to_see
+        from one2set.inference.fitting import extend_knowledge
+        from one2set.prediction.engine import Engine
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="Exporting a model") from None
     from one2set.data.document import Document
@@ -115,8 +116,8 @@ def export(
     from one2set.data.records import Fields
     from one2set.data.streams import Intake
     from one2set.inference.knowledge import NOTHING, Knowledge
-    from one2set.inference.loading import is_model, named_model
     from one2set.inference.runtime import Runtime
+    from one2set.model.paths import is_model, named_model
 
     folder = named_model(str(model))
     with Intake(on_error) as intake:
@@ -134,7 +135,7 @@ def export(
             knowledge = Knowledge.load(origin).of_any_network()
         all_new = knowledge.selector is None
         if phrases:
-            knowledge = knowledge.further(documents)
+            knowledge = extend_knowledge(knowledge, documents)
         export_model(
             folder,
             output,
@@ -181,9 +182,10 @@ def calibrate(
     try:
         from one2set.inference import reliability, tuning
         from one2set.inference.knowledge import Knowledge
-        from one2set.inference.loading import DEFAULT, load_predictor, named_model
+        from one2set.inference.loading import load_predictor
         from one2set.inference.output import predict_all
-        from one2set.inference.prediction import EVERYTHING
+        from one2set.model.paths import DEFAULT, named_model
+        from one2set.prediction.prediction import EVERYTHING
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="Calibrating a model") from None
     from one2set.data.readers import read
@@ -203,7 +205,7 @@ def calibrate(
         documents = chain.from_iterable(
             read(path, fields=Fields.mapped(field), intake=intake) for path in inputs
         )
-        pairs = predict_all(engine, documents, null_bias=EVERYTHING)
+        pairs = predict_all(engine, documents, null_bias=EVERYTHING, project=knowledge.project)
         for number, (document, prediction) in enumerate(pairs, 1):
             if document.keyphrases is None:
                 raise DataError(

@@ -190,8 +190,9 @@ def predict(
     from one2set.data.records import Fields
     from one2set.inference.bulk import Keyphrases, Raw, Source, expanded, run
     from one2set.inference.cluster import run_on_ray
-    from one2set.inference.loading import DEFAULT, exported, is_model, named_model
+    from one2set.inference.loading import exported
     from one2set.inference.packing import format_of
+    from one2set.model.paths import DEFAULT, is_model, named_model
 
     if output is None and (resume or overwrite):
         raise ConfigError("--resume and --overwrite are about a file; name it with --output")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from one2set.data.statistics import Statistics
-from one2set.inference.prediction import SIDES
+from one2set.prediction.prediction import SIDES
 
 if TYPE_CHECKING:
     from one2set.data.corpus import Manifest  # which needs pyarrow, and statistics do not

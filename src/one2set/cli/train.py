@@ -1,10 +1,9 @@
 """`one2set train`: from a corpus to a model, in one process or, under torchrun, in several."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,13 +16,8 @@ from one2set.errors import ConfigError, One2SetError, missing_extra
 
 if TYPE_CHECKING:
     from one2set.data.corpus import Corpus
-    from one2set.data.document import Document
-    from one2set.data.vocabulary import Vocabulary
-    from one2set.model.generation import Generation
-    from one2set.model.network import Network
     from one2set.training.loop import Ended, Event, Step, Validated
     from one2set.training.run import Run
-    from one2set.training.validation import Generate
 
 _SECONDS_BETWEEN_LINES = 30.0  # where there is no terminal to draw a bar on
 
@@ -146,7 +140,7 @@ def train(
                     resume=resume,
                 )
             )
-            task = task_of(run, opened, partial(_generator, run.config))
+            task = task_of(run, opened)
             group.lead(lambda: stack.enter_context(run.claimed()))
             show = stack.enter_context(_display(run, shown=group.first))
             for remark in remarks:
@@ -163,12 +157,11 @@ def train(
 
 def _model_to_go_on(name: str) -> tuple[Path, str, list[str]]:
     """A model's folder, its system, and its sizes as settings."""
-    from one2set.inference.loading import named_model
     from one2set.model.folder import load_model
+    from one2set.model.paths import named_model
     from one2set.settings import Model
-    from one2set.training.layout import model_folder
 
-    folder = model_folder(named_model(name))
+    folder = named_model(name)
     network, _, config = load_model(folder)
     sizes = {**config.get("model", {}), **network.arguments}
     named = [f"model.{key}={value}" for key, value in sizes.items() if key in Model.model_fields]
@@ -207,23 +200,6 @@ def _open_run(
     config = configuration(system, scale=scale or usual, changes=changes)
     run = Run(folder, facts, config)
     return run, ["there is nothing to resume; this is a new run"] if resume else []
-
-
-def _generator(
-    config: Config, network: "Network", vocabulary: "Vocabulary", generation: "Generation"
-) -> "Generate":
-    """Validation hears what prediction would say."""
-    from one2set.distributed import choose_device
-    from one2set.inference.engine import Engine
-
-    device = choose_device(config.machine.device)
-    engine = Engine(network, vocabulary, generation=generation, device=device)
-
-    def generate(documents: "Sequence[Document]") -> list[list[str]]:
-        predictions = engine.predict(documents)
-        return [[slot.text for slot in prediction.phrases] for prediction in predictions]
-
-    return generate
 
 
 @contextmanager

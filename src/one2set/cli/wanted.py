@@ -7,8 +7,8 @@ import typer
 from one2set.errors import ConfigError
 
 if TYPE_CHECKING:
-    from one2set.inference.prediction import Side
     from one2set.inference.presentation import Wanted
+    from one2set.prediction.prediction import Side
 
 TopOption = Annotated[
     int | None, typer.Option(min=0, help="So many for each document at most. Default: 20.")

@@ -1,1 +1,1 @@
-"""Generation: documents in, predictions out; their calibration and their presentation."""
+"""Keyphrases of documents: prediction without torch, knowledge, calibration, presentation."""

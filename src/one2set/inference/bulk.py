@@ -22,14 +22,15 @@ from one2set.data.records import Fields
 from one2set.data.remote import is_remote, remote_matches
 from one2set.data.streams import Intake, OnError
 from one2set.errors import DataError, missing_extra
+from one2set.inference.calibration import Calibration
 from one2set.inference.generator import KeyphraseGenerator, titled
 from one2set.inference.loading import exported
 from one2set.inference.output import json_line, keyphrase_line, predict_all, text_line
 from one2set.inference.partial import Begun
 from one2set.inference.presentation import Wanted
 from one2set.inference.runtime import Runtime
-from one2set.inference.stream import WINDOW, Predictor
 from one2set.parallel import ordered_map
+from one2set.prediction.stream import WINDOW, Predictor
 
 _CHARACTERS = 1 << 20  # after so many a chunk ends early: books are not abstracts
 _OTHER_INPUT = "resume with the same input, or pass --overwrite to begin anew"
@@ -167,6 +168,8 @@ class Raw:
 
     def make(self) -> Make:
         predictor = self._torch_engine() if self.needs_torch else self._runtime()
+        # A damaged calibration is no obstacle to who does not need it.
+        calibration = Calibration() if self.text else Calibration.load(self.model)
 
         def lines(documents: Sequence[Document]) -> tuple[list[bytes], int]:
             made, cut = [], 0
@@ -175,7 +178,7 @@ class Raw:
                 made.append(
                     text_line(prediction)
                     if self.text
-                    else json_line(document, prediction, predictor, slots=self.slots)
+                    else json_line(document, prediction, calibration, slots=self.slots)
                 )
             return made, cut
 
@@ -192,7 +195,7 @@ class Raw:
     def _torch_engine(self) -> Predictor:
         try:
             from one2set.distributed import use_threads
-            from one2set.inference.engine import Engine
+            from one2set.prediction.engine import Engine
         except ImportError:
             raise missing_extra("torch", extra="train", purpose="generation") from None
         use_threads(self.threads)

@@ -19,7 +19,7 @@ import orjson
 from one2set.atomic import complete_file
 from one2set.errors import DataError
 from one2set.inference.candidates import INPUTS, Candidate
-from one2set.inference.prediction import SIDES, NullBias
+from one2set.prediction.prediction import SIDES, NullBias
 
 FILE = "calibration.json"
 FEW = 5  # phrases: the cut of F1@5

@@ -13,8 +13,8 @@ from one2set.data.document import Document
 from one2set.data.phrase_list import Stems
 from one2set.data.specials import SPECIALS
 from one2set.inference.knowledge import NO_HINTS, NOTHING, Hints, Knowledge
-from one2set.inference.prediction import Prediction, Side, Slot
 from one2set.inference.selector import UNLIKELY
+from one2set.prediction.prediction import Prediction, Side, Slot
 from one2set.text import DIGIT, PhraseIndex, Span, stem_all
 
 # What a calibration can weigh, by name.

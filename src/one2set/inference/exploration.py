@@ -5,15 +5,14 @@ was made to let every code speak has said all that it says at any bias: codes ar
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from one2set.data.document import Document
-from one2set.data.specials import NULL, SPECIALS
 from one2set.inference.calibration import Calibration
 from one2set.inference.candidates import Reading
-from one2set.inference.prediction import SIDES, NullBias, Prediction, Side, Slot
 from one2set.inference.presentation import Keyphrase, Wanted, keyphrases
+from one2set.prediction.prediction import SIDES, Prediction, Side, Slot, silenced
 from one2set.text import stem_all, words_of
 
 DIAL = tuple(half / 2 for half in range(-6, 7))  # −3 to 3
@@ -59,28 +58,12 @@ def explore(
     return Exploration(reading.document, tuple(dial), voices)
 
 
-def silenced(prediction: Prediction, bias: NullBias) -> Prediction:
-    """The prediction, if ∅ had been biased so: codes whose odds are below their bias say ∅."""
-    slots = tuple(
-        slot
-        if slot.odds >= bias[_half(slot, prediction)]
-        else Slot(slot.code, "", (SPECIALS[NULL],), (slot.null,), ended=True, null=slot.null)
-        for slot in prediction.slots
-    )
-    return replace(prediction, slots=slots)
-
-
-def _half(slot: Slot, prediction: Prediction) -> int:
-    """0 for the codes of present phrases, which are the first half, 1 for those of absent ones."""
-    return int(slot.code >= len(prediction.slots) // 2)
-
-
 def _voices(
     prediction: Prediction, calibration: Calibration, document: Document
 ) -> Iterator[Voice]:
     bias = calibration.null_bias()
     for slot in prediction.slots:
-        half = _half(slot, prediction)
+        half = prediction.half(slot)
         side = None if prediction.order == "written" else SIDES[half]
         yield Voice(slot, side, bias[half] - slot.odds, _stems(slot.text, document))
 

@@ -29,11 +29,11 @@ from one2set.inference.fitting import fit_sight
 from one2set.inference.knowledge import NOTHING, Knowledge
 from one2set.inference.runtime import Description, Runtime, write_description
 from one2set.inference.selector import Selector
-from one2set.inference.stream import Predictor
 from one2set.model.folder import WEIGHTS, load_model, save_config
 from one2set.model.generation import Generation
+from one2set.model.paths import model_folder
 from one2set.model.settrans import SetTrans
-from one2set.training.layout import model_folder
+from one2set.prediction.stream import Predictor
 
 _KNOWLEDGE = (associations, phrase_list, lexicon, selector, sight)
 

@@ -1,4 +1,4 @@
-"""Fitting: a selector and a sight, from training documents.
+"""Fitting: knowledge, that is a selector, a sight and associations, from training documents.
 
 What stands in documents that were not counted (`counting`) is judged by the counts of the others,
 and a network learns from it which n-grams are keyphrases; another one learns it from what the
@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from one2set.data.document import Document
+from one2set.data.phrase_list import PhraseList
 from one2set.errors import missing_extra
 from one2set.evaluation.rankings import Flags
-from one2set.inference.counting import Chunk, count
+from one2set.inference.associations import fit_associations
+from one2set.inference.counting import Chunk, chunks_of, count, every_chunk
+from one2set.inference.knowledge import Knowledge
 from one2set.inference.lexicon import Lexicon
 from one2set.inference.measures import NUM_MEASURES, Grams
 from one2set.inference.ngrams import hash_of
@@ -32,6 +35,7 @@ _LEAST_STEPS, _WARMUP = 300, 50
 _LEAST_SPREAD = 1e-3
 _DROPOUT = 0.2  # of a sight
 _MOST_SEEN = 6000  # documents
+_LEAST_ASSOCIATED = 20  # documents that have a phrase, so that something can be learned of it
 
 
 class _Course(NamedTuple):
@@ -47,6 +51,37 @@ class _Course(NamedTuple):
 # Shipped models were fitted so, to the last bit.
 _SELECTOR = _Course(epochs=3, batch=4096, rate=3e-3, decay=1e-4, fall=0)
 _SIGHT = _Course(epochs=6, batch=1024, rate=2e-3, decay=1e-2, fall=1)
+
+
+def fit_knowledge(documents: Callable[[], Iterable[Document]]) -> Knowledge:
+    """What documents teach whose keyphrases are known. They are read twice."""
+    known = PhraseList.of(documents())
+    counted, learnt = chunks_of(documents())
+    selector = fit_selector(counted, learnt)
+    often = [one.documents for one in known.phrases.values()]
+    often = [count for count in often if count >= _LEAST_ASSOCIATED]
+    if not often:
+        return Knowledge(known, selector)
+    targets = [
+        [known.number[stems] for stems in each if known.number.get(stems, len(often)) < len(often)]
+        for chunk in counted
+        for each in chunk.keyphrases
+    ]
+    texts = (chunk.words for chunk in counted)
+    return Knowledge(known, selector, fit_associations(texts, targets, often, selector.lexicon))
+
+
+def extend_knowledge(
+    knowledge: Knowledge, documents: Callable[[], Iterable[Document]]
+) -> Knowledge:
+    """Knowledge with the counts of further documents, which are read twice. What was learnt of the
+    first ones, how to judge by counts, and which words speak of which phrases, stays."""
+    if knowledge.selector is None:
+        return fit_knowledge(documents)
+    known = knowledge.known.plus(PhraseList.of(documents()))
+    lexicon = knowledge.selector.lexicon.plus(count(every_chunk(documents())))
+    selector = Selector(lexicon, knowledge.selector.layers)
+    return Knowledge(known, selector, knowledge.associations)
 
 
 def fit_selector(counted: Sequence[Chunk], learnt: Sequence[Chunk]) -> Selector:

@@ -14,13 +14,15 @@ from typing import overload
 
 from one2set.data.document import Document
 from one2set.data.records import make_document
+from one2set.inference.calibration import Calibration
 from one2set.inference.candidates import Reading
 from one2set.inference.exploration import DIAL, Exploration, explore
 from one2set.inference.knowledge import Knowledge
-from one2set.inference.loading import DEFAULT, load_predictor, named_model
+from one2set.inference.loading import load_predictor
 from one2set.inference.passages import passages
-from one2set.inference.prediction import EVERYTHING, NullBias, Prediction, Side
 from one2set.inference.presentation import Keyphrase, Wanted, keyphrases
+from one2set.model.paths import DEFAULT, named_model
+from one2set.prediction.prediction import EVERYTHING, NullBias, Prediction, Side
 
 _MOST = 20  # keyphrases of a document, where nobody says how many: as many as networks have codes
 _LONGEST_TITLE = 40  # words
@@ -37,7 +39,7 @@ class KeyphraseGenerator:
         """`threads` compute at once, 0 for one on every core."""
         folder = named_model(model)
         self._predictor = load_predictor(folder, threads=threads, batch_tokens=_BATCH_TOKENS)
-        self._knowledge = Knowledge.load(folder)
+        self._calibration, self._knowledge = Calibration.load(folder), Knowledge.load(folder)
 
     @overload
     def generate(  # type: ignore[overload-overlap]  # a string is an iterable of strings too
@@ -88,10 +90,9 @@ class KeyphraseGenerator:
         """Each document with its keyphrases, in order and in bounded memory."""
         if wanted.top is None:
             wanted = replace(wanted, top=_MOST)
-        calibration = self._predictor.calibration
-        for reading, said in self._read(documents, calibration.null_bias(wanted.more)):
+        for reading, said in self._read(documents, self._calibration.null_bias(wanted.more)):
             pool = (reading.candidates(*pair) for pair in said)
-            yield reading.document, keyphrases(pool, reading, calibration, wanted)
+            yield reading.document, keyphrases(pool, reading, self._calibration, wanted)
 
     def explore(
         self, documents: Iterable[Document], dial: Sequence[float] = DIAL
@@ -99,7 +100,7 @@ class KeyphraseGenerator:
         """Each document at several positions of the dial, and what every code says of it."""
         positions = [Wanted(_MOST, more=more) for more in dial]
         for reading, said in self._read(documents, EVERYTHING):
-            yield explore(reading, said, self._predictor.calibration, positions)
+            yield explore(reading, said, self._calibration, positions)
 
     def _read(
         self, documents: Iterable[Document], null_bias: NullBias
@@ -113,7 +114,9 @@ class KeyphraseGenerator:
                 waiting.append((document, parts))
                 yield from parts
 
-        predictions = self._predictor.predict(pieces(), null_bias=null_bias)
+        predictions = self._predictor.predict(
+            pieces(), null_bias=null_bias, project=self._knowledge.project
+        )
         for prediction in predictions:
             document, parts = waiting.popleft()
             said = [prediction, *islice(predictions, len(parts) - 1)]

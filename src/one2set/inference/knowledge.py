@@ -2,11 +2,10 @@
 
 N-grams of the text that a `selector` finds likely, and `known` phrases that the text does not hold:
 those whose words are scattered over it, and those that are associated with it. All are candidates
-even if no code says them. How much that is worth, a calibration learns.
+even if no code says them. How much that is worth, a calibration learns. `fitting` makes it.
 """
 
 import math
-from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -15,15 +14,13 @@ import numpy as np
 
 from one2set.data.document import Document
 from one2set.data.phrase_list import NOTHING_KNOWN, PhraseList, Stems
-from one2set.inference.associations import Associations, fit_associations
-from one2set.inference.counting import chunks_of, count, every_chunk
-from one2set.inference.fitting import fit_selector
+from one2set.inference.associations import Associations
 from one2set.inference.ngrams import Words, hash_of
 from one2set.inference.selector import Selector
 from one2set.inference.sight import Views
+from one2set.prediction.stream import Project
 from one2set.text import stem_all
 
-_LEAST_ASSOCIATED = 20  # documents that have a phrase, so that something can be learned of it
 _ASSOCIATED = 10  # phrases of a text that are hinted at
 
 
@@ -45,37 +42,6 @@ class Knowledge(NamedTuple):
     selector: Selector | None = None
     associations: Associations | None = None  # of the first of the known phrases
 
-    @classmethod
-    def of(cls, documents: Callable[[], Iterable[Document]]) -> "Knowledge":
-        """What documents teach whose keyphrases are known. They are read twice."""
-        known = PhraseList.of(documents())
-        counted, learnt = chunks_of(documents())
-        selector = fit_selector(counted, learnt)
-        often = [one.documents for one in known.phrases.values()]
-        often = [count for count in often if count >= _LEAST_ASSOCIATED]
-        if not often:
-            return cls(known, selector)
-        targets = [
-            [
-                known.number[stems]
-                for stems in each
-                if known.number.get(stems, len(often)) < len(often)
-            ]
-            for chunk in counted
-            for each in chunk.keyphrases
-        ]
-        texts = (chunk.words for chunk in counted)
-        return cls(known, selector, fit_associations(texts, targets, often, selector.lexicon))
-
-    def further(self, documents: Callable[[], Iterable[Document]]) -> "Knowledge":
-        """With the counts of further documents, which are read twice. What was learnt of the first
-        ones, how to judge by counts, and which words speak of which phrases, stays."""
-        if self.selector is None:
-            return Knowledge.of(documents)
-        known = self.known.plus(PhraseList.of(documents()))
-        lexicon = self.selector.lexicon.plus(count(every_chunk(documents())))
-        return Knowledge(known, Selector(lexicon, self.selector.layers), self.associations)
-
     def save(self, folder: Path) -> None:
         """Store it with a model."""
         if self.known.phrases:
@@ -94,6 +60,12 @@ class Knowledge(NamedTuple):
         if self.selector is None:
             return self
         return self._replace(selector=replace(self.selector, sight=None))
+
+    @property
+    def project(self) -> Project | None:
+        """What `hints` needs of a network's states; None if it needs nothing."""
+        sight = None if self.selector is None else self.selector.sight
+        return None if sight is None else sight.views
 
     def counted(self, stems: Stems) -> float:
         """log(1 + of how many training documents a phrase is a keyphrase)."""

@@ -1,34 +1,14 @@
-"""Which model generates, and with what: without torch where it is exported, else with it."""
+"""What generates with a model: the runtime where it is exported, else an engine, with torch."""
 
 import json
-from importlib.resources import files
 from pathlib import Path
 
 from one2set.data.vocabulary import Vocabulary, load_vocabulary
 from one2set.errors import ConfigError, DataError, missing_extra
 from one2set.inference.runtime import DESCRIPTION, Runtime
-from one2set.inference.stream import Predictor
-from one2set.training.layout import model_folder
+from one2set.prediction.stream import Predictor
 
-DEFAULT = "default"
 _FIX = "pass the folder of a model, whole"
-_MODELS = "models"  # in the package, each in a folder of its name
-
-
-def named_model(name: str | Path) -> Path:
-    """The folder of a model: one that the package carries, by its name, a run's, or any other."""
-    carried = Path(str(files("one2set"))) / _MODELS / str(name)
-    if name == DEFAULT and not carried.is_dir():
-        raise ConfigError(
-            "this installation carries no model; pass --model with the folder of one "
-            "(make it with one2set train, then one2set export)"
-        )
-    return carried if name == DEFAULT else model_folder(Path(name))
-
-
-def is_model(name: str) -> bool:
-    """Whether a name is that of a model's folder, or of a run's."""
-    return name == DEFAULT or (model_folder(Path(name)) / "config.json").exists()
 
 
 def exported(folder: Path) -> bool:
@@ -62,7 +42,7 @@ def load_predictor(
         return Runtime(folder, threads=threads, batch_tokens=batch_tokens)
     try:
         from one2set.distributed import use_threads
-        from one2set.inference.engine import Engine
+        from one2set.prediction.engine import Engine
     except ImportError:
         raise missing_extra(
             "torch", extra="train", purpose=f"{folder} is not exported: generating with it"

@@ -7,22 +7,28 @@ from typing import Any
 import orjson
 
 from one2set.data.document import Document
+from one2set.inference.calibration import Calibration
 from one2set.inference.candidates import Reading
-from one2set.inference.prediction import AS_TRAINED, NullBias, Prediction, Slot
 from one2set.inference.presentation import Keyphrase
-from one2set.inference.stream import Predictor
+from one2set.prediction.prediction import AS_TRAINED, NullBias, Prediction, Slot
+from one2set.prediction.stream import Predictor, Project
 
 
 def predict_all(
-    engine: Predictor, documents: Iterable[Document], *, null_bias: NullBias = AS_TRAINED
+    engine: Predictor,
+    documents: Iterable[Document],
+    *,
+    null_bias: NullBias = AS_TRAINED,
+    project: Project | None = None,
 ) -> Iterator[tuple[Document, Prediction]]:
     """Each document with its prediction."""
     ours, the_engines = tee(documents)
-    return zip(ours, engine.predict(the_engines, null_bias=null_bias), strict=True)
+    predictions = engine.predict(the_engines, null_bias=null_bias, project=project)
+    return zip(ours, predictions, strict=True)
 
 
 def json_line(
-    document: Document, prediction: Prediction, engine: Predictor, *, slots: bool
+    document: Document, prediction: Prediction, calibration: Calibration, *, slots: bool
 ) -> bytes:
     """A line that `one2set evaluate` reads; with `slots`, also all that was generated."""
     candidates = Reading(document).said(prediction)
@@ -33,7 +39,7 @@ def json_line(
             {
                 "text": slot.text,
                 "score": _rounded(slot.score),
-                "probability": _rounded(engine.calibration.half(one).probability(one)),
+                "probability": _rounded(calibration.half(one).probability(one)),
                 "present": one.present,
             }
             for slot, one in ((slot, said[slot]) for slot in prediction.phrases)

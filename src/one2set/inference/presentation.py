@@ -12,7 +12,7 @@ from one2set.data.document import Document
 from one2set.errors import ConfigError
 from one2set.inference.calibration import Calibration
 from one2set.inference.candidates import Candidate, Reading
-from one2set.inference.prediction import Side
+from one2set.prediction.prediction import Side
 from one2set.text import Span, words_of
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from one2set.errors import missing_extra
 from one2set.evaluation.rankings import Flags, Floats
 from one2set.inference.calibration import Calibration
-from one2set.inference.prediction import SIDES, Side
 from one2set.inference.tuning import Judged, Pool, judgement, quality, tune
+from one2set.prediction.prediction import SIDES, Side
 
 
 class Check(NamedTuple):

@@ -7,7 +7,7 @@ Shapes: B documents, N codes, T steps, R rows that are still being written, n ro
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,12 +20,10 @@ from one2set.data.sources import Sources, Table, pad_sources
 from one2set.data.specials import BOS, EOS, NULL, UNK
 from one2set.data.vocabulary import load_vocabulary
 from one2set.errors import ConfigError, DataError
-from one2set.inference.calibration import Calibration
-from one2set.inference.prediction import AS_TRAINED, NullBias, Prediction
-from one2set.inference.sight import Sight
-from one2set.inference.spelling import Row, Speller
-from one2set.inference.stream import Generated, Stream
 from one2set.parallel import cores
+from one2set.prediction.prediction import AS_TRAINED, NullBias, Prediction
+from one2set.prediction.spelling import Row, Speller
+from one2set.prediction.stream import Generated, Project, Stream
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession, OrtValue
@@ -70,27 +68,26 @@ class Runtime:
         """`threads` compute at once, 0 for one on every core."""
         self.description = read_description(folder)
         self.vocabulary = load_vocabulary(folder, size=self.description.vocabulary_size)
-        self._folder = folder
         longest = self.description.longest
         self._stream = Stream(
             self.vocabulary, batch_tokens, min(max_source_length or longest, longest)
         )
         self._encoder, self._step = (_session(folder / name, threads) for name in GRAPHS)
-        self._sight = Sight.load(folder)
-
-    @cached_property
-    def calibration(self) -> Calibration:
-        """The model's own; a damaged one is met only by who asks for it."""
-        return Calibration.load(self._folder)
 
     def predict(
-        self, documents: Iterable[Document], *, null_bias: NullBias = AS_TRAINED
+        self,
+        documents: Iterable[Document],
+        *,
+        null_bias: NullBias = AS_TRAINED,
+        project: Project | None = None,
     ) -> Iterator[Prediction]:
-        """The prediction of each document, in their order."""
-        generate = partial(self._generate, null_bias=null_bias)
+        """The prediction of each document, in their order; with views, if `project` is given."""
+        generate = partial(self._generate, null_bias=null_bias, project=project)
         return self._stream.predict(documents, generate, order="score")
 
-    def _generate(self, examples: Sequence[Example], *, null_bias: NullBias) -> Iterator[Generated]:
+    def _generate(
+        self, examples: Sequence[Example], *, null_bias: NullBias, project: Project | None
+    ) -> Iterator[Generated]:
         sources = pad_sources(examples, vocabulary_size=self.description.vocabulary_size)
         memory = self._encode(sources)
         written = self._write(memory, len(examples), null_bias)
@@ -104,7 +101,7 @@ class Runtime:
                 r = b * codes + code
                 row = Row(tokens[r], probability[r], place[r])[: length[r]]
                 slots.append(speller.slot(code, row, null=null[r]))
-            views = None if self._sight is None else self._sight.views(next(states))
+            views = None if project is None else project(next(states))
             yield Generated(tuple(slots), views)
 
     def see(self, documents: Iterable[Document]) -> Iterator[Prediction]:

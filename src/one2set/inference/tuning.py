@@ -21,8 +21,8 @@ from one2set.evaluation.rankings import Flags, Floats, Ints, Rankings
 from one2set.inference.calibration import FEW, Calibration, Curve, Half
 from one2set.inference.candidates import INPUTS, SPOKEN, UNSAID, Candidate, Reading
 from one2set.inference.knowledge import NOTHING, Knowledge
-from one2set.inference.prediction import SIDES, NullBias, Prediction, Side
 from one2set.inference.presentation import without_parts
+from one2set.prediction.prediction import SIDES, NullBias, Prediction, Side
 from one2set.text import stem_all
 
 _BIASES = (-6.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0)

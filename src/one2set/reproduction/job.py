@@ -30,8 +30,8 @@ from one2set.atomic import complete_file
 from one2set.data.corpus import TRAIN, VALID, Corpus
 from one2set.errors import DataError
 from one2set.evaluation.rankings import Floats
-from one2set.inference.engine import Engine
-from one2set.inference.prediction import AS_TRAINED, NullBias
+from one2set.prediction.engine import Engine
+from one2set.prediction.prediction import AS_TRAINED, NullBias
 from one2set.reproduction.launching import InterruptionError, Launch
 from one2set.reproduction.measure import Measured, documents_of, measure, tuned_bias
 from one2set.reproduction.plan import Job, Setup

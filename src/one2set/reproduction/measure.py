@@ -17,9 +17,15 @@ from one2set.evaluation.metrics import addends, counts, figures
 from one2set.evaluation.protocols import YE2021
 from one2set.evaluation.rankings import Cutoff, Floats
 from one2set.evaluation.scoring import Gold, Group, Scores, gold_of_document, score
-from one2set.inference.engine import Engine
-from one2set.inference.exploration import silenced
-from one2set.inference.prediction import AS_TRAINED, EVERYTHING, SIDES, NullBias, Prediction
+from one2set.prediction.engine import Engine
+from one2set.prediction.prediction import (
+    AS_TRAINED,
+    EVERYTHING,
+    SIDES,
+    NullBias,
+    Prediction,
+    silenced,
+)
 from one2set.reproduction.published import Figure
 from one2set.text import stem_all
 

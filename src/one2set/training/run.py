@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from one2set.atomic import complete_file, complete_folder
 from one2set.config import Config, fingerprint
 from one2set.errors import ConfigError, DataError
-from one2set.training.layout import MODEL
+from one2set.model.paths import MODEL
 
 if TYPE_CHECKING:
     from one2set.data.corpus import Corpus

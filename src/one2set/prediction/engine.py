@@ -3,30 +3,29 @@
 A batch never changes what is generated, only how fast: nothing of one document reaches another.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from one2set.data.batch import collate
 from one2set.data.document import Document
 from one2set.data.example import Example
 from one2set.data.vocabulary import Vocabulary
 from one2set.distributed import choose_device
-from one2set.inference.calibration import Calibration
-from one2set.inference.prediction import AS_TRAINED, NullBias, Order, Prediction, Slot
-from one2set.inference.products import Table
-from one2set.inference.sight import Sight
-from one2set.inference.spelling import Row, Speller
-from one2set.inference.stream import Generated, Stream
 from one2set.model.folder import load_model
 from one2set.model.generation import Generation, Search, generate
 from one2set.model.memory import TransformerMemory
 from one2set.model.network import Memory, Network
-from one2set.training.layout import model_folder
+from one2set.model.paths import model_folder
+from one2set.prediction.prediction import AS_TRAINED, NullBias, Order, Prediction, Slot
+from one2set.prediction.spelling import Row, Speller
+from one2set.prediction.stream import Generated, Project, Stream
 
 
 class Engine:
@@ -37,13 +36,11 @@ class Engine:
         network: Network,
         vocabulary: Vocabulary,
         *,
-        calibration: Callable[[], Calibration] = Calibration,
         generation: Generation | None = None,
         search: Search | None = None,
         batch_tokens: int = 4096,
         max_source_length: int = 4096,
         device: torch.device | str = "cpu",
-        sight: Sight | None = None,
     ) -> None:
         """`search` takes the place of the generation's own. `batch_tokens` and `max_source_length`
         are those of the `Stream`."""
@@ -53,7 +50,6 @@ class Engine:
         self.generation = how if search is None else replace(how, search=search)
         self._stream = Stream(vocabulary, batch_tokens, max_source_length)
         self.device = torch.device(device)
-        self._calibration, self._sight = calibration, sight
 
     @classmethod
     def load(
@@ -71,19 +67,12 @@ class Engine:
         return cls(
             network,
             vocabulary,
-            calibration=partial(Calibration.load, folder),
             generation=Generation.of_model(network, config),
-            sight=Sight.load(folder),
             search=search,
             batch_tokens=batch_tokens,
             max_source_length=max_source_length,
             device=choose_device(device),
         )
-
-    @cached_property
-    def calibration(self) -> Calibration:
-        """The model's own; a damaged one is met only by who asks for it."""
-        return self._calibration()
 
     def change_search(self, changes: Mapping[str, Any]) -> None:
         """Search as before in all but what is named; see `Search`."""
@@ -91,16 +80,22 @@ class Engine:
         self.generation = replace(self.generation, search=search)
 
     def predict(
-        self, documents: Iterable[Document], *, null_bias: NullBias = AS_TRAINED
+        self,
+        documents: Iterable[Document],
+        *,
+        null_bias: NullBias = AS_TRAINED,
+        project: Project | None = None,
     ) -> Iterator[Prediction]:
-        """The prediction of each document, in their order."""
+        """The prediction of each document, in their order; with views, if `project` is given."""
         # The phrases of one row are in order already, as it was written or as the search says.
         order: Order = "score" if self.network.rows > 1 else "written"
-        generate = partial(self._generate, null_bias=null_bias)
+        generate = partial(self._generate, null_bias=null_bias, project=project)
         return self._stream.predict(documents, generate, order=order)
 
     @torch.no_grad()
-    def _generate(self, examples: Sequence[Example], *, null_bias: NullBias) -> Iterator[Generated]:
+    def _generate(
+        self, examples: Sequence[Example], *, null_bias: NullBias, project: Project | None
+    ) -> Iterator[Generated]:
         batch = collate(examples, vocabulary_size=self.network.vocabulary_size)
         memory = self.network.encode(batch.to(self.device))
         states = _states(memory)
@@ -121,12 +116,12 @@ class Engine:
                             slots += speller.slots(row)
                         case "nested":
                             slots += speller.nested_slots(row)
-            views = None if self._sight is None else self._sight.views(next(states))
+            views = None if project is None else project(next(states))
             yield Generated(tuple(slots), views)
 
 
-def _states(memory: Memory) -> Iterator[Table]:
+def _states(memory: Memory) -> Iterator[NDArray[np.float32]]:
     """(S, D) of each document: the values that the decoder's last layer attends to."""
-    assert isinstance(memory, TransformerMemory), "only a SetTrans has a sight"
+    assert isinstance(memory, TransformerMemory), "only a Transformer has states to project"
     for values in torch.split(memory.keys_values[-1][1], list(memory.lengths)):
         yield values.float().cpu().numpy()

@@ -16,7 +16,7 @@ from one2set.data.specials import (
     UNK,
 )
 from one2set.data.vocabulary import Vocabulary, WordVocabulary
-from one2set.inference.prediction import Slot
+from one2set.prediction.prediction import Slot
 from one2set.text import words_of
 
 

@@ -22,7 +22,7 @@ from one2set.data.specials import (
     UNK,
 )
 from one2set.data.vocabulary import PieceVocabulary, WordVocabulary
-from one2set.inference.spelling import Row, Speller
+from one2set.prediction.spelling import Row, Speller
 
 # Dictionary: 7 graph, 8 network, then 9 rare, which the network can only copy.
 WORDS = WordVocabulary([*SPECIALS, "graph", "network", "rare"], size=9)

@@ -1,7 +1,8 @@
 """Any number of documents in, their predictions out, in order and in bounded memory.
 
 Documents are taken in windows, sorted by length within a window and handed out in batches. Which
-network generates, and how it is run, is somebody else's business: see `engine` and `runtime`.
+network generates, and how it is run, is somebody else's business: see `engine` and
+`inference.runtime`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,8 +17,7 @@ from one2set.data.document import Document
 from one2set.data.example import Example
 from one2set.data.vocabulary import Vocabulary
 from one2set.errors import ConfigError
-from one2set.inference.calibration import Calibration
-from one2set.inference.prediction import AS_TRAINED, NullBias, Order, Prediction, Slot
+from one2set.prediction.prediction import AS_TRAINED, NullBias, Order, Prediction, Slot
 
 WINDOW = 256  # documents
 
@@ -26,24 +26,28 @@ class Generated(NamedTuple):
     """What is generated of one document."""
 
     slots: tuple[Slot, ...] = ()
-    views: NDArray[Any] | None = None  # (S, ·) what is seen of each source token
+    views: NDArray[Any] | None = None  # (S, ·) what is kept of each source token
 
+
+# What to keep of the states (S, D) of a document's source tokens: (S, ·).
+Project = Callable[[NDArray[np.float32]], NDArray[Any]]
 
 # Of each of some documents.
 Generate = Callable[[Sequence[Example]], Iterable[Generated]]
 
 
 class Predictor(Protocol):
-    """Whatever generates, with torch or without."""
-
-    @property
-    def calibration(self) -> Calibration:
-        """Where it speaks, and how likely its phrases are right."""
+    """A network that predicts, with torch or without."""
 
     def predict(
-        self, documents: Iterable[Document], *, null_bias: NullBias = AS_TRAINED
+        self,
+        documents: Iterable[Document],
+        *,
+        null_bias: NullBias = AS_TRAINED,
+        project: Project | None = None,
     ) -> Iterator[Prediction]:
-        """The prediction of each document, in their order."""
+        """The prediction of each document, in their order. It has views only if `project` is
+        given, which says what to keep of the network's states."""
 
 
 @dataclass(frozen=True, slots=True)

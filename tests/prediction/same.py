@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from one2set.inference.prediction import Prediction
+from one2set.prediction.prediction import Prediction
 
 
 def assert_same(found: Sequence[Prediction], expected: Sequence[Prediction]) -> None:

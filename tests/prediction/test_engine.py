@@ -13,8 +13,6 @@ from one2set.data.document import Document
 from one2set.data.specials import EOS, NULL, UNK
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError
-from one2set.inference.engine import Engine
-from one2set.inference.stream import WINDOW
 from one2set.model.authors import import_checkpoint
 from one2set.model.exclusion import NESTED_STEPS
 from one2set.model.generation import Generation, Search
@@ -22,8 +20,10 @@ from one2set.model.network import Network
 from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
-from tests.inference.same import assert_same
+from one2set.prediction.engine import Engine
+from one2set.prediction.stream import WINDOW
 from tests.networks import lively_exhird
+from tests.prediction.same import assert_same
 
 REFERENCE = Path(__file__).resolve().parents[2] / ".." / "shared" / "reference"
 SEARCHES = [Search(), Search(beam=3), Search(beam=2, pool=True)]

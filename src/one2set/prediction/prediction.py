@@ -5,7 +5,7 @@ they were written. Nothing is dropped, merged or judged here; see `presentation`
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from one2set.data.specials import NULL, SPECIALS
@@ -82,7 +82,7 @@ class Prediction:
     order: Order
     source_length: int  # tokens of the document
     read_length: int  # how many of them, from the start, the network has read
-    # What the network sees of each word of the document, where the model has `sight`.  (words, ·)
+    # What `project` keeps of the network's states, for each word of the document.  (words, ·)
     views: "NDArray[Any] | None" = field(default=None, compare=False, repr=False)
 
     @property
@@ -93,3 +93,18 @@ class Prediction:
         if self.order == "written":
             return spoken
         return sorted(spoken, key=lambda slot: -slot.score)
+
+    def half(self, slot: Slot) -> int:
+        """0 for a code of present phrases, which are the first half, 1 for one of absent ones."""
+        return int(slot.code >= len(self.slots) // 2)
+
+
+def silenced(prediction: Prediction, bias: NullBias) -> Prediction:
+    """The prediction, if ∅ had been biased so: codes whose odds are below their bias say ∅."""
+    slots = tuple(
+        slot
+        if slot.odds >= bias[prediction.half(slot)]
+        else Slot(slot.code, "", (SPECIALS[NULL],), (slot.null,), ended=True, null=slot.null)
+        for slot in prediction.slots
+    )
+    return replace(prediction, slots=slots)

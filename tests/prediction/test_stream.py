@@ -12,8 +12,8 @@ from one2set.data.example import Example
 from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError
-from one2set.inference.prediction import Slot
-from one2set.inference.stream import WINDOW, Generated, Stream
+from one2set.prediction.prediction import Slot
+from one2set.prediction.stream import WINDOW, Generated, Stream
 
 VOCABULARY = WordVocabulary([*SPECIALS, "a", "b"], size=9)
 

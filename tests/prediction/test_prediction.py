@@ -2,7 +2,13 @@
 
 import pytest
 
-from one2set.inference.prediction import Order, Prediction, Slot
+from one2set.data.document import Document
+from one2set.data.vocabulary import WordVocabulary
+from one2set.model.settrans import SetTrans
+from one2set.prediction.engine import Engine
+from one2set.prediction.prediction import EVERYTHING, NullBias, Order, Prediction, Slot, silenced
+
+BIASES = [NullBias(), NullBias(-1.0, 0.5), NullBias(2.0, -2.0), EVERYTHING]
 
 
 def slot(text: str, *probabilities: float, ended: bool = True) -> Slot:
@@ -52,3 +58,23 @@ def test_phrases_of_a_sequence_keep_their_order() -> None:
         slot("low", 0.2, 1.0), slot("", 1.0), slot("high", 0.8, 0.1), order="written"
     )
     assert [one.text for one in found.phrases] == ["low", "high"]
+
+
+def said(prediction: Prediction) -> list[tuple[int, str]]:
+    return [(slot.code, slot.text) for slot in prediction.slots]
+
+
+def test_silenced_codes_are_those_of_a_biased_network(
+    settrans: SetTrans, vocabulary: WordVocabulary, documents: list[Document]
+) -> None:
+    engine = Engine(settrans, vocabulary)
+    everything = list(engine.predict(documents[:12], null_bias=EVERYTHING))
+    spoken = []
+    for bias in BIASES:
+        biased = list(engine.predict(documents[:12], null_bias=bias))
+        assert [said(silenced(one, bias)) for one in everything] == list(map(said, biased))
+        spoken.append(sum(len(one.phrases) for one in biased))
+    assert len(set(spoken)) == len(BIASES), "the biases differ in what is said"
+    nulls = [slot.null for one in everything for slot in one.slots]
+    muted = (silenced(one, NullBias(1000, 1000)) for one in everything)
+    assert [slot.null for one in muted for slot in one.slots if slot.says_null] == nulls

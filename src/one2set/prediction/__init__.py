@@ -1,0 +1,1 @@
+"""Prediction: a torch network reads documents; every slot it writes comes out, raw."""
