@@ -1,35 +1,123 @@
 """The version of the code: what matters changes it, what does not leaves it alone."""
 
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from one2set.reproduction import version
+from one2set.reproduction.version import code_version
 
-_CODE = '"""Adds."""\n\n\ndef add(x, y):\n    """A sum."""\n    return x + y  # of two\n'
+_CODE = """\
+'''Adds.'''
+
+from typing import TYPE_CHECKING
+
+from one2set.text import words_of
+
+if TYPE_CHECKING:
+    from one2set.data.document import Document
 
 
-def version_of(monkeypatch: pytest.MonkeyPatch, folder: Path, text: str) -> str:
-    path = folder / "module.py"
-    path.write_text(text)
-    monkeypatch.setattr(version, "_closure", lambda: {path})
-    return version.code_version.__wrapped__()
+def add(x, y):
+    '''A sum.'''
+    import math
+
+    return math.fsum([x, y])  # of two
+"""
+_OTHER_LOSS = ("weight = self.null_weight", "weight = 2 * self.null_weight")
 
 
-def test_only_code_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    base = version_of(monkeypatch, tmp_path, _CODE)
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """The package's modules, to be edited."""
+    sources = Path(version.__file__).parents[1]
+    return Path(
+        shutil.copytree(
+            sources,
+            tmp_path / "one2set",
+            ignore=lambda folder, names: [
+                name for name in names if not (Path(folder, name).is_dir() or name[-3:] == ".py")
+            ],
+        )
+    )
+
+
+@pytest.fixture
+def version_of(package: Path) -> Callable[[], str]:
+    """The version of the package as it is now."""
+    return lambda: code_version.__wrapped__(package)
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_only_code_counts(tmp_path: Path) -> None:
+    def version_with(text: str) -> str:
+        (tmp_path / "tasks.py").write_text(text, encoding="utf-8")
+        return code_version.__wrapped__(tmp_path)
+
+    base = version_with(_CODE)
     for old, new in (
         ("# of two", "# of both"),
         ("A sum", "The sum"),
         ("Adds", "Does"),
-        (" +", "  +"),
+        ("x, y])", "x,  y])"),
+        ("import words_of\n", "import stem_all\n"),
+        ("import math\n", "import cmath\n"),
+        ("if TYPE_CHECKING:\n    from one2set.data.document import Document\n", ""),
     ):
-        assert version_of(monkeypatch, tmp_path, _CODE.replace(old, new)) == base
-    assert version_of(monkeypatch, tmp_path, _CODE.replace("x + y", "x - y")) != base
+        assert old in _CODE
+        assert version_with(_CODE.replace(old, new)) == base, old
+    assert version_with(_CODE.replace("[x, y]", "[x, -y]")) != base
+    assert version_with(_CODE + "if x:\n    add(1, 2)\n") != base
 
 
-def test_what_trains_and_measures_counts_and_the_report_does_not() -> None:
-    names = {"/".join(path.parts[-2:]) for path in version._closure()}
+def test_what_trains_counts_and_the_hybrid_does_not(
+    package: Path, version_of: Callable[[], str]
+) -> None:
+    base = version_of()
+    assert base == code_version()
+    edit(package / "inference" / "associations.py", "_DROPOUT = 64, 2", "_DROPOUT = 65, 2")
+    edit(package / "cli" / "train.py", "End after so many", "Stop after so many")
+    assert version_of() == base
+    edit(
+        package / "training" / "set_loss.py",
+        "weight = self.null_weight",
+        "weight = 2 * self.null_weight",
+    )
+    assert version_of() != base
+
+
+def test_moving_a_module_makes_no_other_version(
+    package: Path, version_of: Callable[[], str]
+) -> None:
+    base = version_of()
+    (package / "elsewhere").mkdir()
+    (package / "training" / "set_loss.py").rename(package / "elsewhere" / "set_loss.py")
+    assert version_of() != base, "it is not found there yet"
+    for path in package.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(
+            text.replace("one2set.training.set_loss", "one2set.elsewhere.set_loss"),
+            encoding="utf-8",
+        )
+    assert version_of() == base
+    edit(
+        package / "elsewhere" / "set_loss.py",
+        "weight = self.null_weight",
+        "weight = 2 * self.null_weight",
+    )
+    assert version_of() != base
+
+
+def test_what_trains_and_measures_counts_and_the_report_does_not(package: Path) -> None:
+    names = {"/".join(path.parts[-2:]) for path in version._modules(package)}
     assert {"one2set/systems.py", "training/set_loss.py", "model/exhird.py"} <= names
     assert {"evaluation/metrics.py", "prediction/engine.py", "data/batch.py"} <= names
-    assert not names & {"reproduction/report.py", "serving/app.py", "cli/evaluate.py"}
+    assert not {path.split("/")[0] for path in names} & {"inference", "serving", "cli", "adapters"}
+    assert "reproduction/report.py" not in names

@@ -8,36 +8,54 @@ from importlib.resources import files
 from pathlib import Path
 
 # What trains and what measures; all else that matters is imported by them.
-_ROOTS = ("one2set.cli.train", "one2set.reproduction.measure")
+_ROOTS = ("one2set.tasks", "one2set.reproduction.measure")
+_PACKAGE = Path(str(files("one2set")))
 
 
 @cache
-def code_version() -> str:
-    """A short hash of the modules that train and measure. Comments and docstrings, the command line
-    of others, the server and the report do not change it."""
-    digest = hashlib.sha256()
-    for path in sorted(_closure()):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
-            _drop_docstring(node)
-        digest.update(ast.dump(tree).encode())
-    return digest.hexdigest()[:12]
+def code_version(package: Path = _PACKAGE) -> str:
+    """A short hash of the modules that train and measure. It covers their code without comments,
+    docstrings and import statements, and not where they are, so that moving a module does not
+    change it; nor do the hybrid, the command line, the server and the report."""
+    modules = sorted(ast.dump(_Code().visit(tree)) for tree in _modules(package).values())
+    return hashlib.sha256("\n".join(modules).encode()).hexdigest()[:12]
 
 
-def _closure() -> set[Path]:
-    """The files of the roots and of what they import, directly or not."""
-    found: set[Path] = set()
-    waiting = [_file(name) for name in _ROOTS]
+class _Code(ast.NodeTransformer):
+    """Drops imports, blocks for type checkers, and docstrings."""
+
+    def visit_Import(self, node: ast.Import) -> None:
+        return None
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        return None
+
+    def visit_If(self, node: ast.If) -> ast.AST | None:
+        typing_only = isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        return None if typing_only else self.generic_visit(node)
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            first = node.body[0] if node.body else None
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                node.body = node.body[1:]
+        return super().generic_visit(node)
+
+
+def _modules(package: Path) -> dict[Path, ast.Module]:
+    """The roots and what they import, directly or not."""
+    found: dict[Path, ast.Module] = {}
+    waiting = [_file(package, name) for name in _ROOTS]
     while waiting:
         path = waiting.pop()
         if path is not None and path not in found:
-            found.add(path)
-            waiting += [_file(name) for name in _imports(path)]
+            found[path] = ast.parse(path.read_text(encoding="utf-8"))
+            waiting += [_file(package, name) for name in _imports(found[path])]
     return found
 
 
-def _imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def _imports(module: ast.Module) -> Iterator[str]:
+    for node in ast.walk(module):
         if isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
@@ -45,16 +63,8 @@ def _imports(path: Path) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
 
 
-def _file(module: str) -> Path | None:
+def _file(package: Path, module: str) -> Path | None:
     """The file of a module of ours; packages hold no code here, and others' modules are theirs."""
-    package, *parts = module.split(".")
-    path = Path(str(files("one2set"))).joinpath(*parts).with_suffix(".py")
-    return path if package == "one2set" and parts and path.exists() else None
-
-
-def _drop_docstring(node: ast.AST) -> None:
-    if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-        return
-    first = node.body[0] if node.body else None
-    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-        node.body = node.body[1:]
+    name, *parts = module.split(".")
+    path = package.joinpath(*parts).with_suffix(".py")
+    return path if name == "one2set" and parts and path.exists() else None
