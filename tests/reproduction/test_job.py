@@ -11,12 +11,8 @@ from typing import IO
 import pytest
 
 from one2set.errors import DataError
-<<<<<<< HEAD
-from one2set.inference.engine import Engine
-from one2set.inference.prediction import NullBias
-=======
 from one2set.prediction.engine import Engine
->>>>>>> 5a72f28 (Cut the engine from the hybrid that is built on it)
+from one2set.prediction.prediction import NullBias
 from one2set.reproduction.job import JobFolder, has_ended
 from one2set.reproduction.launching import InterruptionError, launch
 from one2set.reproduction.plan import Setup, rows_for

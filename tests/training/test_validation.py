@@ -11,11 +11,8 @@ from one2set.data.corpus import Corpus
 from one2set.data.document import Document
 from one2set.data.vocabulary import document_of
 from one2set.distributed import Processes
-<<<<<<< HEAD
 from one2set.evaluation.scoring import evaluate
-=======
 from one2set.prediction.engine import Engine
->>>>>>> 5a72f28 (Cut the engine from the hybrid that is built on it)
 from one2set.systems import build
 from one2set.training.batches import Batches
 from one2set.training.validation import Validator, spread
