@@ -15,7 +15,7 @@ from one2set.data.corpus import Corpus
 from one2set.data.prepare import Inputs, prepare
 from one2set.evaluation.metrics import from_sums
 from one2set.evaluation.protocols import YE2021
-from one2set.inference.prediction import AS_TRAINED
+from one2set.prediction.prediction import AS_TRAINED
 from one2set.reproduction.execution import JOBS
 from one2set.reproduction.job import JobFolder, Made
 from one2set.reproduction.measure import CELLS, CodeShares, Measured
