@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from one2set.data.document import Document
-from one2set.data.readers import read
-from one2set.inference.candidates import Reading
-from one2set.inference.knowledge import NOTHING, Knowledge
-from one2set.inference.presentation import Wanted, keyphrases
-from one2set.inference.runtime import Runtime
-from one2set.inference.tuning import judge, tune
+from one2set.data.reading.readers import read
+from one2set.export.runtime import Runtime
+from one2set.extraction.knowledge import NOTHING, Knowledge
+from one2set.keyphrases.candidates import Reading
+from one2set.keyphrases.selection import Wanted, keyphrases
+from one2set.keyphrases.tuning import judge, tune
 from one2set.prediction.prediction import AS_TRAINED, EVERYTHING, NullBias, Prediction
 
 _MOST = 20  # keyphrases, as `KeyphraseGenerator` has it

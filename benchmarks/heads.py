@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from safetensors.torch import load_file
 
-from one2set.data.corpus import Corpus
+from one2set.data.corpus.corpus import Corpus
 from one2set.data.document import Document
 from one2set.data.head_targets import HeadTargetBuilder, enumerate_spans
 from one2set.data.vocabulary import Vocabulary, document_of

@@ -23,12 +23,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.model import reference
 
 from one2set.data.batch import SetLayout, sequence_missing_eos, shifted
-from one2set.model.authors import import_network, our_name
-from one2set.model.decoding import greedy_set, roll_out
+from one2set.model.import_release import import_network, our_name
 from one2set.model.settrans import SetTrans
-from one2set.training.assignment import hungarian, match_scores
-from one2set.training.likelihood import Likelihood
-from one2set.training.set_loss import SetLoss
+from one2set.search.greedy import greedy_set, roll_out
+from one2set.training.objectives.assignment import hungarian, match_scores
+from one2set.training.objectives.likelihood import Likelihood
+from one2set.training.objectives.set_loss import SetLoss
 
 _DISTRIBUTION, _EXACT = 2e-6, 0.0
 _LAYOUTS = {"separate": SetLayout(8), "single": SetLayout(8, separate=False, peos=True)}

@@ -25,7 +25,7 @@ from pathlib import Path
 from statistics import median
 
 from one2set.atomic import complete_file
-from one2set.data.readers import read
+from one2set.data.reading.readers import read
 from one2set.evaluation.comparison import CELLS, Cell, compare
 from one2set.evaluation.protocols import PROTOCOLS, YE2021, Protocol
 from one2set.evaluation.scoring import evaluate, gold_of_document, score

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import orjson
 
-from one2set.data.readers import read
+from one2set.data.reading.readers import read
 
 _DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -26,10 +26,10 @@ from itertools import pairwise
 from pathlib import Path
 
 from one2set.data.document import Document
-from one2set.data.readers import read
+from one2set.data.reading.readers import read
 from one2set.errors import One2SetError
-from one2set.inference.generator import KeyphraseGenerator, document_of
-from one2set.inference.presentation import Keyphrase, Wanted
+from one2set.keyphrases.generator import KeyphraseGenerator, document_of
+from one2set.keyphrases.selection import Keyphrase, Wanted
 from one2set.model.paths import DEFAULT
 
 RANGES = [(0, 0x7F), (0x80, 0x24F), (0x250, 0xFFFF), (0x10000, 0x10FFFF), (0xD800, 0xDFFF)]

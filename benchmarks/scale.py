@@ -16,8 +16,8 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from one2set.data.document import Document
-from one2set.data.readers import read
-from one2set.inference.generator import KeyphraseGenerator
+from one2set.data.reading.readers import read
+from one2set.keyphrases.generator import KeyphraseGenerator
 
 
 def generate(model: Path, documents: list[Document], threads: int) -> None:

@@ -17,7 +17,7 @@ from statistics import median
 
 import torch
 
-from one2set.data.corpus import Corpus
+from one2set.data.corpus.corpus import Corpus
 from one2set.data.document import Document
 from one2set.distributed import processes
 from one2set.model.folder import load_model

@@ -32,8 +32,8 @@ from checkouts import compare
 from one2set.data.batch import Batch, collate
 from one2set.data.example import Example
 from one2set.model.settrans import SetTrans
-from one2set.training.assignment import hungarian
-from one2set.training.set_loss import SetLoss
+from one2set.training.objectives.assignment import hungarian
+from one2set.training.objectives.set_loss import SetLoss
 
 _VOCABULARY, _WIDTH, _INNER, _LAYERS, _CODES, _STEPS = 50_002, 512, 2048, 6, 20, 2
 _LENGTHS = (306, 262, 238, 215, 196, 183, 170, 155, 138, 121, 95, 69)

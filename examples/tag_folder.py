@@ -8,8 +8,8 @@ import csv
 from pathlib import Path
 
 from one2set import KeyphraseGenerator, read
-from one2set.inference.generator import titled
-from one2set.inference.presentation import Wanted
+from one2set.keyphrases.generator import titled
+from one2set.keyphrases.selection import Wanted
 
 
 def main() -> None:

@@ -40,8 +40,8 @@ def shared() -> Path:
 @pytest.fixture(scope="session")
 def corpus_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundled sample as a corpus, a fifth of it for validation."""
-    from one2set.data.prepare import Inputs, prepare
-    from one2set.data.selection import Filters
+    from one2set.data.corpus.prepare import Inputs, prepare
+    from one2set.data.corpus.selection import Filters
 
     folder = tmp_path_factory.mktemp("sample") / "corpus"
     with as_file(files("one2set.data").joinpath("sample", "documents.jsonl")) as documents:

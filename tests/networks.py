@@ -9,10 +9,10 @@ from pathlib import Path
 import torch
 
 from one2set.data.document import Document
-from one2set.data.readers import read
+from one2set.data.reading.readers import read
 from one2set.data.specials import EOS, NULL, SEP, SPECIALS, UNK
 from one2set.data.vocabulary import WordVocabulary
-from one2set.inference.export import export_model
+from one2set.export.export import export_model
 from one2set.model.exhird import ExHiRD
 from one2set.model.folder import save_model
 from one2set.model.recurrent import Recurrent

@@ -19,23 +19,37 @@ _ORDER = (
     "parallel",
     "porter",
     "text",
+    "arrays",
     "data",
     "evaluation",
     "distributed",
     "model",
+    "search",
     "prediction",
     "settings",
     "config",
     "training",
     "systems",
     "tasks",
-    "inference",
+    "export",
+    "extraction",
+    "keyphrases",
+    "bulk",
     "adapters",
     "serving",
     "reproduction",
     "cli",
 )
 _LONGEST = 500
+# What `generate` must not load.
+_ONLY_FOR_FITTING = (
+    "extraction.train_scorers",
+    "extraction.build_lexicon",
+    "keyphrases.tuning",
+    "keyphrases.reliability",
+    "keyphrases.learn",
+    "export.export",
+)
 _PAGES = [*_ROOT.glob("*.md"), *sorted((_ROOT / "docs").glob("*.md"))]
 _LINK = re.compile(r"\]\((?!https?://)([^)#\s]+)?(#[^)\s]+)?\)")
 _REFERENCE = re.compile(r"`((?:src|tests|benchmarks|examples)/[\w/.-]+\.py)(?::(\w+))?`")
@@ -46,7 +60,7 @@ def _name(path: Path) -> str:
 
 
 def _part(module: str) -> str:
-    """one2set.data.readers → data"""
+    """one2set.data.reading.readers → data"""
     return module.split(".")[1] if "." in module else ""
 
 
@@ -108,8 +122,8 @@ def test_the_core_install_scores_and_counts(arguments: list[str]) -> None:
 
 
 def test_what_a_runtime_needs_is_there_without_torch() -> None:
-    modules = ["runtime", "generator", "output"]
-    imports = "; ".join(f"import one2set.inference.{name}" for name in modules)
+    modules = ["export.runtime", "keyphrases.generator", "bulk.lines"]
+    imports = "; ".join(f"import one2set.{name}" for name in modules)
     code = f"import sys; sys.modules['torch'] = None; {imports}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -119,7 +133,7 @@ def test_generating_loads_nothing_that_it_can_do_without() -> None:
     # A first keyphrase took four times as long when nltk, and with it scipy, was loaded.
     heavy = ["nltk", "scipy", "sklearn", "pydantic", "torch", "importlib.metadata"]
     # Only `export` and `calibrate` need these.
-    heavy += [f"one2set.inference.{name}" for name in ("fitting", "counting", "tuning", "export")]
+    heavy += [f"one2set.{name}" for name in _ONLY_FOR_FITTING]
     code = (
         "import sys; from one2set import KeyphraseGenerator; "
         "assert KeyphraseGenerator(threads=1).generate('Sets of keyphrases, and sets of words.'); "
@@ -139,9 +153,8 @@ def test_the_command_generate_loads_nothing_that_only_fitting_needs() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {*done.stderr.split()}
-    assert "one2set.inference.generator" in loaded
-    only = {"fitting", "counting", "tuning", "reliability", "export"}
-    assert not loaded & {"torch", *(f"one2set.inference.{name}" for name in only)}
+    assert "one2set.keyphrases.generator" in loaded
+    assert not loaded & {"torch", *(f"one2set.{name}" for name in _ONLY_FOR_FITTING)}
     assert not any(name.startswith("one2set.training") for name in loaded)
 
 

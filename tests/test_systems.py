@@ -21,11 +21,11 @@ from one2set.data.batch import (
 from one2set.errors import ConfigError
 from one2set.model.dropout import Dropout
 from one2set.model.exhird import ExHiRD
-from one2set.model.generation import Generation, Search
 from one2set.model.network import Network
 from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
+from one2set.search.search import Generation, Search
 from one2set.systems import (
     SYSTEMS,
     Built,
@@ -34,11 +34,11 @@ from one2set.systems import (
     configuration,
     system_named,
 )
-from one2set.training.adversarial import Adversarial
-from one2set.training.likelihood import Likelihood
-from one2set.training.policy import SelfCritical
-from one2set.training.reward import AdaptiveReward
-from one2set.training.set_loss import SetLoss
+from one2set.training.objectives.adversarial import Adversarial
+from one2set.training.objectives.likelihood import Likelihood
+from one2set.training.objectives.policy import SelfCritical
+from one2set.training.objectives.reward import AdaptiveReward
+from one2set.training.objectives.set_loss import SetLoss
 from tests.model import tiny
 from tests.training.conftest import SETTINGS
 

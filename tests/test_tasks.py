@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from one2set.config import Config
-from one2set.data.corpus import Corpus
-from one2set.data.prepare import Inputs, prepare
+from one2set.data.corpus.corpus import Corpus
+from one2set.data.corpus.prepare import Inputs, prepare
 from one2set.data.specials import MASK
 from one2set.errors import ConfigError
 from one2set.model.folder import load_model

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from one2set.data.document import Document
-    from one2set.data.readers import read
+    from one2set.data.reading.readers import read
     from one2set.evaluation.scoring import evaluate
-    from one2set.inference.generator import KeyphraseGenerator
-    from one2set.inference.presentation import Keyphrase
+    from one2set.keyphrases.generator import KeyphraseGenerator
+    from one2set.keyphrases.selection import Keyphrase
 
     __version__: str
 
@@ -17,10 +17,10 @@ __all__ = ["Document", "Keyphrase", "KeyphraseGenerator", "__version__", "evalua
 # Imported when they are asked for, so that the command line starts at once.
 _PLACES = {
     "Document": "one2set.data.document",
-    "Keyphrase": "one2set.inference.presentation",
-    "KeyphraseGenerator": "one2set.inference.generator",
+    "Keyphrase": "one2set.keyphrases.selection",
+    "KeyphraseGenerator": "one2set.keyphrases.generator",
     "evaluate": "one2set.evaluation.scoring",
-    "read": "one2set.data.readers",
+    "read": "one2set.data.reading.readers",
 }
 
 

@@ -28,22 +28,22 @@ from one2set.data.head_targets import HeadTargetBuilder
 from one2set.data.phrase_list import PhraseList
 from one2set.data.vocabulary import Vocabulary
 from one2set.errors import ConfigError
-from one2set.model.exclusion import NESTED_STEPS
 from one2set.model.exhird import ExHiRD
-from one2set.model.generation import Generation, Search
 from one2set.model.heads import Heads
 from one2set.model.network import Network
 from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
-from one2set.training.adversarial import Adversarial
-from one2set.training.assignment import Assignment
-from one2set.training.discriminator import Discriminator
-from one2set.training.likelihood import Likelihood
-from one2set.training.multitask import MultiTaskLoss
-from one2set.training.policy import SelfCritical
-from one2set.training.reward import AdaptiveReward
-from one2set.training.set_loss import SetLoss
+from one2set.search.exclusion import NESTED_STEPS
+from one2set.search.search import Generation, Search
+from one2set.training.objectives.adversarial import Adversarial
+from one2set.training.objectives.assignment import Assignment
+from one2set.training.objectives.discriminator import Discriminator
+from one2set.training.objectives.likelihood import Likelihood
+from one2set.training.objectives.multitask import MultiTaskLoss
+from one2set.training.objectives.policy import SelfCritical
+from one2set.training.objectives.reward import AdaptiveReward
+from one2set.training.objectives.set_loss import SetLoss
 
 Targets = Literal[
     "sequence", "sequence_peos", "sequence_missing_eos", "nested", "one_to_one", "set"

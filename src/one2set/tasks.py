@@ -6,10 +6,10 @@ from pathlib import Path
 
 import torch
 
-from one2set.data.corpus import TRAIN, VALID, Corpus, Split
+from one2set.data.corpus.corpus import TRAIN, VALID, Corpus, Split
+from one2set.data.corpus.keyphrase_dropout import Dropped
 from one2set.data.document import Document
 from one2set.data.example import Example
-from one2set.data.keyphrase_dropout import Dropped
 from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import Vocabulary, WordVocabulary, load_vocabulary
 from one2set.distributed import choose_device

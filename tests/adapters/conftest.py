@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from one2set.data.readers import read
-from one2set.inference.calibration import Calibration, Curve, Half
-from one2set.inference.fitting import fit_knowledge
-from one2set.inference.generator import KeyphraseGenerator
+from one2set.data.reading.readers import read
+from one2set.extraction.train_scorers import fit_knowledge
+from one2set.keyphrases.calibration import Calibration, Curve, Half
+from one2set.keyphrases.generator import KeyphraseGenerator
 from tests.networks import word_model
 
 SAMPLE = str(files("one2set.data") / "sample" / "documents.jsonl")

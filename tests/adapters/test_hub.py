@@ -9,7 +9,7 @@ from huggingface_hub import ModelCard
 from huggingface_hub.errors import LocalEntryNotFoundError
 
 from one2set.adapters.hub import HubKeyphraseGenerator
-from one2set.inference.generator import KeyphraseGenerator
+from one2set.keyphrases.generator import KeyphraseGenerator
 
 
 def test_saved_and_loaded_it_says_the_same(

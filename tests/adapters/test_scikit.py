@@ -12,7 +12,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 
 from one2set.adapters.scikit import KeyphraseTransformer
-from one2set.inference.generator import KeyphraseGenerator
+from one2set.keyphrases.generator import KeyphraseGenerator
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from one2set.data.readers import read
+from one2set.data.reading.readers import read
 from one2set.model.folder import save_model
 from tests.networks import lively_settrans, small_vocabulary, word_model
 

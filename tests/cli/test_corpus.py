@@ -14,7 +14,7 @@ import typer.main
 from typer.testing import CliRunner
 
 from one2set.cli import app, main
-from one2set.data.corpus import Corpus, Manifest
+from one2set.data.corpus.corpus import Corpus, Manifest
 from tests.data.formats import DOCUMENTS, jsonl, write
 
 COMMANDS = ["prepare", "stats", "sample"]
@@ -260,7 +260,7 @@ def test_an_error_of_ours_keeps_its_traceback(papers: str, monkeypatch: pytest.M
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("one2set.data.statistics.statistics", broken)
+    monkeypatch.setattr("one2set.data.corpus.statistics.statistics", broken)
     monkeypatch.setattr(sys, "argv", ["one2set", "stats", papers])
     with pytest.raises(ZeroDivisionError):
         main()

@@ -13,9 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 from one2set.cli import app
-from one2set.data.readers import read
+from one2set.data.reading.readers import read
 from one2set.errors import ConfigError, DataError
-from tests.inference.test_language import FOREIGN
+from tests.keyphrases.test_language import FOREIGN
 
 SAMPLE = files("one2set.data") / "sample" / "documents.jsonl"
 TEXT = "Graph networks for search\nWe search the graph with a network of words in a set."

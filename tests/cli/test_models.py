@@ -18,10 +18,10 @@ from typer.testing import CliRunner
 
 from one2set.cli import app
 from one2set.data.batch import collate
-from one2set.data.readers import read
+from one2set.data.reading.readers import read
 from one2set.errors import ConfigError, DataError
-from one2set.inference.calibration import Calibration, Half
-from one2set.inference.knowledge import Knowledge
+from one2set.extraction.knowledge import Knowledge
+from one2set.keyphrases.calibration import Calibration, Half
 from one2set.model.folder import load_model
 
 SAMPLE = str(files("one2set.data") / "sample" / "documents.jsonl")
@@ -198,7 +198,7 @@ def test_an_exported_model_runs_without_torch(tiny_model: Path, tmp_path: Path) 
         "import sys; sys.modules.update(dict.fromkeys(['torch', 'scipy', 'onnx', 'safetensors']))\n"
         "from pathlib import Path\n"
         "from one2set.data.document import Document\n"
-        "from one2set.inference.runtime import Runtime\n"
+        "from one2set.export.runtime import Runtime\n"
         f"runtime = Runtime(Path({str(tmp_path / 'int8')!r}), threads=1)\n"
         "print(len(next(runtime.predict([Document('d', 'Sets', 'Of words.')])).slots))"
     )

@@ -15,12 +15,12 @@ import zstandard
 from typer.testing import CliRunner
 
 from one2set.cli import app
-from one2set.data.readers import read
+from one2set.data.reading.readers import read
 from one2set.errors import ConfigError, DataError
-from one2set.inference.candidates import Reading
+from one2set.keyphrases.candidates import Reading
 from one2set.model.folder import save_model
-from one2set.model.generation import Search
 from one2set.prediction.engine import Engine
+from one2set.search.search import Search
 from tests.networks import lively_transformer, small_vocabulary
 
 SAMPLE = Path(str(files("one2set.data") / "sample" / "documents.jsonl"))

@@ -14,17 +14,17 @@ from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 from one2set.cli import app
-from one2set.data.corpus import Corpus
-from one2set.data.readers import read
+from one2set.data.corpus.corpus import Corpus
+from one2set.data.reading.readers import read
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import One2SetError
 from one2set.evaluation.metrics import counts, figures
 from one2set.evaluation.protocols import YE2021
 from one2set.evaluation.scoring import gold_of_document, score
-from one2set.inference.export import export_model
+from one2set.export.export import export_model
 from one2set.model.folder import load_model
-from one2set.model.generation import Search
 from one2set.prediction.engine import Engine
+from one2set.search.search import Search
 from one2set.systems import SYSTEMS
 from tests.training.children import finish, start
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from one2set.data.records import Fields
+from one2set.data.reading.records import Fields
 from one2set.errors import DataError
 from one2set.evaluation.inputs import read_gold, read_pair, read_predictions
 from one2set.evaluation.scoring import Gold

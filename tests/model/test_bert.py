@@ -6,7 +6,7 @@ from torch import nn
 
 from one2set.data.batch import Batch, collate
 from one2set.model.bert import LONGEST, BertEncoder
-from one2set.training.set_loss import SetLoss
+from one2set.training.objectives.set_loss import SetLoss
 from tests.model import tiny
 
 LAYER = {

@@ -8,9 +8,9 @@ import torch
 
 from one2set.data.batch import Batch, SetLayout, sequence_missing_eos, shifted
 from one2set.data.specials import EOS, NULL, PAD, UNK
-from one2set.model.authors import import_network
-from one2set.model.decoding import greedy_set, roll_out
+from one2set.model.import_release import import_network
 from one2set.model.transformer import Transformer
+from one2set.search.greedy import greedy_set, roll_out
 from tests.model import reference
 
 pytestmark = reference.recorded

@@ -5,7 +5,7 @@ from importlib.resources import files
 import pytest
 
 from one2set.data.document import Document
-from one2set.data.readers import read
+from one2set.data.reading.readers import read
 from one2set.data.vocabulary import WordVocabulary
 from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans

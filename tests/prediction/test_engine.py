@@ -13,15 +13,15 @@ from one2set.data.document import Document
 from one2set.data.specials import EOS, NULL, UNK
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError
-from one2set.model.authors import import_checkpoint
-from one2set.model.exclusion import NESTED_STEPS
-from one2set.model.generation import Generation, Search
+from one2set.model.import_release import import_checkpoint
 from one2set.model.network import Network
 from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 from one2set.prediction.engine import Engine
 from one2set.prediction.stream import WINDOW
+from one2set.search.exclusion import NESTED_STEPS
+from one2set.search.search import Generation, Search
 from tests.networks import lively_exhird
 from tests.prediction.same import assert_same
 

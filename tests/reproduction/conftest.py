@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from one2set.cli import app
-from one2set.data.corpus import Corpus
-from one2set.data.prepare import Inputs, prepare
-from one2set.data.selection import Filters
+from one2set.data.corpus.corpus import Corpus
+from one2set.data.corpus.prepare import Inputs, prepare
+from one2set.data.corpus.selection import Filters
 from one2set.reproduction.execution import Plan
 from one2set.reproduction.plan import PARTS, Setup, rows_for
 from one2set.reproduction.results import Results

@@ -8,7 +8,7 @@ from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
-from one2set.data.corpus import Corpus
+from one2set.data.corpus.corpus import Corpus
 from one2set.reproduction.execution import Event, Plan
 from one2set.reproduction.plan import Setup, rows_for
 from tests.reproduction.conftest import QUICK, at_once

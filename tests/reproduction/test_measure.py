@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from one2set.data.corpus import Corpus
+from one2set.data.corpus.corpus import Corpus
 from one2set.data.document import Document
 from one2set.errors import ConfigError
 from one2set.evaluation.metrics import counts, from_sums

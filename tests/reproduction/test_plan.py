@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from one2set.config import Config
-from one2set.data.corpus import Corpus
+from one2set.data.corpus.corpus import Corpus
 from one2set.errors import ConfigError
 from one2set.reproduction.plan import PARTS, ROWS, STEPS, Row, Setup, in_order, rows_for, steps_row
 from one2set.systems import SYSTEMS

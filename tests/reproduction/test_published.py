@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from one2set.data.statistics import published
+from one2set.data.corpus.statistics import published
 from one2set.reproduction.published import (
     FIGURES,
     Figure,

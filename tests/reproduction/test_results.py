@@ -11,8 +11,8 @@ from statistics import fmean, stdev
 import numpy as np
 import pytest
 
-from one2set.data.corpus import Corpus
-from one2set.data.prepare import Inputs, prepare
+from one2set.data.corpus.corpus import Corpus
+from one2set.data.corpus.prepare import Inputs, prepare
 from one2set.evaluation.metrics import from_sums
 from one2set.evaluation.protocols import YE2021
 from one2set.prediction.prediction import AS_TRAINED

@@ -103,7 +103,7 @@ def test_moving_a_module_makes_no_other_version(
     for path in package.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         path.write_text(
-            text.replace("one2set.training.set_loss", "one2set.elsewhere.set_loss"),
+            text.replace("one2set.training.objectives.set_loss", "one2set.elsewhere.set_loss"),
             encoding="utf-8",
         )
     assert version_of() == base
@@ -117,7 +117,7 @@ def test_moving_a_module_makes_no_other_version(
 
 def test_what_trains_and_measures_counts_and_the_report_does_not(package: Path) -> None:
     names = {"/".join(path.parts[-2:]) for path in version._modules(package)}
-    assert {"one2set/systems.py", "training/set_loss.py", "model/exhird.py"} <= names
+    assert {"one2set/systems.py", "training/objectives/set_loss.py", "model/exhird.py"} <= names
     assert {"evaluation/metrics.py", "prediction/engine.py", "data/batch.py"} <= names
     assert not {path.split("/")[0] for path in names} & {"inference", "serving", "cli", "adapters"}
     assert "reproduction/report.py" not in names

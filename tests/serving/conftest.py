@@ -9,13 +9,13 @@ import pytest
 from fastapi.testclient import TestClient
 
 from one2set.data.document import Document
-from one2set.data.readers import read
+from one2set.data.reading.readers import read
 from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import WordVocabulary
-from one2set.inference.calibration import Calibration, Curve, Half
-from one2set.inference.export import export_model
-from one2set.inference.fitting import fit_knowledge
-from one2set.inference.generator import KeyphraseGenerator
+from one2set.export.export import export_model
+from one2set.extraction.train_scorers import fit_knowledge
+from one2set.keyphrases.calibration import Calibration, Curve, Half
+from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.model.folder import save_model
 from one2set.serving.app import create_app
 from tests.networks import VOCABULARY_SIZE, lively_settrans

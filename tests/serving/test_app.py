@@ -10,12 +10,12 @@ import pytest
 from fastapi.testclient import TestClient
 
 from one2set.data.document import Document
-from one2set.inference.exploration import DIAL
-from one2set.inference.generator import KeyphraseGenerator, document_of
-from one2set.inference.presentation import Keyphrase, Wanted
+from one2set.keyphrases.exploration import DIAL
+from one2set.keyphrases.generator import KeyphraseGenerator, document_of
+from one2set.keyphrases.selection import Keyphrase, Wanted
 from one2set.serving.app import create_app
 from one2set.serving.limits import Access
-from tests.inference.test_language import FOREIGN
+from tests.keyphrases.test_language import FOREIGN
 from tests.serving.running import URL
 from tests.test_text import HOSTILE
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from one2set.data.document import Document
-from one2set.inference.generator import KeyphraseGenerator
+from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.serving.batching import Batcher
 from one2set.serving.limits import BusyError, Limits
 from one2set.serving.metrics import Metrics

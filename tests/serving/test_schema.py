@@ -2,8 +2,8 @@
 
 import pytest
 
-from one2set.data.records import make_document
-from one2set.inference.generator import document_of
+from one2set.data.reading.records import make_document
+from one2set.keyphrases.generator import document_of
 from one2set.serving.limits import Limits, ProblemError
 from one2set.serving.schema import ExploreRequest, KeyphrasesRequest
 

@@ -19,7 +19,7 @@ from fastapi import FastAPI
 
 from one2set.data.document import Document
 from one2set.errors import ConfigError
-from one2set.inference.generator import KeyphraseGenerator
+from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.serving.limits import Limits
 from one2set.serving.server import run
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tests.networks import word_model
 
-from one2set.data.readers import read
-from one2set.inference.generator import KeyphraseGenerator
+from one2set.data.reading.readers import read
+from one2set.keyphrases.generator import KeyphraseGenerator
 
 _ROOT = Path(__file__).resolve().parents[2]
 _EXAMPLES = sorted((_ROOT / "examples").glob("*.py"))

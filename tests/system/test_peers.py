@@ -13,7 +13,7 @@ import pytest
 from tests.networks import lively_settrans, small_vocabulary
 
 from one2set.data.document import Document
-from one2set.data.readers import read
+from one2set.data.reading.readers import read
 from one2set.evaluation.scoring import evaluate, gold_of_document, score
 from one2set.model.folder import save_model
 from one2set.text import looks_tokenised, words_of

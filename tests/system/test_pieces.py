@@ -14,9 +14,9 @@ from tokenizers.trainers import WordPieceTrainer
 from typer.testing import CliRunner
 
 from one2set.cli import app
-from one2set.data.readers import read
-from one2set.inference.export import export_model
-from one2set.inference.runtime import Runtime
+from one2set.data.reading.readers import read
+from one2set.export.export import export_model
+from one2set.export.runtime import Runtime
 from one2set.model.folder import load_model
 from one2set.prediction.engine import Engine
 from one2set.prediction.prediction import NullBias

@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from one2set.data.corpus import Corpus
+from one2set.data.corpus.corpus import Corpus
+from one2set.data.corpus.prepare import Inputs, prepare
 from one2set.data.document import Document
-from one2set.data.prepare import Inputs, prepare
 from one2set.model.folder import load_model
 from one2set.model.settrans import SetTrans
 from one2set.systems import SYSTEMS

@@ -9,11 +9,11 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from one2set.data.batch import SetLayout, sequence_missing_eos
-from one2set.model.authors import import_network, our_name
+from one2set.model.import_release import import_network, our_name
 from one2set.model.settrans import SetTrans
-from one2set.training.assignment import hungarian, match_scores
-from one2set.training.likelihood import Likelihood
-from one2set.training.set_loss import SetLoss
+from one2set.training.objectives.assignment import hungarian, match_scores
+from one2set.training.objectives.likelihood import Likelihood
+from one2set.training.objectives.set_loss import SetLoss
 from tests.model import reference
 
 pytestmark = reference.recorded

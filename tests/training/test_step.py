@@ -13,7 +13,7 @@ from one2set.data.batch import Batch
 from one2set.data.example import Example
 from one2set.errors import DataError
 from one2set.systems import build
-from one2set.training.likelihood import Loss
+from one2set.training.objectives.likelihood import Loss
 from one2set.training.step import Stepper
 from tests.model import tiny
 from tests.training.conftest import ALONE, SETTINGS

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from one2set.config import Config
-from one2set.data.corpus import Corpus
+from one2set.data.corpus.corpus import Corpus
 from one2set.data.document import Document
 from one2set.data.vocabulary import document_of
 from one2set.distributed import Processes

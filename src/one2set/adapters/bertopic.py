@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from one2set.errors import missing_extra
-from one2set.inference.generator import KeyphraseGenerator
+from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.model.paths import DEFAULT
 from one2set.prediction.prediction import Side
 from one2set.text import stem_all, words_of

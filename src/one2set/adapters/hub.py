@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from one2set.errors import missing_extra
-from one2set.inference.generator import KeyphraseGenerator
+from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.model.paths import DEFAULT, named_model
 
 try:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from one2set.errors import ConfigError
-from one2set.inference.generator import KeyphraseGenerator
+from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.model.paths import DEFAULT
 from one2set.text import stem_all, words_of
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any, Self
 
 from one2set.errors import missing_extra
-from one2set.inference.generator import KeyphraseGenerator
+from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.model.paths import DEFAULT
 from one2set.prediction.prediction import Side
 

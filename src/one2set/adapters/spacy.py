@@ -10,8 +10,8 @@ from itertools import tee
 from typing import Any
 
 from one2set.errors import missing_extra
-from one2set.inference.generator import KeyphraseGenerator, document_of
-from one2set.inference.presentation import Wanted
+from one2set.keyphrases.generator import KeyphraseGenerator, document_of
+from one2set.keyphrases.selection import Wanted
 from one2set.model.paths import DEFAULT
 from one2set.prediction.prediction import Side
 

@@ -76,7 +76,7 @@ def compare(
         from one2set.reproduction.execution import Plan
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="training") from None
-    from one2set.data.corpus import Corpus
+    from one2set.data.corpus.corpus import Corpus
     from one2set.reproduction.measure import expect_split
     from one2set.reproduction.plan import Row, Setup, in_order
     from one2set.reproduction.version import code_version

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from one2set.cli.console import err, out, progress_bar
-from one2set.data.streams import OnError
+from one2set.data.reading.streams import OnError
 from one2set.errors import ConfigError
 from one2set.parallel import cores
 
@@ -103,13 +103,13 @@ def prepare(
     """
     from pydantic import ValidationError
 
-    from one2set.data.prepare import Inputs
-    from one2set.data.prepare import prepare as write_corpus
-    from one2set.data.records import Fields
-    from one2set.data.selection import Filters
-    from one2set.data.streams import Intake
+    from one2set.data.corpus.prepare import Inputs
+    from one2set.data.corpus.prepare import prepare as write_corpus
+    from one2set.data.corpus.selection import Filters
+    from one2set.data.reading.records import Fields
+    from one2set.data.reading.streams import Intake
     from one2set.data.vocabulary import WordVocabulary, vocabulary_file
-    from one2set.inference.loading import model_vocabulary
+    from one2set.keyphrases.loading import model_vocabulary
     from one2set.model.paths import named_model
 
     try:
@@ -205,10 +205,10 @@ def stats(
 ) -> None:
     """Print the paper's Table 1 for any documents, beside its own row for the sets it knows."""
     from one2set.cli.tables import statistics_table
-    from one2set.data.readers import read
-    from one2set.data.records import Fields
-    from one2set.data.statistics import published_row, statistics
-    from one2set.data.streams import Intake, printable
+    from one2set.data.corpus.statistics import published_row, statistics
+    from one2set.data.reading.readers import read
+    from one2set.data.reading.records import Fields
+    from one2set.data.reading.streams import Intake, printable
 
     rows = []
     with Intake(on_error, report) as intake:

@@ -107,7 +107,7 @@ def _inputs(
     field: Sequence[str],
 ) -> "tuple[list[Gold], Sequence[str]]":
     """The gold and the paths of the predictions, from either form of the command."""
-    from one2set.data.records import Fields
+    from one2set.data.reading.records import Fields
     from one2set.evaluation.inputs import read_gold, read_pair
 
     if source and target and predictions and not files:

@@ -23,8 +23,8 @@ from one2set.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from one2set.data.document import Document
-    from one2set.data.records import Fields
-    from one2set.data.streams import Intake
+    from one2set.data.reading.records import Fields
+    from one2set.data.reading.streams import Intake
 
 # By which an argument that is no file is known to be meant as one.
 _ENDINGS = (
@@ -75,9 +75,9 @@ def generate(
     each is how likely it is one of the text's keyphrases.
     """
     from one2set.cli import keyphrase_formats as formats
-    from one2set.data.records import Fields
-    from one2set.data.streams import Intake
-    from one2set.inference.generator import KeyphraseGenerator
+    from one2set.data.reading.records import Fields
+    from one2set.data.reading.streams import Intake
+    from one2set.keyphrases.generator import KeyphraseGenerator
 
     wanted = wanted_by(top, min_score, present_only, absent_only, more, fewer)
     generator = KeyphraseGenerator(model, threads=threads)
@@ -121,7 +121,7 @@ class _Read:
         self.only_text = len(inputs) == 1 and not _is_file(inputs[0])
 
     def documents(self) -> "Iterator[Document]":
-        from one2set.inference.language import looks_foreign
+        from one2set.keyphrases.language import looks_foreign
 
         for number, each in enumerate(self._inputs, 1):
             for document in self._documents(each, number):
@@ -143,8 +143,8 @@ class _Read:
             raise DataError("the input holds no words", fix="pass some text")
 
     def _documents(self, each: str, number: int) -> "Iterator[Document]":
-        from one2set.data.readers import read
-        from one2set.inference.generator import document_of, titled
+        from one2set.data.reading.readers import read
+        from one2set.keyphrases.generator import document_of, titled
 
         if _is_file(each):
             for document in read(each, fields=self._fields, intake=self._intake):

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
+from one2set.bulk.lines import keyphrase_line
 from one2set.data.document import Document
-from one2set.inference.output import keyphrase_line
-from one2set.inference.presentation import Keyphrase
+from one2set.keyphrases.selection import Keyphrase
 from one2set.text import Span
 
 Found = Iterable[tuple[Document, Sequence[Keyphrase]]]

@@ -41,11 +41,11 @@ def import_checkpoint(
     One2Set and One2Seq, of any size. Its files are pickles, of which nothing is ever executed.
     """
     try:
-        from one2set.model.authors import import_checkpoint as import_files
+        from one2set.model.import_release import import_checkpoint as import_files
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="importing a checkpoint") from None
     from one2set.model.folder import save_model
-    from one2set.model.generation import Generation
+    from one2set.search.search import Generation
 
     if output.exists() and not overwrite:
         raise ConfigError(f"{output} exists already; pass --overwrite, or name another folder")
@@ -106,17 +106,18 @@ def export(
     Then compares both on the bundled sample. OUT stays a model for predict, train and calibrate.
     """
     try:
-        from one2set.inference.export import agreement, export_model, teach_to_see
-        from one2set.inference.fitting import extend_knowledge
+        from one2set.export.export import agreement, export_model
+        from one2set.extraction.train_scorers import extend_knowledge
+        from one2set.keyphrases.learn import export_with_knowledge, teach_to_see
         from one2set.prediction.engine import Engine
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="Exporting a model") from None
     from one2set.data.document import Document
-    from one2set.data.readers import read
-    from one2set.data.records import Fields
-    from one2set.data.streams import Intake
-    from one2set.inference.knowledge import NOTHING, Knowledge
-    from one2set.inference.runtime import Runtime
+    from one2set.data.reading.readers import read
+    from one2set.data.reading.records import Fields
+    from one2set.data.reading.streams import Intake
+    from one2set.export.runtime import Runtime
+    from one2set.extraction.knowledge import NOTHING, Knowledge
     from one2set.model.paths import is_model, named_model
 
     folder = named_model(str(model))
@@ -136,14 +137,17 @@ def export(
         all_new = knowledge.selector is None
         if phrases:
             knowledge = extend_knowledge(knowledge, documents)
-        export_model(
-            folder,
-            output,
-            int8=not float32,
-            knowledge=knowledge,
-            origin=origin,
-            overwrite=overwrite,
-        )
+        if knowledge is NOTHING:
+            export_model(folder, output, int8=not float32, overwrite=overwrite)
+        else:
+            export_with_knowledge(
+                folder,
+                output,
+                knowledge,
+                int8=not float32,
+                origin=origin,
+                overwrite=overwrite,
+            )
         if all_new and knowledge.selector is not None:
             teach_to_see(output, knowledge.selector, documents())
     size = sum(path.stat().st_size for path in output.iterdir())
@@ -180,17 +184,17 @@ def calibrate(
     tunes on either half, and measures on the other.
     """
     try:
-        from one2set.inference import reliability, tuning
-        from one2set.inference.knowledge import Knowledge
-        from one2set.inference.loading import load_predictor
-        from one2set.inference.output import predict_all
+        from one2set.bulk.lines import predict_all
+        from one2set.extraction.knowledge import Knowledge
+        from one2set.keyphrases import reliability, tuning
+        from one2set.keyphrases.loading import load_predictor
         from one2set.model.paths import DEFAULT, named_model
         from one2set.prediction.prediction import EVERYTHING
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="Calibrating a model") from None
-    from one2set.data.readers import read
-    from one2set.data.records import Fields
-    from one2set.data.streams import Intake
+    from one2set.data.reading.readers import read
+    from one2set.data.reading.records import Fields
+    from one2set.data.reading.streams import Intake
 
     if str(model) == DEFAULT:
         raise ConfigError(

@@ -35,8 +35,8 @@ def do_plan(
 
     Ctrl-C ends the command when a checkpoint is saved.
     """
-    from one2set.reproduction.cluster import run_on_ray
     from one2set.reproduction.launching import InterruptionError, launch
+    from one2set.reproduction.ray import run_on_ray
 
     if engine == "ray":
         events = run_on_ray(plan, processes=processes, tidy=tidy)

@@ -25,7 +25,7 @@ from one2set.errors import ConfigError
 from one2set.parallel import cores
 
 if TYPE_CHECKING:
-    from one2set.inference.bulk import Work
+    from one2set.bulk.pipeline import Work
 
 ModelArgument = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model's folder, or that of a run.")
@@ -187,11 +187,11 @@ def predict(
     OUT appears when it is complete. After an interruption, even kill -9, the same command with
     --resume goes on with the first document that has no line yet.
     """
-    from one2set.data.records import Fields
-    from one2set.inference.bulk import Keyphrases, Raw, Source, expanded, run
-    from one2set.inference.cluster import run_on_ray
-    from one2set.inference.loading import exported
-    from one2set.inference.packing import format_of
+    from one2set.bulk.output_formats import format_of
+    from one2set.bulk.pipeline import Keyphrases, Raw, Source, expanded, run
+    from one2set.bulk.ray import run_on_ray
+    from one2set.data.reading.records import Fields
+    from one2set.keyphrases.loading import exported
     from one2set.model.paths import DEFAULT, is_model, named_model
 
     if output is None and (resume or overwrite):

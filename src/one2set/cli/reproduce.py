@@ -85,7 +85,7 @@ def reproduce(
         from one2set.reproduction.execution import Plan
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="training") from None
-    from one2set.data.corpus import VALID, Corpus
+    from one2set.data.corpus.corpus import VALID, Corpus
     from one2set.reproduction.plan import Setup, rows_for
     from one2set.reproduction.report import write_report
     from one2set.reproduction.results import Results

@@ -82,7 +82,7 @@ def serve(
         raise missing_extra(
             str(error.name or "fastapi").split(".")[0], extra="serve", purpose="serving"
         ) from None
-    from one2set.inference.generator import KeyphraseGenerator
+    from one2set.keyphrases.generator import KeyphraseGenerator
 
     limits = Limits(
         body=max_body,

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from one2set.data.statistics import Statistics
+from one2set.data.corpus.statistics import Statistics
 from one2set.prediction.prediction import SIDES
 
 if TYPE_CHECKING:
-    from one2set.data.corpus import Manifest  # which needs pyarrow, and statistics do not
-    from one2set.inference.calibration import Calibration
-    from one2set.inference.reliability import Check
+    from one2set.data.corpus.corpus import Manifest  # which needs pyarrow, and statistics do not
+    from one2set.keyphrases.calibration import Calibration
+    from one2set.keyphrases.reliability import Check
 
 
 def _table(title: str, first: str, *columns: str) -> Table:

@@ -15,7 +15,7 @@ from one2set.config import SCALES, Config
 from one2set.errors import ConfigError, One2SetError, missing_extra
 
 if TYPE_CHECKING:
-    from one2set.data.corpus import Corpus
+    from one2set.data.corpus.corpus import Corpus
     from one2set.training.loop import Ended, Event, Step, Validated
     from one2set.training.run import Run
 
@@ -110,7 +110,7 @@ def train(
         from one2set.distributed import processes
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="training") from None
-    from one2set.data.corpus import Corpus
+    from one2set.data.corpus.corpus import Corpus
     from one2set.tasks import task_of
     from one2set.training.loop import Ended, Remark, train
 

@@ -7,7 +7,7 @@ import typer
 from one2set.errors import ConfigError
 
 if TYPE_CHECKING:
-    from one2set.inference.presentation import Wanted
+    from one2set.keyphrases.selection import Wanted
     from one2set.prediction.prediction import Side
 
 TopOption = Annotated[
@@ -32,7 +32,7 @@ def wanted_by(
     top: int | None, min_score: float, present_only: bool, absent_only: bool, more: int, fewer: int
 ) -> "Wanted":
     """What the options mean together."""
-    from one2set.inference.presentation import Wanted
+    from one2set.keyphrases.selection import Wanted
 
     if present_only and absent_only:
         raise ConfigError("--present-only and --absent-only exclude each other; pass one of them")

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from one2set.cli.console import err, progress_bar
 
 if TYPE_CHECKING:
-    from one2set.inference.bulk import Lines, Source
-    from one2set.inference.packing import Format
-    from one2set.inference.partial import Begun
+    from one2set.bulk.output_formats import Format
+    from one2set.bulk.pipeline import Lines, Source
+    from one2set.bulk.resume import Begun
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def write_lines(
     settings: Mapping[str, Any],
 ) -> None:
     """Write what a run makes of what is not done yet, to standard output if there is no target."""
-    from one2set.inference.partial import Begun, partial_file, partial_folder
+    from one2set.bulk.resume import Begun, partial_file, partial_folder
 
     with ExitStack() as stack:
         begun, write = Begun(), sys.stdout.buffer.write

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import orjson
 
-from one2set.data.readers import read
-from one2set.data.records import Fields
+from one2set.data.reading.readers import read
+from one2set.data.reading.records import Fields
+from one2set.data.reading.streams import COMPRESSED, Intake, read_lines
 from one2set.data.specials import EOS, SPECIALS
-from one2set.data.streams import COMPRESSED, Intake, read_lines
 from one2set.errors import DataError
 from one2set.evaluation.scoring import Gold, gold_of_document, gold_of_lines, phrases_of_line
 

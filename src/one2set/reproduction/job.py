@@ -27,7 +27,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict
 
 from one2set.atomic import complete_file
-from one2set.data.corpus import TRAIN, VALID, Corpus
+from one2set.data.corpus.corpus import TRAIN, VALID, Corpus
 from one2set.errors import DataError
 from one2set.evaluation.rankings import Floats
 from one2set.prediction.engine import Engine

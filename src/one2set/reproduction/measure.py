@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from one2set.data.corpus import Corpus
+from one2set.data.corpus.corpus import Corpus
 from one2set.data.document import Document
 from one2set.data.vocabulary import document_of, load_vocabulary
 from one2set.errors import ConfigError

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Literal, get_args
 
 from one2set.config import Config, fingerprint
-from one2set.data.corpus import MANIFEST, TRAIN, VALID, Corpus, file_hash
+from one2set.data.corpus.corpus import MANIFEST, TRAIN, VALID, Corpus, file_hash
 from one2set.errors import ConfigError
 from one2set.reproduction.version import code_version
 from one2set.systems import configuration, system_named

@@ -5,7 +5,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple, get_args
 
-from one2set.data.statistics import published, published_row
+from one2set.data.corpus.statistics import published, published_row
 
 # What tables print of a system on a set; also the names under which it is measured.
 Figure = Literal[

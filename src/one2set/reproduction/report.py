@@ -11,7 +11,7 @@ from pathlib import Path
 import orjson
 
 from one2set.atomic import complete_file
-from one2set.data.corpus import MANIFEST, TRAIN, VALID, file_hash
+from one2set.data.corpus.corpus import MANIFEST, TRAIN, VALID, file_hash
 from one2set.reproduction import tables
 from one2set.reproduction.claims import Finding, Verdict, findings
 from one2set.reproduction.figures import drawings

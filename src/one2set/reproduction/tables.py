@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 
-from one2set.data.statistics import Statistics, published_row, statistics
+from one2set.data.corpus.statistics import Statistics, published_row, statistics
 from one2set.reproduction.measure import CELLS, documents_of
 from one2set.reproduction.page import Cell, Table
 from one2set.reproduction.plan import ROWS, STEPS, steps_row

@@ -11,10 +11,10 @@ from starlette.middleware.cors import CORSMiddleware
 
 from one2set import __version__
 from one2set.data.document import Document
-from one2set.inference.exploration import Exploration
-from one2set.inference.generator import KeyphraseGenerator
-from one2set.inference.language import looks_foreign
-from one2set.inference.presentation import Keyphrase, Wanted
+from one2set.keyphrases.exploration import Exploration
+from one2set.keyphrases.generator import KeyphraseGenerator
+from one2set.keyphrases.language import looks_foreign
+from one2set.keyphrases.selection import Keyphrase, Wanted
 from one2set.serving.answers import (
     DocumentAnswer,
     ExploreAnswer,

@@ -20,7 +20,7 @@ from itertools import zip_longest
 from typing import Any, Protocol, TypeVar
 
 from one2set.data.document import Document
-from one2set.inference.generator import KeyphraseGenerator
+from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.serving.limits import BusyError, Limits
 from one2set.serving.metrics import Metrics
 

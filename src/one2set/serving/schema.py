@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, model_validator
 
 from one2set.data.document import Document
-from one2set.data.records import make_document
-from one2set.inference.generator import document_of
-from one2set.inference.presentation import Wanted
+from one2set.data.reading.records import make_document
+from one2set.keyphrases.generator import document_of
+from one2set.keyphrases.selection import Wanted
 from one2set.serving.limits import Limits, ProblemError
 
 _EXAMPLE_TEXT = (

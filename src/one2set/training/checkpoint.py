@@ -22,7 +22,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, load_model, save_file, save_model
 
 from one2set.atomic import complete_folder
-from one2set.data.corpus import file_hash
+from one2set.data.corpus.corpus import file_hash
 from one2set.errors import DataError
 from one2set.training.schedule import Progress
 from one2set.training.step import Stepper

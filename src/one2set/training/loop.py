@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from one2set.data.batch import Batch
-from one2set.data.corpus import Split
+from one2set.data.corpus.corpus import Split
 from one2set.data.example import Example
 from one2set.data.vocabulary import Vocabulary
 from one2set.distributed import Processes

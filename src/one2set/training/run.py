@@ -22,7 +22,7 @@ from one2set.errors import ConfigError, DataError
 from one2set.model.paths import MODEL
 
 if TYPE_CHECKING:
-    from one2set.data.corpus import Corpus
+    from one2set.data.corpus.corpus import Corpus
 
 _FACTS, _CONFIG, _LOCK = "run.json", "config.toml", ".lock"
 
@@ -150,6 +150,6 @@ class Run:
 
 def _hash(corpus: "Corpus") -> str:
     # Not every installation that looks for a run's model can read corpora.
-    from one2set.data.corpus import MANIFEST, file_hash
+    from one2set.data.corpus.corpus import MANIFEST, file_hash
 
     return file_hash(corpus.folder / MANIFEST)

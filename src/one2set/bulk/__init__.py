@@ -1,0 +1,1 @@
+"""Keyphrases of millions of documents: workers, resume, Ray."""

@@ -1,0 +1,93 @@
+"""Lines of predictions and of keyphrases, as files hold them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import tee
+from typing import Any
+
+import orjson
+
+from one2set.data.document import Document
+from one2set.keyphrases.calibration import Calibration
+from one2set.keyphrases.candidates import Reading
+from one2set.keyphrases.selection import Keyphrase
+from one2set.prediction.prediction import AS_TRAINED, NullBias, Prediction, Slot
+from one2set.prediction.stream import Predictor, Project
+
+
+def predict_all(
+    engine: Predictor,
+    documents: Iterable[Document],
+    *,
+    null_bias: NullBias = AS_TRAINED,
+    project: Project | None = None,
+) -> Iterator[tuple[Document, Prediction]]:
+    """Each document with its prediction."""
+    ours, the_engines = tee(documents)
+    predictions = engine.predict(the_engines, null_bias=null_bias, project=project)
+    return zip(ours, predictions, strict=True)
+
+
+def json_line(
+    document: Document, prediction: Prediction, calibration: Calibration, *, slots: bool
+) -> bytes:
+    """A line that `one2set evaluate` reads; with `slots`, also all that was generated."""
+    candidates = Reading(document).said(prediction)
+    said = {slot: one for one in candidates for slot in one.slots}
+    record: dict[str, Any] = {
+        "id": prediction.id,
+        "keyphrases": [
+            {
+                "text": slot.text,
+                "score": _rounded(slot.score),
+                "probability": _rounded(calibration.half(one).probability(one)),
+                "present": one.present,
+            }
+            for slot, one in ((slot, said[slot]) for slot in prediction.phrases)
+        ],
+    }
+    if prediction.read_length < prediction.source_length:
+        record |= {
+            "source_length": prediction.source_length,
+            "read_length": prediction.read_length,
+        }
+    if slots:
+        record["slots"] = [_slot(slot) for slot in prediction.slots]
+    return orjson.dumps(record) + b"\n"
+
+
+def _slot(slot: Slot) -> dict[str, Any]:
+    return {
+        "code": slot.code,
+        "text": slot.text,
+        "tokens": slot.tokens,
+        "probabilities": [_rounded(p) for p in slot.probabilities],
+        "ended": slot.ended,
+        "null": _rounded(slot.null),
+    }
+
+
+def _rounded(value: float) -> float:
+    """Six digits, which is what float32 can hold."""
+    return float(f"{value:.6g}")
+
+
+def text_line(prediction: Prediction) -> bytes:
+    """The field's form: `a;b;c`."""
+    return (";".join(slot.text for slot in prediction.phrases) + "\n").encode()
+
+
+def keyphrase_line(document: Document, keyphrases: Sequence[Keyphrase]) -> bytes:
+    """A document's keyphrases, with their places; `one2set evaluate` reads it too."""
+    record = {
+        "id": document.id,
+        "keyphrases": [
+            {
+                "text": one.text,
+                "score": round(one.score, 4),
+                "present": one.present,
+                "spans": one.spans,
+            }
+            for one in keyphrases
+        ],
+    }
+    return orjson.dumps(record) + b"\n"

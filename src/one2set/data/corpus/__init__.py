@@ -1,0 +1,1 @@
+"""From documents to a corpus that training memory-maps."""

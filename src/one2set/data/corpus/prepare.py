@@ -1,0 +1,284 @@
+"""Prepare a corpus: read, de-duplicate, split phrases, filter, count words, write shards.
+
+One pass over the input. Workers tokenise chunks of documents; this process alone decides, in the
+order of the input, what is kept and which word gets which id, so that the bytes written do not
+depend on the number of workers. Shards first hold provisional ids (by first occurrence) and are
+rewritten once all words are counted. The folder takes its name only when it is complete.
+"""
+
+import os
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.metadata import version
+from itertools import chain, groupby
+from operator import itemgetter
+from pathlib import Path
+
+import numpy as np
+
+from one2set.atomic import complete_folder
+from one2set.data.corpus.corpus import (
+    FORMAT,
+    MANIFEST,
+    TRAIN,
+    VALID,
+    Manifest,
+    Shard,
+    SplitCounts,
+    file_hash,
+)
+from one2set.data.corpus.dictionary import Dictionary
+from one2set.data.corpus.encoding import Row, chunks, encode, text_key
+from one2set.data.corpus.selection import Filters, Kept, Selection
+from one2set.data.corpus.shards import remap_shard, write_shard
+from one2set.data.example import Ids
+from one2set.data.reading.readers import read
+from one2set.data.reading.records import Fields
+from one2set.data.reading.streams import Intake, is_pipe, printable
+from one2set.data.vocabulary import PieceVocabulary, Vocabulary, WordVocabulary
+from one2set.errors import ConfigError
+from one2set.parallel import ordered_map
+
+_SHARD = 16_384  # documents
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The files of a corpus. Test sets are splits of their own, under their names.
+
+    `oversample` says of some training files how often an epoch draws each of their documents.
+    """
+
+    train: Sequence[str]
+    valid: Sequence[str] = ()
+    tests: dict[str, str] = field(default_factory=dict)
+    exclude: Sequence[str] = ()
+    oversample: dict[str, int] = field(default_factory=dict)
+
+    def splits(self) -> dict[str, Sequence[str]]:
+        """Each split's files, training first: its words come first in the dictionary."""
+        tests = {name: [path] for name, path in self.tests.items()}
+        splits = {TRAIN: self.train, VALID: self.valid, **tests}
+        return {name: paths for name, paths in splits.items() if paths}
+
+    def bytes(self) -> int:
+        """The size of all files, for the progress; standard input and folders count nothing."""
+        paths = chain(self.exclude, *self.splits().values())
+        return sum(os.path.getsize(path) for path in paths if os.path.isfile(path))
+
+
+def prepare(
+    output: Path,
+    inputs: Inputs,
+    *,
+    filters: Filters = Filters(),  # noqa: B008  (frozen)
+    tokenizer: Path | None = None,
+    model_vocabulary: WordVocabulary | None = None,
+    fields: Fields = Fields(),  # noqa: B008  (frozen)
+    intake: Intake | None = None,
+    workers: int = 1,
+    overwrite: bool = False,
+    progress: Callable[[int, int], None] = lambda bytes_read, documents: None,
+) -> Manifest:
+    """Write a corpus folder; `progress` is told the bytes and documents read so far.
+
+    With `tokenizer`, ids are those of its word pieces instead of words; with `model_vocabulary`,
+    words that a model knows have its ids.
+    """
+    intake = intake or Intake()
+    _check_output(output, overwrite=overwrite)
+    _check(inputs, filters)
+    pieces = None if tokenizer is None else PieceVocabulary.from_file(tokenizer)
+    with complete_folder(output, overwrite=overwrite) as folder, intake:
+        if intake.report is None:
+            intake.report = folder / "skipped.jsonl"
+        selection = Selection(filters, _excluded_titles(inputs, fields, intake))
+        splits = inputs.splits()
+        names = [*splits, *([VALID] if filters.hold_out else [])]
+        writers = {name: _Writer(folder / name) for name in names}
+        dictionary = Dictionary(model_vocabulary)
+        documents = 0
+        for name, repeat, paths in _groups(splits, inputs.oversample):
+            writers[name].begin(repeat)
+            read_all = (read(path, fields=fields, intake=intake) for path in paths)
+            found = chunks(chain.from_iterable(read_all))
+            for chunk in ordered_map(partial(encode, tokenizer=tokenizer), found, workers=workers):
+                for target, kept in selection.choose(chunk, name).items():
+                    if pieces is None:
+                        counted = target == TRAIN
+                        kept.tokens = dictionary.add(kept.tokens, chunk.words, counted=counted)
+                    writers[target].add(kept)
+                documents += len(chunk.rows)
+                progress(intake.bytes_read, documents)
+        vocabulary: Vocabulary
+        if pieces is None:
+            vocabulary, final_ids = dictionary.close(filters.vocabulary_size)
+        else:
+            vocabulary, final_ids = pieces, None
+        manifest = Manifest(
+            format=FORMAT,
+            versions={
+                "one2set": version("one2set"),
+                "unicode": unicodedata.unidata_version,
+            },
+            inputs={
+                name: tuple(printable(os.path.basename(path)) for path in paths)
+                for name, paths in {**splits, "exclude": inputs.exclude}.items()
+            },
+            filters=filters.model_dump(),
+            skipped=intake.skipped,
+            vocabulary_size=vocabulary.size,
+            vocabulary_sha256=file_hash(vocabulary.save(folder)),
+            splits={
+                name: writer.close(final_ids, selection.read[name], selection.dropped[name])
+                for name, writer in writers.items()
+            },
+        )
+        manifest.save(folder)
+    return manifest
+
+
+def _groups(
+    splits: Mapping[str, Sequence[str]], oversample: Mapping[str, int]
+) -> Iterator[tuple[str, int, list[str]]]:
+    """The name of each split, how often an epoch draws some of its files, and these files."""
+    for name, paths in splits.items():
+        repeats = [oversample.get(path, 1) if name == TRAIN else 1 for path in paths]
+        for repeat, group in groupby(zip(repeats, paths, strict=True), key=itemgetter(0)):
+            yield name, repeat, [path for _, path in group]
+
+
+def _check_output(output: Path, *, overwrite: bool) -> None:
+    if output.exists() and not (output / MANIFEST).exists():
+        raise ConfigError(f"{output} exists and is not a corpus; name another folder to write")
+    if output.exists() and not overwrite:
+        raise ConfigError(f"{output} exists already; pass --overwrite to replace it")
+
+
+def _check(inputs: Inputs, filters: Filters) -> None:
+    if not inputs.train:
+        raise ConfigError("no training data was named; pass --train FILE at least once")
+    if filters.hold_out and inputs.valid:
+        raise ConfigError(
+            f"--hold-out is {filters.hold_out} and --valid is {inputs.valid[0]}; "
+            "pass one or the other"
+        )
+    for name in inputs.tests:
+        if name in (TRAIN, VALID, "exclude") or not re.fullmatch(r"[\w-]+", name):
+            raise ConfigError(
+                f"a test set is named {name!r}; expected letters, digits, - and _, "
+                f"and not {TRAIN} or {VALID}; pass --test NAME=FILE"
+            )
+    for path, repeat in inputs.oversample.items():
+        if path not in inputs.train:
+            raise ConfigError(
+                f"--oversample names {path}, which is no training file; pass --train {path} too"
+            )
+        if repeat < 1:
+            raise ConfigError(f"--oversample {path}={repeat}; expected 1 or more")
+    others = [*inputs.valid, *inputs.tests.values(), *inputs.exclude]
+    twice = [path for path in inputs.train if inputs.train.count(path) > 1]
+    for path in filter(is_pipe, others + twice):
+        raise ConfigError(
+            f"{path} is standard input or a pipe, which can be read only once, as training data; "
+            "pass a file for anything else"
+        )
+
+
+def _excluded_titles(inputs: Inputs, fields: Fields, intake: Intake) -> frozenset[bytes]:
+    """The titles that training must not see: of excluded sets, and of the corpus's own others."""
+    unnoticed = Intake("skip")  # what is wrong with the corpus's own sets is met when they are read
+    keys: set[bytes] = set()
+    for path in inputs.exclude:
+        documents = read(path, fields=fields, intake=intake)
+        keys.update(text_key(document.title_words()) for document in documents)
+    for path in chain(inputs.valid, inputs.tests.values()):
+        documents = read(path, fields=fields, intake=unnoticed)
+        keys.update(text_key(document.title_words()) for document in documents)
+    return frozenset(keys - {b""})
+
+
+class _Writer:
+    """Gathers a split's documents and writes them shard by shard."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._rows: list[Row] = []
+        self._tokens: list[Ids] = []
+        self._documents: list[int] = []
+        self._repeats: list[int] = []  # of each shard
+        self._repeat = 1
+        self._totals: Counter[str] = Counter()
+        folder.mkdir()
+
+    def begin(self, repeat: int) -> None:
+        """Start a shard; an epoch draws what follows so often."""
+        self._flush()
+        self._repeat = repeat
+
+    def add(self, kept: Kept) -> None:
+        """Take documents with their provisional or final ids."""
+        self._rows += kept.rows
+        self._tokens.append(kept.tokens)
+        if len(self._rows) >= _SHARD:
+            self._flush()
+
+    def _path(self, shard: int) -> Path:
+        return self._folder / f"{shard:05}.arrow"
+
+    def _flush(self) -> None:
+        if not self._rows:
+            return
+        rows, tokens = self._rows, np.concatenate(self._tokens)
+        lengths = np.fromiter(
+            chain.from_iterable((row.source_length, sum(row.phrase_lengths)) for row in rows),
+            np.int64,
+        )
+        parts = np.split(tokens, np.cumsum(lengths)[:-1])
+        write_shard(
+            self._path(len(self._documents)),
+            ids=[row.id for row in rows],
+            title_lengths=[row.title_length for row in rows],
+            source=np.concatenate(parts[::2]),
+            source_lengths=[row.source_length for row in rows],
+            num_present=[row.num_present for row in rows],
+            phrase_counts=[len(row.phrase_lengths) for row in rows],
+            words=np.concatenate(parts[1::2]),
+            word_counts=list(chain.from_iterable(row.phrase_lengths for row in rows)),
+        )
+        present = sum(row.num_present for row in rows)
+        self._totals["source_words"] += sum(row.source_length for row in rows)
+        self._totals["present"] += present
+        self._totals["absent"] += sum(len(row.phrase_lengths) for row in rows) - present
+        self._documents.append(len(rows))
+        self._repeats.append(self._repeat)
+        self._rows, self._tokens = [], []
+
+    def close(self, final_ids: Ids | None, read: int, dropped: Counter[str]) -> SplitCounts:
+        """Write what is left, give every shard its final ids, and say what there is."""
+        self._flush()
+        shards: list[Shard] = []
+        for index, (documents, repeat) in enumerate(
+            zip(self._documents, self._repeats, strict=True)
+        ):
+            path = self._path(index)
+            if final_ids is not None:
+                remap_shard(path, path.with_suffix(".new"), final_ids)
+                path.with_suffix(".new").replace(path)
+            size, digest = path.stat().st_size, file_hash(path)
+            shards.append(
+                Shard(file=path.name, documents=documents, bytes=size, sha256=digest, repeat=repeat)
+            )
+        return SplitCounts(
+            read=read,
+            documents=sum(self._documents),
+            source_words=self._totals["source_words"],
+            present=self._totals["present"],
+            absent=self._totals["absent"],
+            dropped={reason: count for reason, count in sorted(dropped.items()) if count},
+            shards=tuple(shards),
+        )

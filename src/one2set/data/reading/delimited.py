@@ -1,0 +1,103 @@
+"""Tables of records: CSV, TSV and Parquet."""
+
+import csv
+import io
+import shutil
+import tempfile
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, cast
+
+from one2set.data.document import Document
+from one2set.data.reading.records import Fields, documents_of
+from one2set.data.reading.streams import Intake, open_stream, read_lines
+from one2set.errors import missing_extra
+
+_LONGEST_CELL = 1 << 24  # characters: what an unclosed quote swallows stays bounded
+
+
+def read_csv(path: str, delimiter: str, fields: Fields, intake: Intake) -> Iterator[Document]:
+    """A header row names the columns."""
+    rows = _csv_rows(path, delimiter, intake)
+    _, header = next(rows, (0, []))
+    for number, row in rows:
+        if len(row) != len(header):
+            intake.met(
+                f"has {len(row)} columns; the header names {len(header)}",
+                fix="mend the row",
+                path=path,
+                line=number,
+            )
+            continue
+        record = dict(zip(header, row, strict=True))
+        yield from documents_of(record, fields=fields, intake=intake, path=path, line=number)
+
+
+def _csv_rows(path: str, delimiter: str, intake: Intake) -> Iterator[tuple[int, list[str]]]:
+    """Rows with the number of their first line. After one that is not CSV, reading goes on at the
+    next line: an unclosed quote must not swallow the good rows behind it."""
+    csv.field_size_limit(_LONGEST_CELL)
+    lines = ((number, line) for number, line in read_lines(path, intake) if line is not None)
+    again: deque[tuple[int, str]] = deque()
+    taken: list[tuple[int, str]] = []  # the lines of the current row
+
+    def take() -> Iterator[str]:
+        while (numbered := again.popleft() if again else next(lines, None)) is not None:
+            taken.append(numbered)
+            yield f"{numbered[1]}\n"
+
+    rows = csv.reader(take(), delimiter=delimiter, strict=True)
+    while True:
+        taken.clear()
+        try:
+            row = next(rows, None)
+        except csv.Error as error:
+            intake.met(
+                f"is not {delimiter!r}-separated ({error})",
+                fix="quote fields that hold quotes or line ends",
+                path=path,
+                line=taken[0][0],
+            )
+            again.extendleft(reversed(taken[1:]))
+            rows = csv.reader(take(), delimiter=delimiter, strict=True)
+            continue
+        if row is None:
+            return
+        if row:
+            yield taken[0][0], row
+
+
+def read_parquet(path: str, fields: Fields, intake: Intake) -> Iterator[Document]:
+    """Records by row group; only the columns that are asked for are read."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise missing_extra("pyarrow", extra="data", purpose="reading Parquet") from None
+    with open_stream(path, intake) as stream, _seekable(stream) as file:
+        try:
+            table = pq.ParquetFile(file)
+            asked = fields.names()
+            columns = [name for name in table.schema_arrow.names if name in asked]
+            number = 0
+            for batch in table.iter_batches(batch_size=1024, columns=columns):
+                for record in batch.to_pylist():
+                    number += 1
+                    yield from documents_of(
+                        record, fields=fields, intake=intake, path=path, line=number
+                    )
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            intake.met(f"is not Parquet ({error})", fix="check the file", path=path)
+
+
+@contextmanager
+def _seekable(stream: io.BufferedIOBase) -> Iterator[IO[bytes]]:
+    """Parquet is read from its end: what cannot seek is spooled to disk, not to memory."""
+    if isinstance(getattr(stream, "raw", None), io.FileIO) and stream.seekable():
+        yield cast(IO[bytes], stream)
+        return
+    with tempfile.TemporaryFile() as spooled:
+        shutil.copyfileobj(stream, spooled)
+        spooled.seek(0)
+        yield spooled

@@ -1,0 +1,240 @@
+"""Readers: any file that holds documents, as a stream of `Document`.
+
+    read("train.jsonl.zst")            one record a line
+    read("kp20k_valid_src.txt")        the field's text pair, with kp20k_valid_trg.txt beside it
+    read("papers/")                    a folder of any of these
+
+The format is known by the file's name, where that is silent by its content. A record without
+keyphrases is a document to predict for; a record without title is allowed.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import repeat, zip_longest
+from pathlib import Path
+from typing import Literal
+
+import orjson
+
+from one2set.data.document import Document
+from one2set.data.reading.delimited import read_csv, read_parquet
+from one2set.data.reading.records import Fields, default_id, documents_of, make_document, phrases_of
+from one2set.data.reading.streams import (
+    COMPRESSED,
+    Intake,
+    decode,
+    label,
+    open_stream,
+    peek,
+    printable,
+    read_lines,
+)
+from one2set.data.specials import EOS, SPECIALS
+from one2set.errors import DataError
+
+Format = Literal["jsonl", "pair", "csv", "tsv", "parquet", "text"]
+_EXTENSIONS: dict[str, Format] = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+    ".txt": "text",
+    ".text": "text",
+    ".md": "text",
+}
+_ALLOWED = ", ".join(_EXTENSIONS)
+# What people pass for text, by its first bytes.
+_OTHERS = {b"%PDF": "a PDF", b"PK\x03\x04": "a ZIP archive (as .docx, .odt and .epub are)"}
+_DELIMITERS: dict[Format, str] = {"tsv": "\t", "csv": ","}
+_JSON_START = re.compile(r"\s*(?:\{|\[\s*[\{\]])")
+
+
+def read(
+    path: str | Path,
+    *,
+    fields: Fields = Fields(),  # noqa: B008  (frozen)
+    intake: Intake | None = None,
+) -> Iterator[Document]:
+    """The documents of a file, a folder, or `-` for standard input."""
+    path, intake = str(path), intake or Intake()
+    skipped, found = intake.skipped, False
+    for document in _documents(path, fields, intake):
+        found = True
+        yield document
+    if not found and intake.skipped == skipped:
+        intake.met("holds no documents", fix="check that it is the right file", path=path)
+
+
+def _documents(path: str, fields: Fields, intake: Intake) -> Iterator[Document]:
+    if os.path.isdir(path):
+        return _read_folder(path, fields, intake)
+    match _format_of(path, fields, intake):
+        case "jsonl":
+            return _read_jsonl(path, fields, intake)
+        case "pair":
+            return _read_pair(path, intake)
+        case "csv" | "tsv" as table:
+            return read_csv(path, _DELIMITERS[table], fields, intake)
+        case "parquet":
+            return read_parquet(path, fields, intake)
+        case "text":
+            return _read_text(path, intake)
+        case None:
+            return iter(())
+
+
+def _format_of(path: str, fields: Fields, intake: Intake) -> Format | None:
+    """The format by the file's name; by its first bytes where the name says nothing. None for a
+    file that is met and skipped."""
+    if _is_half(path, "trg"):
+        intake.met(
+            "holds only keyphrases, the second half of a text pair",
+            fix=f"pass the first half, {_other_half(path, 'trg', 'src')}",
+            path=path,
+        )
+        return None
+    if _is_half(path, "src"):
+        return "pair"
+    if (named := _named_format(path)) is not None:
+        return named
+    start = peek(path)
+    if start.startswith(b"PAR1"):
+        return "parquet"
+    for magic, kind in _OTHERS.items():
+        if start.startswith(magic):
+            fix = "save it as plain text first (for a PDF: pdftotext)"
+            intake.met(f"is {kind}, not text", fix=fix, path=path)
+            return None
+    if b"\0" in start:
+        intake.met("is binary, not text", fix=f"expected text or one of {_ALLOWED}", path=path)
+        return None
+    text = start.decode("utf-8", "replace").removeprefix("\ufeff")
+    if _JSON_START.match(text):
+        return "jsonl"
+    header = text.partition("\n")[0].rstrip("\r")
+    for format, delimiter in _DELIMITERS.items():
+        cells = [cell.strip('"') for cell in header.split(delimiter)]
+        if len(cells) > 1 and not fields.names().isdisjoint(cells):
+            return format
+    return "pair" if SPECIALS[EOS] in text else "text"
+
+
+def _named_format(path: str) -> Format | None:
+    """What the file's extension says, behind that of its compression."""
+    for extension in COMPRESSED:
+        path = path.removesuffix(extension)
+    return _EXTENSIONS.get(Path(path).suffix.lower())
+
+
+def _is_half(path: str, half: str) -> bool:
+    """Whether this is src.txt or x_src.txt (trg.txt, x_trg.txt), compressed or not."""
+    stem = Path(path).name.split(".")[0]
+    named = stem == half or stem.endswith(f"_{half}")
+    return named and _named_format(path) in ("text", None)
+
+
+def _other_half(path: str, this: str, other: str) -> str:
+    """x_src.txt.gz ↔ x_trg.txt.gz, or how else the other one is compressed."""
+    compression = next((each for each in COMPRESSED if path.endswith(each)), "")
+    folder, name = os.path.split(path.removesuffix(compression))
+    stem, dot, extension = name.partition(".")
+    plain = os.path.join(folder, stem.removesuffix(this) + other + dot + extension)
+    names = [plain + each for each in (compression, "", *COMPRESSED)]
+    return next(filter(os.path.exists, names), names[0])
+
+
+def _read_folder(path: str, fields: Fields, intake: Intake) -> Iterator[Document]:
+    """Every file below a folder, in the order of its name; text files are named by their path."""
+    for folder, folders, names in os.walk(path, onerror=_refuse):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            file = os.path.join(folder, name)
+            second_half = _is_half(name, "trg") and os.path.exists(_other_half(file, "trg", "src"))
+            if name.startswith(".") or second_half:
+                continue
+            if _named_format(name):
+                for document in read(file, fields=fields, intake=intake):
+                    plain = document.id == label(file)
+                    place = printable(os.path.relpath(file, path))
+                    yield replace(document, id=place) if plain else document
+            else:
+                intake.met(
+                    f"the format {Path(name).suffix or 'without extension'!r} is not known",
+                    fix=f"expected one of {_ALLOWED}: move it away",
+                    path=file,
+                )
+
+
+def _refuse(error: OSError) -> None:
+    what = f"cannot be read ({error.strerror})"
+    raise DataError(what, fix="check its permissions", path=error.filename)
+
+
+def _read_text(path: str, intake: Intake) -> Iterator[Document]:
+    """A plain text file is one document."""
+    text = None
+    with open_stream(path, intake) as stream:
+        text = decode(stream.read(), path, None, intake)
+    if text is not None and text.strip():
+        yield make_document(label(path), title="", abstract=text, keyphrases=None)
+
+
+def _read_jsonl(path: str, fields: Fields, intake: Intake) -> Iterator[Document]:
+    for number, line in read_lines(path, intake):
+        if line is None or not line.strip():
+            continue
+        try:
+            record = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            fix = f"write one object a line (for example: jq -c . {path})"
+            intake.met(f"is not JSON ({error})", fix=fix, path=path, line=number)
+            continue
+        if not isinstance(record, dict):
+            fix = f"write one object a line (for an array: jq -c '.[]' {path})"
+            intake.met(f"is a JSON {type(record).__name__}", fix=fix, path=path, line=number)
+            continue
+        yield from documents_of(record, fields=fields, intake=intake, path=path, line=number)
+
+
+def _read_pair(path: str, intake: Intake) -> Iterator[Document]:
+    """`title <eos> abstract` a line, and in the other file `a;b;<peos>;c`. Without the other file
+    these are documents to predict for. Such text is always in the field's form."""
+    target_path = _other_half(path, "src", "trg")
+    paired = _is_half(path, "src") and os.path.exists(target_path)
+    targets = read_lines(target_path, intake) if paired else repeat((0, None))
+    sources = read_lines(path, intake)
+    pairs = zip_longest(sources, targets) if paired else zip(sources, targets, strict=False)
+    for source, target in pairs:
+        if source is None or target is None:
+            longer, shorter = (path, target_path) if target is None else (target_path, path)
+            intake.met(
+                f"is missing; {longer} has this line",
+                fix="make both files of the pair hold one line for each document",
+                path=shorter,
+                line=(source or target)[0],
+            )
+            continue
+        (number, line), phrases = source, target[1]
+        if line is None or (paired and phrases is None):
+            continue  # a line that is not UTF-8: met and skipped
+        parts = line.split(SPECIALS[EOS])
+        if len(parts) > 2:
+            intake.met(
+                f"holds {len(parts) - 1} times {SPECIALS[EOS]}; expected `title <eos> abstract`",
+                fix="mend the line",
+                path=path,
+                line=number,
+            )
+            continue
+        title, abstract = ("", parts[0]) if len(parts) == 1 else parts
+        yield Document(
+            id=default_id(path, number),
+            title=title.strip(),
+            abstract=abstract.strip(),
+            keyphrases=None if phrases is None else phrases_of(phrases),
+            tokenised=True,
+        )

@@ -1,0 +1,143 @@
+"""A record (a JSON object, a table row) becomes a document, or a problem that says why not."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
+
+from one2set.data.document import Document
+from one2set.data.reading.streams import Intake, label
+from one2set.data.specials import PEOS, SPECIALS
+from one2set.errors import ConfigError
+from one2set.text import looks_tokenised
+
+# The token-list form: `document` is a list of words, its keyphrases come in two lists.
+_TOKENS, _TOKEN_PHRASES = "document", ("extractive_keyphrases", "abstractive_keyphrases")
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The names under which a record holds its parts; the first one found counts."""
+
+    id: tuple[str, ...] = ("id",)
+    title: tuple[str, ...] = ("title",)
+    abstract: tuple[str, ...] = ("abstract", "text", "body")
+    keyphrases: tuple[str, ...] = ("keyphrases", "keywords", "keyword")
+
+    @classmethod
+    def mapped(cls, pairs: Iterable[str]) -> Self:
+        """Fields from `PART=NAME` settings, such as `abstract=summary`."""
+        parts = [field.name for field in fields(cls)]
+        chosen = cls()
+        for pair in pairs:
+            part, _, name = pair.partition("=")
+            if part not in parts or not name:
+                raise ConfigError(
+                    f"--field is {pair!r}; expected PART=NAME with PART one of {', '.join(parts)}; "
+                    "pass for example --field abstract=summary"
+                )
+            chosen = replace(chosen, **{part: (name,)})
+        return chosen
+
+    def names(self) -> set[str]:
+        """Every name that may be asked for."""
+        asked = {*self.id, *self.title, *self.abstract, *self.keyphrases}
+        return asked | {_TOKENS, *_TOKEN_PHRASES}
+
+
+class _UnusableError(Exception):
+    """What is wrong with a record, and how to mend it."""
+
+    def __init__(self, what: str, fix: str) -> None:
+        super().__init__(what)
+        self.fix = fix
+
+
+def documents_of(
+    record: Mapping[str, Any], *, fields: Fields, intake: Intake, path: str, line: int
+) -> Iterator[Document]:
+    """The record's document; none where the record is a problem that is skipped."""
+    try:
+        yield _document(record, fields, default_id(path, line))
+    except _UnusableError as error:
+        intake.met(str(error), fix=error.fix, path=path, line=line)
+
+
+def default_id(path: str, line: int) -> str:
+    """The id of a record that has none."""
+    return f"{label(path).split('.')[0]}-{line}"
+
+
+def make_document(
+    id: str, *, title: str, abstract: str, keyphrases: tuple[str, ...] | None
+) -> Document:
+    """A document whose form, raw or the field's, is judged by its text."""
+    tokenised = looks_tokenised(f"{title} {abstract}")
+    return Document(id, title, abstract, keyphrases, tokenised)
+
+
+def phrases_of(value: object) -> tuple[str, ...]:
+    """Keyphrases from a list or a `;`-string; the marker `<peos>` of the field is not one."""
+    items = value.split(";") if isinstance(value, str) else value
+    if not isinstance(items, list):
+        raise _UnusableError(
+            f"keyphrases are {_shown(value)}", "expected a list of strings or a;b;c in one string"
+        )
+    stripped = (item.strip() for item in _strings(items, "a keyphrase"))
+    return tuple(item for item in stripped if item and item != SPECIALS[PEOS])
+
+
+def _strings(items: list[Any], noun: str) -> list[str]:
+    for item in items:
+        if not isinstance(item, str):
+            raise _UnusableError(f"{noun} is {_shown(item)}", "expected a string")
+    return items
+
+
+def _document(record: Mapping[str, Any], fields: Fields, other_id: str) -> Document:
+    title: str | None
+    abstract: str | None
+    if isinstance(record.get(_TOKENS), list):
+        title, abstract = "", " ".join(_strings(record[_TOKENS], f"a word of {_TOKENS!r}"))
+        lists = [phrases_of(record[name]) for name in _TOKEN_PHRASES if record.get(name)]
+        known = any(name in record for name in _TOKEN_PHRASES)
+        keyphrases = tuple(phrase for phrases in lists for phrase in phrases) if known else None
+    else:
+        title, abstract = (_text(record, names) for names in (fields.title, fields.abstract))
+        if abstract is None:
+            raise _UnusableError(
+                f"has no {_either(fields.abstract)}; "
+                f"it has {', '.join(map(repr, record)) or 'no fields'}",
+                "name the field, for example --field abstract=summary",
+            )
+        value = _first(record, fields.keyphrases)
+        keyphrases = None if value is None else phrases_of(value)
+    found = _first(record, fields.id)
+    return make_document(
+        other_id if found is None else str(found),
+        title=title or "",
+        abstract=abstract,
+        keyphrases=keyphrases,
+    )
+
+
+def _first(record: Mapping[str, Any], names: Iterable[str]) -> Any:
+    return next((record[name] for name in names if record.get(name) is not None), None)
+
+
+def _text(record: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
+    """A text field: its string, "" where it is null, None where the record has no such field."""
+    value = _first(record, names)
+    if value is None:
+        return "" if any(name in record for name in names) else None
+    if not isinstance(value, str):
+        raise _UnusableError(f"{_either(names)} is {_shown(value)}", "expected a string")
+    return value
+
+
+def _either(names: Iterable[str]) -> str:
+    return " or ".join(map(repr, names))
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return f"{text[:40]}{'…' if len(text) > 40 else ''} ({type(value).__name__})"

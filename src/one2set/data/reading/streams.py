@@ -1,0 +1,236 @@
+"""Bytes and lines from files, compressed files and standard input; and what to do with bad ones.
+
+Everything streams. It does not know what the lines mean; `readers` does.
+"""
+
+import gzip
+import io
+import os
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Literal, Self
+
+import orjson
+
+from one2set.data.reading.remote import is_remote, open_remote
+from one2set.errors import ConfigError, DataError, missing_extra
+
+STDIN = "-"
+OnError = Literal["stop", "skip"]
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+COMPRESSED = (".gz", ".zst")
+_MENDED = "or pass --on-error skip to leave it out"
+
+
+class Intake:
+    """How input is taken in: what happens to what cannot be used, and how far reading has come.
+
+    With `stop` the first problem is raised, as it is where there is no choice (None). With `skip`
+    each is counted and becomes a line of the `report` file: path, line, what is wrong, what to do.
+    """
+
+    def __init__(self, on_error: OnError | None = None, report: Path | None = None) -> None:
+        self.on_error, self.report = on_error, report
+        self.skipped, self.bytes_read = 0, 0
+        self._file: IO[bytes] | None = None
+
+    def met(self, what: str, *, fix: str, path: str, line: int | None = None) -> None:
+        """Raise the problem, or write it down."""
+        if self.on_error != "skip":
+            choice = f", {_MENDED}" if self.on_error == "stop" else ""
+            raise DataError(what, fix=f"{fix}{choice}", path=path, line=line)
+        self.skipped += 1
+        if self.report is not None:
+            if self._file is None:
+                self._file = _created(self.report)
+            row = {"path": printable(path), "line": line, "what": what, "fix": fix}
+            self._file.write(orjson.dumps(row) + b"\n")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def _created(report: Path) -> IO[bytes]:
+    try:
+        return report.open("wb")
+    except OSError as error:
+        raise ConfigError(
+            f"--report is {report}, which cannot be written ({error.strerror}); name another file"
+        ) from None
+
+
+def printable(path: str) -> str:
+    """A path as Unicode, also where its name has bytes that are not."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
+def label(path: str) -> str:
+    """What a file is called in the ids of its documents."""
+    return "stdin" if path == STDIN else printable(os.path.basename(path))
+
+
+def is_pipe(path: str) -> bool:
+    """Whether this can be read only once: standard input, a named pipe, /dev/fd/63."""
+    return path == STDIN or (
+        os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+    )
+
+
+class _CountedFile(io.FileIO):
+    """A file that tells its intake how much of it has been read, for progress and time left."""
+
+    def __init__(self, path: str, intake: Intake) -> None:
+        super().__init__(path)
+        self._intake = intake
+
+    @classmethod
+    def buffered(cls, path: str, intake: Intake) -> IO[bytes]:
+        return io.BufferedReader(cls(path, intake), 1 << 17)
+
+    def readinto(self, buffer: Any) -> int | None:
+        size = super().readinto(buffer)
+        self._intake.bytes_read += size or 0
+        return size
+
+    def readall(self) -> bytes:
+        data = super().readall() or b""
+        self._intake.bytes_read += len(data)
+        return data
+
+
+class _ZstdStream(io.RawIOBase):
+    """Zstandard frames as a raw stream. Unlike the library's own reader, a cut-off file is an
+    error: half a corpus must not pass for a whole one."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        try:
+            import zstandard
+        except ImportError:
+            raise missing_extra("zstandard", extra="data", purpose="reading .zst files") from None
+        # Frames may have been written with --long: allow any window that the format knows.
+        self._decompressor = zstandard.ZstdDecompressor(max_window_size=2**31)
+        self._frame = self._decompressor.decompressobj()
+        self._file, self._ready, self._inside = file, memoryview(b""), False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready:
+            chunk = self._frame.unused_data if self._frame.eof else b""
+            if self._frame.eof:
+                self._frame, self._inside = self._decompressor.decompressobj(), False
+            chunk = chunk or self._file.read(1 << 17)
+            if not chunk:
+                if self._inside:
+                    raise EOFError("the zstd stream ends inside a frame")
+                return 0
+            self._inside = True
+            self._ready = memoryview(self._frame.decompress(chunk))
+        size = min(len(buffer), len(self._ready))
+        buffer[:size] = self._ready[:size]
+        self._ready = self._ready[size:]
+        return size
+
+
+def _uncompressed(file: IO[bytes]) -> io.BufferedIOBase:
+    """Compression is known by the first bytes, not by the name."""
+    start: bytes = file.peek(4)  # type: ignore[attr-defined]
+    if start.startswith(_GZIP):
+        return gzip.GzipFile(fileobj=file)
+    if start.startswith(_ZSTD):
+        return io.BufferedReader(_ZstdStream(file), 1 << 17)
+    assert isinstance(file, io.BufferedIOBase)
+    return file
+
+
+# Pipes whose start was looked at. They cannot be opened again: who reads them takes them here.
+_peeked: dict[str, tuple[IO[bytes], io.BufferedIOBase]] = {}
+
+
+def peek(path: str) -> bytes:
+    """The first bytes of a file, uncompressed; who reads it next still sees them."""
+    unnoticed = Intake("skip")  # a damaged file is met when it is read
+    with open_stream(path, unnoticed, keep=is_pipe(path)) as stream:
+        start: bytes = stream.peek(1 << 12)  # type: ignore[attr-defined]
+        return start
+    return b""
+
+
+@contextmanager
+def open_stream(path: str, intake: Intake, *, keep: bool = False) -> Iterator[io.BufferedIOBase]:
+    """The bytes of a file, or of standard input, uncompressed. Where compressed data is damaged
+    the stream ends, and the intake has met it. With `keep` it stays open for the next reader."""
+    file: IO[bytes] | None = None
+    try:
+        if path in _peeked:
+            file, stream = _peeked.pop(path)
+        else:
+            file = _opened(path, intake)
+            stream = _uncompressed(file)
+        if keep:
+            _peeked[path] = file, stream
+        yield stream
+    except OSError as error:
+        if not isinstance(error, gzip.BadGzipFile):
+            what = f"cannot be read ({error.strerror or error})"
+            raise DataError(what, fix="check the path", path=path) from None
+        _met_damage(path, error, intake)
+    except (EOFError, zlib.error) as error:
+        _met_damage(path, error, intake)
+    except Exception as error:
+        # zstandard is optional, so its error class cannot be named in an except clause.
+        if type(error).__name__ != "ZstdError":
+            raise
+        _met_damage(path, error, intake)
+    finally:
+        if file is not None and not keep and path != STDIN:
+            file.close()
+
+
+def _opened(path: str, intake: Intake) -> IO[bytes]:
+    if path == STDIN:
+        return sys.stdin.buffer
+    return open_remote(path) if is_remote(path) else _CountedFile.buffered(path, intake)
+
+
+def _met_damage(path: str, error: Exception, intake: Intake) -> None:
+    intake.met(
+        f"compressed data is damaged or cut off ({error})",
+        fix="copy or download the file again",
+        path=path,
+    )
+
+
+def read_lines(path: str, intake: Intake) -> Iterator[tuple[int, str | None]]:
+    """Numbered lines of UTF-8 text, without their ends; None for one that is not UTF-8."""
+    with open_stream(path, intake) as stream:
+        for number, line in enumerate(stream, 1):
+            text = decode(line, path, number, intake)
+            yield number, None if text is None else text.rstrip("\r\n")
+
+
+def decode(data: bytes, path: str, line: int | None, intake: Intake) -> str | None:
+    """Strict UTF-8 without NUL, and without a byte order mark at the start of the file."""
+    try:
+        text = data.decode("utf-8")
+        at, what = data.find(0), "is NUL: this is another encoding, or no text"
+    except UnicodeDecodeError as error:
+        text, at, what = "", error.start, "is not UTF-8"
+    if at < 0:
+        return text.removeprefix("\ufeff") if line in (None, 1) else text
+    intake.met(
+        f"byte 0x{data[at]:02x} at column {at + 1} {what}",
+        fix="save the file as UTF-8 (for example: iconv -f latin1 -t utf-8)",
+        path=path,
+        line=line,
+    )
+    return None

@@ -1,0 +1,1 @@
+"""SetTrans as ONNX graphs, and the runtime that runs them without torch."""

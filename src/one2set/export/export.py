@@ -1,0 +1,107 @@
+"""Export: a trained SetTrans as a folder that `runtime` runs without torch.
+
+runtime.json             what the graphs are
+encoder.onnx, step.onnx  the two graphs
+weights.safetensors      their weights
+config.json, words.tsv   as in any model folder (`model/folder`), which this still is
+and all other files of the model, which belong to what is built on the network (`keyphrases`)
+"""
+
+import json
+import shutil
+from collections.abc import Callable
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+from one2set.atomic import complete_folder
+from one2set.data.reading.readers import read
+from one2set.data.vocabulary import Vocabulary, WordVocabulary
+from one2set.errors import ConfigError, missing_extra
+from one2set.export.runtime import Description, write_description
+from one2set.model.folder import WEIGHTS, load_model, save_config
+from one2set.model.paths import model_folder
+from one2set.model.settrans import SetTrans
+from one2set.prediction.stream import Predictor
+from one2set.search.search import Generation
+
+
+def export_model(
+    model: Path,
+    output: Path,
+    *,
+    int8: bool = True,
+    overwrite: bool = False,
+    add_files: Callable[[Path], None] | None = None,
+) -> None:
+    """Write the folder, complete or not at all. With `int8`, weights are quantised: a quarter of
+    the size, twice as fast, nearly the same keyphrases. `add_files` writes what the model has
+    beside its network into the new folder; by default all such files of the old one are copied."""
+    try:
+        from safetensors.numpy import save_file
+
+        from one2set.export.onnx_settrans import LONGEST, encoder_graph, step_graph
+    except ImportError:
+        raise missing_extra("onnx", extra="train", purpose="Exporting a model") from None
+
+    folder = model_folder(model)
+    network, vocabulary, config = load_model(folder)
+    if not isinstance(network, SetTrans):
+        raise ConfigError(
+            f"{model} holds a {type(network).__name__}; only a SetTrans can be exported"
+        )
+    weights: dict[str, Any] = {}
+    graphs = [make(network, weights, int8=int8) for make in (encoder_graph, step_graph)]
+    description = Description(
+        vocabulary_size=network.vocabulary_size,
+        num_codes=network.rows,
+        steps=Generation.of_model(network, config).steps,
+        longest=LONGEST,
+        int8=int8,
+    )
+    with complete_folder(output, overwrite=overwrite) as partial:
+        save_config(partial, network, config)
+        save_file(weights, partial / WEIGHTS)
+        (partial / WEIGHTS).chmod(0o644)  # the library lets only its owner read it
+        places = weight_places(partial / WEIGHTS)
+        for graph in graphs:
+            graph.save(partial, WEIGHTS, places)
+        _trimmed(vocabulary).save(partial)
+        write_description(partial, description)
+        if add_files is not None:
+            add_files(partial)
+            return
+        written = {path.name for path in partial.iterdir()}
+        for file in folder.iterdir():
+            if file.is_file() and file.name not in written:
+                shutil.copy(file, partial)
+
+
+def _trimmed(vocabulary: Vocabulary) -> Vocabulary:
+    """A vocabulary without the rest of a corpus's dictionary: all unknown words are copied."""
+    if not isinstance(vocabulary, WordVocabulary):
+        return vocabulary
+    size = vocabulary.size
+    return WordVocabulary(vocabulary.words[:size], size=size, counts=vocabulary.counts[:size])
+
+
+def agreement(one: Predictor, other: Predictor) -> tuple[int, int]:
+    """How many phrases of the bundled sample two models both say, of those that either says."""
+    with as_file(files("one2set.data").joinpath("sample", "documents.jsonl")) as path:
+        documents = list(read(path))
+    same = said = 0
+    for first, second in zip(one.predict(documents), other.predict(documents), strict=True):
+        phrases, others = ({(s.code, s.text) for s in p.phrases} for p in (first, second))
+        same, said = same + len(phrases & others), said + len(phrases | others)
+    return same, said
+
+
+def weight_places(path: Path) -> dict[str, tuple[int, int]]:
+    """Offset and length of each tensor in a safetensors file, which is the length of its header in
+    eight bytes, the header in JSON, and the data."""
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(size))
+    header.pop("__metadata__", None)
+    bounds = {name: tensor["data_offsets"] for name, tensor in header.items()}
+    return {name: (8 + size + start, end - start) for name, (start, end) in bounds.items()}

@@ -1,1 +1,0 @@
-"""Keyphrases of documents: prediction without torch, knowledge, calibration, presentation."""

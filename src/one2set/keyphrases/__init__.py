@@ -1,0 +1,1 @@
+"""From slots and scores to the keyphrases that users see."""

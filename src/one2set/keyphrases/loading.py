@@ -1,0 +1,51 @@
+"""What generates with a model: the runtime where it is exported, else an engine, with torch."""
+
+import json
+from pathlib import Path
+
+from one2set.data.vocabulary import Vocabulary, load_vocabulary
+from one2set.errors import ConfigError, DataError, missing_extra
+from one2set.export.runtime import DESCRIPTION, Runtime
+from one2set.prediction.stream import Predictor
+
+_FIX = "pass the folder of a model, whole"
+
+
+def exported(folder: Path) -> bool:
+    """Whether a model runs without torch."""
+    return (folder / DESCRIPTION).exists()
+
+
+def model_vocabulary(folder: Path) -> Vocabulary:
+    """What a model's network can read, without the network."""
+    path = folder / "config.json"
+    try:
+        size = json.loads(path.read_text(encoding="utf-8"))["arguments"]["vocabulary_size"]
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror})", fix=_FIX, path=path) from None
+    except (ValueError, KeyError, TypeError):
+        raise DataError("is no description of a model", fix=_FIX, path=path) from None
+    return load_vocabulary(folder, size=size)
+
+
+def load_predictor(
+    folder: Path,
+    *,
+    device: str = "auto",
+    threads: int = 0,
+    batch_tokens: int = 4096,
+) -> Predictor:
+    """What generates with a model's folder, or a run's."""
+    if not folder.is_dir():
+        raise ConfigError(f"there is no model {folder}; pass the folder of a model")
+    if exported(folder) and device in ("auto", "cpu"):
+        return Runtime(folder, threads=threads, batch_tokens=batch_tokens)
+    try:
+        from one2set.distributed import use_threads
+        from one2set.prediction.engine import Engine
+    except ImportError:
+        raise missing_extra(
+            "torch", extra="train", purpose=f"{folder} is not exported: generating with it"
+        ) from None
+    use_threads(threads)
+    return Engine.load(folder, device=device, batch_tokens=batch_tokens)

@@ -1,0 +1,191 @@
+"""A plan on a Ray cluster: every job is a task, done on whichever machine has room for it.
+
+The job is what it is without Ray: in the same folder, which all machines reach under the same path,
+under the same lock, by the same command. Ray says where, and does it again elsewhere if a worker
+dies. So what a cluster began one machine can go on with, and the reverse.
+"""
+
+import platform
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from one2set.bulk.ray import cause_of, connected
+from one2set.config import SCALES
+from one2set.data.corpus.corpus import Corpus
+from one2set.errors import ConfigError, DataError
+from one2set.reproduction.execution import SECONDS_BETWEEN_ROUNDS, Event, Plan, What
+from one2set.reproduction.job import JobFolder
+from one2set.reproduction.launching import InterruptionError, launch
+from one2set.reproduction.plan import Setup
+from one2set.reproduction.version import code_version
+from one2set.training.interruption import interruption
+
+_DEATHS = 3  # of its workers that a job survives
+_SECONDS_TO_BE_SEEN = 60.0  # which network disks may take
+_RESOURCES = {"num_cpus": "CPU", "num_gpus": "GPU"}  # what Ray calls them
+
+
+@dataclass(frozen=True)
+class _Running:
+    """A job that Ray does."""
+
+    folder: JobFolder
+    result: Any  # what Ray will have of it
+    visits: int  # that were done before
+    began: float = field(default_factory=time.monotonic)
+
+
+def run_on_ray(plan: Plan, *, processes: int, tidy: bool) -> Iterator[Event]:
+    """Do what is not done yet, as many jobs at a time as the cluster has room for. A job that fails
+    does not stop those that do not need it."""
+    ray = connected()
+    setup, code = _absolute(plan.setup), code_version()
+    needs = _needs(ray, plan, processes)
+    task = ray.remote(_do).options(max_retries=_DEATHS, **needs)
+    running: dict[str, _Running] = {}
+    with interruption() as signals:
+        while True:
+            room = max(_room(ray, needs), 1)  # machines may come and go
+            taken: list[JobFolder] = []
+            for name, one in plan.jobs.items():
+                if name in running or not plan.is_next(one):
+                    continue
+                if not one.free():
+                    taken.append(one)
+                elif len(running) < room:
+                    far = JobFolder(one.job, setup, one.folder.parent.absolute())
+                    result = task.remote(far, plan.splits, processes, tidy, code)
+                    running[name] = _Running(one, result, one.visits())
+                    yield plan.tell("begun", one.job, beside=len(running) - 1)
+            if not running and not taken:
+                return
+            if running:
+                yield from _wait(ray, plan, running)
+                if running:
+                    yield _progress(plan, running)
+            else:
+                yield plan.tell("waiting", taken[0].job, beside=len(taken) - 1)
+                time.sleep(SECONDS_BETWEEN_ROUNDS)
+            if signals:
+                _stop(ray, running)
+                raise InterruptionError(signals[0])
+
+
+def _do(far: JobFolder, splits: Sequence[str], processes: int, tidy: bool, code: str) -> None:
+    """The task. What its worker left behind when it died, a training, is waited for."""
+    if (own := code_version()) != code:
+        raise ConfigError(
+            f"the code on {platform.node()} has the version {own}, where the plan was begun "
+            f"{code}; install the same one2set on all machines of the cluster"
+        )
+    while True:
+        with far.claimed() as lock:
+            if lock is not None:
+                for _ in far.make(lock, launch(processes), tidy=tidy):
+                    pass
+                for _ in far.measure(splits):
+                    pass
+                return
+        time.sleep(SECONDS_BETWEEN_ROUNDS)
+
+
+def _wait(ray: Any, plan: Plan, running: dict[str, _Running]) -> Iterator[Event]:
+    """Until a job has ended, or for a while."""
+    by_result = {one.result: name for name, one in running.items()}
+    ended, _ = ray.wait(list(by_result), timeout=SECONDS_BETWEEN_ROUNDS)
+    for result in ended:
+        one = running.pop(by_result[result]).folder
+        try:
+            ray.get(result)
+            _expect_done(one, plan.splits)
+        except ray.exceptions.RayError as error:
+            if isinstance(getattr(error, "cause", None), InterruptionError):
+                continue  # its worker was asked to stop, and saved a checkpoint: begin it again
+            if (cause := cause_of(error)) is None and isinstance(
+                error, ray.exceptions.RayTaskError
+            ):
+                raise  # our mistake
+            plan.failed[one.job.name] = cause or DataError(
+                f"{one.job.row.name} could not be done: {type(error).__name__}, {error}",
+                fix="see what Ray's logs say of it, and run the same again",
+                path=one.folder,
+            )
+        except ConfigError as error:
+            plan.failed[one.job.name] = error
+        what: What = "failed" if one.job.name in plan.failed else "done"
+        yield plan.tell(what, one.job, beside=len(running))
+
+
+def _expect_done(one: JobFolder, splits: Sequence[str]) -> None:
+    """That what was done on another machine is seen here, if not at once."""
+    until = time.monotonic() + _SECONDS_TO_BE_SEEN
+    while not one.done(splits):
+        if time.monotonic() > until:
+            raise ConfigError(
+                f"{one.job.row.name} was done, but not in {one.folder} of this machine; --output "
+                "must be a folder that all machines of the cluster share"
+            )
+        time.sleep(SECONDS_BETWEEN_ROUNDS)
+
+
+def _progress(plan: Plan, running: Mapping[str, _Running]) -> Event:
+    """How far all jobs are that are being done; and what is being done for the first of them."""
+    forecast, visits = plan.forecast(), {}
+    for name, one in running.items():
+        job = one.folder.job
+        visits[name] = job.visits if one.folder.trained() else one.folder.visits()
+        forecast.note(job, visits[name] - one.visits, time.monotonic() - one.began)
+    first = next(iter(running.values())).folder
+    sets = first.unmeasured(plan.splits) if first.trained() else []
+    return plan.tell(
+        "measuring" if sets else "training",
+        first.job,
+        split=sets[0] if sets else "",
+        forecast=forecast,
+        visits=visits,
+        beside=len(running) - 1,
+    )
+
+
+def _stop(ray: Any, running: Mapping[str, _Running]) -> None:
+    """Ask all trainings to save a checkpoint, and wait until they have."""
+    results = [one.result for one in running.values()]
+    for result in results:
+        ray.cancel(result)
+    if results:
+        ray.wait(results, num_returns=len(results))
+
+
+def _needs(ray: Any, plan: Plan, processes: int) -> dict[str, int]:
+    """What a job takes of a machine: for each process a GPU where there are any, and its threads,
+    one unless they are set."""
+    machine = next(iter(plan.jobs.values())).job.config.machine
+    needs = {"num_cpus": processes * (machine.threads or 1)}
+    if machine.device in ("auto", "cuda") and ray.cluster_resources().get("GPU"):
+        needs["num_gpus"] = processes
+    if not _room(ray, needs):
+        told = " and ".join(f"{count} {_RESOURCES[name]}s" for name, count in needs.items())
+        raise ConfigError(
+            f"a job takes {told}, and no machine of the Ray cluster has that many; ask for less "
+            "with --processes or --set machine.threads=…, or connect to another (RAY_ADDRESS)"
+        )
+    return needs
+
+
+def _room(ray: Any, needs: Mapping[str, int]) -> int:
+    """How many jobs the cluster can do at a time."""
+    machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    return sum(
+        min(int(has.get(_RESOURCES[name], 0) // count) for name, count in needs.items())
+        for has in machines
+    )
+
+
+def _absolute(setup: Setup) -> Setup:
+    """With paths that hold in another process."""
+    corpus = Corpus(setup.corpus.folder.absolute())
+    scale = setup.scale if setup.scale in SCALES else str(Path(setup.scale).absolute())
+    return replace(setup, corpus=corpus, scale=scale)

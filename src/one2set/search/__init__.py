@@ -1,0 +1,1 @@
+"""From a network to token sequences: greedy, beam and exclusive search."""

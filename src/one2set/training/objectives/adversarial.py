@@ -1,0 +1,131 @@
+"""GAN_MR (Swaminathan et al., 2020): a generator that is rewarded for phrases that look real.
+
+The discriminator has some steps to itself, then rounds follow: so many steps of the generator, so
+many of the discriminator. A step changes the weights of one of the two.
+
+The generator's tokens are valued one by one: those of phrase j, with the mark that ends it, by the
+score of the phrases up to it, less the mean score of what the generator writes greedily.
+
+Shapes: B documents, T steps, P phrases.
+"""
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Self
+
+import torch
+from torch import Tensor, nn
+
+from one2set.data.batch import Batch
+from one2set.data.specials import MARKS
+from one2set.model.network import Network
+from one2set.training.objectives.discriminator import Discriminator, Phrases, Verdict
+from one2set.training.objectives.likelihood import Loss
+from one2set.training.objectives.policy import policy_loss, rest_dropout
+from one2set.training.objectives.rollout import Way, Written, explore, write
+
+
+class Adversarial(nn.Module):
+    """The two networks and their rounds. In eval mode the loss is minus the mean score of greedy
+    phrases; since the judge learns too, it is no measure of progress: F1@M is."""
+
+    def __init__(
+        self,
+        network: Network,
+        discriminator: Discriminator,
+        *,
+        steps: int,
+        samples: int = 1,
+        head_start: int,
+        generator_steps: int,
+        discriminator_steps: int,
+        discriminator_rate: float,
+    ) -> None:
+        """The generator writes up to `steps` tokens, and so many `samples` for each document. The
+        discriminator's learning rate is `discriminator_rate` times the generator's."""
+        super().__init__()
+        self.network, self.discriminator = network, discriminator
+        self.steps, self.samples = steps, samples
+        self.head_start = head_start
+        self.generator_steps, self.discriminator_steps = generator_steps, discriminator_steps
+        self.discriminator_rate = discriminator_rate
+        self.generating = False
+        self.train()
+
+    def begin(self, step: int) -> float:
+        """Whose turn it is follows from the number of the step alone."""
+        turn = (step - self.head_start) % (self.generator_steps + self.discriminator_steps)
+        self.generating = step >= self.head_start and turn < self.generator_steps
+        return 1.0 if self.generating else self.discriminator_rate
+
+    def train(self, mode: bool = True) -> Self:
+        super().train(mode)
+        rest_dropout(self.network)
+        return self
+
+    def forward(self, batch: Batch) -> Loss:
+        """The loss of the one whose turn it is."""
+        if not self.training:
+            return self._measure(batch)
+        return self._teach_generator(batch) if self.generating else self._teach_discriminator(batch)
+
+    def _teach_generator(self, batch: Batch) -> Loss:
+        memory = self.network.encode(batch)
+        samples, greedy = explore(self.network, memory, steps=self.steps, samples=self.samples)
+        verdict = self._judge(batch, *samples, greedy)
+        baseline = verdict.means[:, -1:]  # (B, 1)
+        values = [
+            token_scores(verdict.scores[:, k], written) - baseline
+            for k, written in enumerate(samples)
+        ]
+        total = policy_loss(self.network, memory, samples, values)
+        tokens = sum(written.count for written in samples)
+        reward = verdict.means[:, :-1].mean() * tokens  # parts are divided by tokens
+        return Loss(total, tokens, {"generator": total.detach(), "reward": reward})
+
+    def _teach_discriminator(self, batch: Batch) -> Loss:
+        with torch.no_grad():
+            memory = self.network.encode(batch)
+        ways: list[Way] = ["sampled"] * self.samples
+        samples = write(self.network, memory, steps=self.steps, ways=ways)
+        self.discriminator.train()
+        verdict = self.discriminator(batch, _side_by_side(Written.by_authors(batch), *samples))
+        total, lists = verdict.recognition_loss, 2 * verdict.pair_count
+        parts = {"discriminator": total.detach(), "accuracy": verdict.accuracy * lists}
+        return Loss(total, max(lists, 1), parts)
+
+    def _measure(self, batch: Batch) -> Loss:
+        memory = self.network.encode(batch)
+        (greedy,) = write(self.network, memory, steps=self.steps, ways=("greedy",))
+        verdict = self._judge(batch, Written.by_authors(batch), greedy)
+        reward = verdict.means[:, 1].sum()
+        parts = {"reward": reward, "accuracy": verdict.accuracy * len(batch.ids)}
+        return Loss(-reward, len(batch.ids), parts)
+
+    @torch.no_grad()
+    def _judge(self, batch: Batch, *written: Written) -> Verdict:
+        """The verdict of a discriminator that does not learn."""
+        self.discriminator.eval()
+        verdict: Verdict = self.discriminator(batch, _side_by_side(*written))
+        return verdict
+
+
+def phrases_of(row: Sequence[int]) -> Phrases:
+    """What stands between the marks of a row."""
+    return [tuple(run) for mark, run in groupby(row, MARKS.__contains__) if not mark]
+
+
+def token_scores(scores: Tensor, written: Written) -> Tensor:
+    """(B, T) to each token of a phrase and to the mark that ends it, the phrase's of scores (B, P).
+    A mark that ends nothing gets 0."""
+    marks = torch.tensor(MARKS, device=scores.device)
+    word = written.mask & torch.isin(written.tokens, marks, invert=True)
+    after_word = nn.functional.pad(word, (1, 0))[:, :-1]
+    phrase = (word & ~after_word).cumsum(1) - 1
+    return scores.gather(1, phrase.clamp(min=0)) * (word | (after_word & written.mask))
+
+
+def _side_by_side(*written: Written) -> list[list[Phrases]]:
+    """For each document, the phrases of its row in each of several writings."""
+    by_document = zip(*(one.rows() for one in written), strict=True)
+    return [[phrases_of(row) for row in rows] for rows in by_document]

@@ -1,0 +1,76 @@
+"""What a network writes when it is rewarded for it: sampled rows, greedy rows, or both at once.
+
+Shapes: B documents, T steps.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Self
+
+import torch
+from torch import Tensor
+
+from one2set.data.batch import Batch
+from one2set.data.specials import EOS
+from one2set.model.network import Memory, Network
+from one2set.model.pointer import Choice, Mixture
+from one2set.search.greedy import roll_out
+
+Way = Literal["sampled", "greedy"]
+
+
+@dataclass(frozen=True)
+class Written:
+    """A row for each document."""
+
+    tokens: Tensor  # (B, T) extended ids
+    mask: Tensor  # (B, T), True until `<eos>` and there
+
+    @classmethod
+    def by_authors(cls, batch: Batch) -> Self:
+        """The targets of a batch of sequences."""
+        return cls(batch.targets[:, 0], batch.target_mask[:, 0])
+
+    @property
+    def count(self) -> int:
+        """How many tokens there are."""
+        return int(self.mask.sum())
+
+    def rows(self) -> list[list[int]]:
+        """The tokens as plain numbers."""
+        lengths = self.mask.sum(1).tolist()
+        return [row[:end] for row, end in zip(self.tokens.tolist(), lengths, strict=True)]
+
+
+def explore(
+    network: Network, memory: Memory, *, steps: int, samples: int
+) -> tuple[list[Written], Written]:
+    """Samples, and the greedy rows to which they are compared."""
+    ways: list[Way] = ["sampled"] * samples
+    *sampled, greedy = write(network, memory, steps=steps, ways=[*ways, "greedy"])
+    return sampled, greedy
+
+
+@torch.no_grad()
+def write(network: Network, memory: Memory, *, steps: int, ways: Sequence[Way]) -> list[Written]:
+    """What a network writes for each document in each of some ways, all at once."""
+    shape = (len(memory.lengths), len(ways), steps)
+    tokens = memory.words.extended.new_zeros(shape).flatten(0, 1)
+    mask = torch.zeros_like(tokens, dtype=torch.bool)
+    sampled = torch.tensor([way == "sampled" for way in ways], device=tokens.device)
+
+    def choose(rows: Tensor, mixture: Mixture, written: Tensor) -> Choice:
+        """A document's rows are one for each way."""
+        random = sampled[rows % len(ways)]
+        chosen = Choice(torch.empty_like(rows), torch.empty_like(mixture.gate))
+        for some, pick in ((random, Mixture.sample), (~random, Mixture.greedy)):
+            where = some.nonzero().squeeze(1)
+            if len(where):
+                chosen.tokens[where], chosen.probability[where] = pick(mixture.select(where))
+        return chosen
+
+    walk = roll_out(network, memory, steps=steps, ends=(EOS,), choose=choose, copies=len(ways))
+    for t, step in enumerate(walk):
+        tokens[step.rows, t], mask[step.rows, t] = step.choice.tokens, True
+    by_way = (x.view(shape).unbind(1) for x in (tokens, mask))
+    return [Written(*both) for both in zip(*by_way, strict=True)]

@@ -1,0 +1,139 @@
+"""The set loss (§3.3): encode, roll out, assign, supervise. Its options are the paper's ablations,
+and re-assignment (WR-One2Set).
+
+Shapes: B documents, N codes, L words per target, C real cells.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from one2set.data.batch import Batch, SetLayout, shifted
+from one2set.data.specials import NULL
+from one2set.model.memory import TransformerMemory
+from one2set.model.network import Memory
+from one2set.model.pointer import Mixture
+from one2set.model.settrans import SetTrans
+from one2set.search.greedy import Choose, anything_but_null, most_probable, roll_out
+from one2set.training.objectives.assignment import (
+    Assignment,
+    fixed,
+    hungarian,
+    match_scores,
+    random,
+    reassign,
+)
+from one2set.training.objectives.likelihood import Loss
+
+
+class SetLoss(nn.Module):
+    """Eqs. 2–5, on batches of its `layout`. In eval mode it is the validation loss.
+
+    A single set (`separate=False`) has one λ, `null_weight_present`.
+    """
+
+    null_weight: Tensor  # (N,) λ of each code
+
+    def __init__(
+        self,
+        network: SetTrans,
+        *,
+        assign_steps: int = 2,
+        null_weight_present: float = 0.2,
+        null_weight_absent: float = 0.1,
+        shared_encoding: bool = False,
+        reassign: bool = False,
+        phrase_length: int = 6,
+        separate: bool = True,
+        assignment: Assignment = "hungarian",
+        teacher_forcing: bool = True,
+    ) -> None:
+        super().__init__()
+        self.network = network
+        self.assign_steps = assign_steps
+        self.shared_encoding = shared_encoding
+        self.reassign = reassign
+        self.assignment = assignment
+        self.teacher_forcing = teacher_forcing
+        self.layout = SetLayout(network.rows, phrase_length, separate)
+        null_weight = torch.full((network.rows,), null_weight_present)
+        if "absent" in self.layout.parts:
+            null_weight[self.layout.parts["absent"]] = null_weight_absent
+        self.register_buffer("null_weight", null_weight, persistent=False)
+
+    def forward(self, batch: Batch) -> Loss:
+        """The loss of a batch, which is not changed."""
+        return self.compute(batch, self.network.encode(batch))
+
+    def compute(self, batch: Batch, memory: TransformerMemory) -> Loss:
+        """The loss of a batch that was encoded."""
+        with self._evaluation_mode(batch, memory) as evaluation_memory:
+            order, loss_mask = self.assign(batch, evaluation_memory)
+            targets = batch.targets.take_along_dim(order[:, :, None], 1)  # (B, N, L)
+            target_mask = batch.target_mask.take_along_dim(order[:, :, None], 1)
+            inputs = targets
+            if not self.teacher_forcing:
+                inputs = self._greedy_roll_out(evaluation_memory, steps=targets.shape[2])
+        mixture = self.network.decode(memory, shifted(inputs), target_mask)
+        return self._supervise(mixture, targets, target_mask, loss_mask)
+
+    def _supervise(
+        self, mixture: Mixture, targets: Tensor, target_mask: Tensor, loss_mask: Tensor
+    ) -> Loss:
+        """Eqs. 4 and 5: the weighted likelihood of targets (B, N, L) that have been assigned."""
+        document, code, _ = target_mask.nonzero(as_tuple=True)  # (C,)
+        words = targets[target_mask]
+        weight = self.null_weight[code].where(words == NULL, 1.0) * loss_mask[document, code]
+        losses = -mixture.log_likelihood(words) * weight
+        parts = {
+            name: losses[(code >= part.start) & (code < part.stop)].sum()
+            for name, part in self.layout.parts.items()
+        }
+        total = torch.stack(list(parts.values())).sum()
+        return Loss(total, len(words), {name: part.detach() for name, part in parts.items()})
+
+    def assign(self, batch: Batch, memory: Memory) -> tuple[Tensor, Tensor]:
+        """The index of each code's target (B, N), and a loss mask (B, N): False where a code has no
+        loss."""
+        parts, device = list(self.layout.parts.values()), batch.targets.device
+        steps = min(self.assign_steps, batch.targets.shape[2])
+        match self.assignment:
+            case "hungarian":
+                scores = match_scores(self.network, memory, batch.targets, steps=steps)
+                order = hungarian(scores, parts)
+            case "fixed":
+                order = fixed(len(batch.ids), parts).to(device)
+            case "random":
+                order = random(len(batch.ids), parts).to(device)
+        if self.reassign:
+            guesses = self._greedy_roll_out(memory, steps=steps, choose=anything_but_null)
+            return reassign(order, guesses, batch.targets, parts)
+        return order, torch.ones_like(order, dtype=torch.bool)
+
+    def _greedy_roll_out(
+        self, memory: Memory, *, steps: int, choose: Choose = most_probable
+    ) -> Tensor:
+        """(B, N, steps) the words that the codes generate by themselves."""
+        walk = roll_out(self.network, memory, steps=steps, choose=choose)
+        tokens = torch.stack([step.choice.tokens for step in walk], 1)  # (B·N, steps)
+        return tokens.view(-1, self.network.rows, steps)
+
+    @contextmanager
+    def _evaluation_mode(self, batch: Batch, memory: Memory) -> Iterator[Memory]:
+        """Roll-outs have neither gradient nor dropout; yields the memory that they attend to.
+
+        As in the authors' release, a source that was encoded with dropout is encoded again, unless
+        the encoding is shared or nothing is rolled out.
+        """
+        training = self.network.training
+        rolls_out = self.assignment == "hungarian" or self.reassign or not self.teacher_forcing
+        has_dropout = training and self.network.dropout > 0
+        encode_again = rolls_out and has_dropout and not self.shared_encoding
+        self.network.eval()
+        try:
+            with torch.no_grad():
+                yield self.network.encode(batch) if encode_again else memory
+        finally:
+            self.network.train(training)

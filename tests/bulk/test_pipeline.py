@@ -1,0 +1,130 @@
+"""Chunks of documents become lines: the same in any number of processes, from any beginning."""
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from one2set.bulk import pipeline
+from one2set.bulk.lines import keyphrase_line
+from one2set.bulk.pipeline import Keyphrases, Raw, Source, Work, expanded, run
+from one2set.bulk.resume import Begun
+from one2set.data.document import Document
+from one2set.data.vocabulary import WordVocabulary
+from one2set.errors import DataError
+from one2set.export.export import export_model
+from one2set.keyphrases.generator import KeyphraseGenerator
+from one2set.model.folder import save_model
+from one2set.model.settrans import SetTrans
+
+
+@pytest.fixture(scope="module")
+def models(
+    settrans: SetTrans, vocabulary: WordVocabulary, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    path = tmp_path_factory.mktemp("bulk")
+    save_model(path / "trained", settrans, vocabulary)
+    export_model(path / "trained", path / "exported", int8=False)
+    return path
+
+
+@pytest.fixture
+def source(documents: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Source:
+    """Two files of 21 documents in all, eight to a chunk."""
+    monkeypatch.setattr(pipeline, "WINDOW", 8)
+    paths = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    for path, some in zip(paths, (documents[:12], documents[12:21]), strict=True):
+        rows = ({"id": d.id, "title": d.title, "abstract": d.abstract} for d in some)
+        path.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    return Source(tuple(map(str, paths)))
+
+
+def lines_of(source: Source, work: Work, *, workers: int = 1) -> list[bytes]:
+    results = run(source, work, Begun(), workers=workers)
+    return [line for result in results for line in result.lines]
+
+
+def test_chunks_and_how_far_reading_has_come(source: Source, documents: list[Document]) -> None:
+    chunks = list(source.chunks())
+    assert [chunk.first for chunk in chunks] == [0, 8, 16, 21]
+    assert [len(chunk.documents) for chunk in chunks] == [8, 8, 5, 0]
+    assert [d.id for c in chunks for d in c.documents] == [d.id for d in documents[:21]]
+    assert chunks[-1].bytes_read == sum(Path(path).stat().st_size for path in source.inputs)
+
+
+def test_a_chunk_of_long_documents_is_short(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "_CHARACTERS", 1)
+    assert [len(chunk.documents) for chunk in source.chunks()] == [1] * 21 + [0]
+
+
+def test_keyphrases_are_the_generator_s(
+    source: Source, models: Path, documents: list[Document]
+) -> None:
+    found = lines_of(source, Keyphrases(models / "exported"))
+    stream = KeyphraseGenerator(models / "exported", threads=1).stream(documents[:21])
+    assert found == [keyphrase_line(*pair) for pair in stream]
+
+
+@pytest.mark.parametrize("kind", [Keyphrases, Raw])
+def test_several_processes_write_the_same(
+    source: Source, models: Path, kind: type[Keyphrases] | type[Raw]
+) -> None:
+    work = kind(models / "exported")
+    assert not work.needs_torch
+    assert lines_of(source, work, workers=2) == lines_of(source, work)
+
+
+def test_raw_lines_with_torch_and_without(source: Source, models: Path) -> None:
+    trained, exported = (Raw(models / name, text=True) for name in ("trained", "exported"))
+    assert trained.needs_torch
+    assert Raw(models / "exported", search=(("beam", 2),)).needs_torch
+    assert lines_of(source, trained) == lines_of(source, exported)
+
+
+def test_any_cut_is_continued_to_the_same_lines(
+    source: Source, models: Path, tmp_path: Path
+) -> None:
+    work = Raw(models / "exported", slots=True)
+    whole, file = lines_of(source, work), tmp_path / "lines"
+    file.write_bytes(b"".join(whole))
+    for begun in (Begun(0, 1), Begun(0, 8), Begun(0, 13), Begun(0, 21), Begun(8), Begun(3, 7)):
+        own = tmp_path / "own"
+        own.write_bytes(b"".join(whole[begun.packed : begun.done]))
+        rest = []
+        for result in run(source, work, begun._replace(file=own), workers=1):
+            assert begun.done < result.chunk.first + len(result.lines) or not result.lines
+            rest += result.lines[max(begun.done - result.chunk.first, 0) :]
+        assert whole[: begun.done] + rest == whole
+
+
+def test_another_input_is_told(source: Source, tmp_path: Path) -> None:
+    file = tmp_path / "lines"
+    for ids, message in (
+        (["other"], "document 1 of the input is .*; what is done has 'other' there"),
+        ([d.id for c in source.chunks() for d in c.documents] + ["more"], "has 21 documents, and"),
+    ):
+        file.write_bytes(b"".join(orjson.dumps({"id": id}) + b"\n" for id in ids))
+        with pytest.raises(DataError, match=message):
+            list(source.chunks(Begun(0, len(ids), file)))
+
+
+def test_a_user_s_error_comes_whole_out_of_a_worker(source: Source, tmp_path: Path) -> None:
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "runtime.json").write_text("[]")
+    with pytest.raises(DataError, match="is no description of an exported model") as met:
+        lines_of(source, Raw(tmp_path / "broken"), workers=2)
+    assert met.value.path == str(tmp_path / "broken" / "runtime.json")
+
+
+def test_patterns(tmp_path: Path) -> None:
+    for name in ("b.jsonl", "a.jsonl", "deep/c.jsonl", "odd[1].jsonl"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    names = [f"{tmp_path}/{name}" for name in ("a.jsonl", "b.jsonl", "odd[1].jsonl")]
+    assert expanded(["-", f"{tmp_path}/*.jsonl"]) == ["-", *names]
+    assert len(expanded([f"{tmp_path}/**/*.jsonl"])) == 4
+    assert expanded([names[2]]) == [names[2]]
+    with pytest.raises(DataError, match="matches no file"):
+        expanded([f"{tmp_path}/*.csv"])

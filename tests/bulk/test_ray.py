@@ -1,0 +1,73 @@
+"""The same lines from a real Ray cluster, on this machine, one of whose actors dies at work."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from one2set.bulk.pipeline import Keyphrases, Source, run
+from one2set.bulk.resume import Begun
+from one2set.data.document import Document
+from one2set.data.vocabulary import WordVocabulary
+from one2set.export.export import export_model
+from one2set.model.folder import save_model
+from one2set.model.settrans import SetTrans
+from tests.clusters import said_on_ray
+
+# Its own process: Ray leaves threads and warnings behind. An actor is killed with -9 when the first
+# lines are there.
+SCRIPT = """
+import os, signal, sys, threading, time
+from pathlib import Path
+from tests.clusters import start_ray
+from tests.processes import descendants
+
+out, killed = Path(sys.argv[sys.argv.index("-o") + 1]), []
+
+def kill():
+    while not killed:
+        time.sleep(0.01)
+        if any(path.stat().st_size for path in out.parent.glob(out.name + ".partial-*/*")):
+            for process in descendants(os.getpid()):
+                try:
+                    name = Path(f"/proc/{process}/cmdline").read_bytes()
+                except OSError:
+                    continue
+                if name.startswith(b"ray::") and b"MapWorker" in name:
+                    os.kill(process, signal.SIGKILL)
+                    killed.append(process)
+                    break
+
+start_ray(cpus=3)
+threading.Thread(target=kill, daemon=True).start()
+from one2set.cli import main
+try:
+    main()
+finally:
+    print("killed", len(killed))
+"""
+
+
+def test_a_cluster_writes_what_one_machine_does_though_an_actor_dies(
+    settrans: SetTrans, vocabulary: WordVocabulary, documents: list[Document], tmp_path: Path
+) -> None:
+    pytest.importorskip("ray", reason="ray is not installed: pip install 'one2set[ray]'")
+    save_model(tmp_path / "trained", settrans, vocabulary)
+    export_model(tmp_path / "trained", tmp_path / "exported")
+    (tmp_path / "in").mkdir()
+    for number in range(2):
+        rows = [
+            {"id": f"{number}-{n}", "title": d.title, "abstract": d.abstract}
+            for n, d in enumerate(documents * 10)
+        ]
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / "in" / f"{number}.parquet")
+    arguments = ["predict", "exported", "in/*.parquet", "--engine", "ray", "--workers", "2"]
+    arguments += ["-o", "out/", "--format", "jsonl"]
+    assert "killed 1" in said_on_ray(SCRIPT, *arguments, folder=tmp_path)
+    inputs = tuple(str(path) for path in sorted((tmp_path / "in").iterdir()))
+    results = run(Source(inputs), Keyphrases(tmp_path / "exported"), Begun(), workers=1)
+    expected = b"".join(line for result in results for line in result.lines)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == {
+        "part-00000.jsonl": expected
+    }

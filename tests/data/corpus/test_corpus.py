@@ -1,0 +1,130 @@
+"""A corpus folder: opened, read by index, and refused where it was changed."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from one2set.data.corpus.corpus import Corpus, Manifest, file_hash
+from one2set.data.corpus.prepare import Inputs, prepare
+from one2set.data.corpus.selection import Filters
+from one2set.data.example import Example
+from one2set.errors import DataError
+from tests.data.formats import DOCUMENTS, jsonl, write
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A corpus whose training split has two shards."""
+    monkeypatch.setattr("one2set.data.corpus.prepare._SHARD", 2)
+    monkeypatch.setattr("one2set.data.corpus.encoding._CHUNK", 1)
+    path = write(tmp_path, "papers.jsonl", jsonl())
+    prepare(tmp_path / "corpus", Inputs(train=[path], tests={"same": path}))
+    return tmp_path / "corpus"
+
+
+@pytest.fixture
+def unseen_title(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Training keeps the titles of the other splits, so that one file serves both."""
+    monkeypatch.setattr("one2set.data.corpus.prepare._excluded_titles", lambda *_: frozenset())
+
+
+pytestmark = pytest.mark.usefixtures("unseen_title")
+
+
+def lists(example: Example) -> list[list[int]]:
+    return [ids.tolist() for ids in (example.source, *example.present, *example.absent)]
+
+
+@pytest.mark.parametrize("split", ["train", "same"])
+def test_examples_are_the_documents(split: str, folder: Path) -> None:
+    corpus = Corpus(folder)
+    examples, vocabulary = corpus.split(split), corpus.vocabulary()
+    assert len(corpus.manifest.splits[split].shards) == 2
+    assert len(examples) == len(DOCUMENTS)
+    for example, document in zip(examples, DOCUMENTS, strict=True):
+        assert lists(example) == lists(vocabulary.encode(document))
+        assert vocabulary.text(example.source.tolist()).split() == document.words()
+        assert (example.id, example.title_length) == (document.id, len(document.title_words()))
+
+
+def test_a_split_is_a_sequence(folder: Path) -> None:
+    split = Corpus(folder).split("train")
+    ids = [one.id for one in DOCUMENTS]
+    assert [one.id for one in split] == ids
+    assert [one.id for one in split[::-1]] == ids[::-1]
+    assert [split[at].id for at in range(-3, 3)] == ids * 2
+    assert split[np.int64(1)].id == ids[1]  # type: ignore[call-overload]
+    for index in (3, -4):
+        with pytest.raises(IndexError):
+            split[index]
+    assert split.source_lengths().tolist() == [len(one.words()) for one in DOCUMENTS]
+
+
+def test_a_split_may_be_empty(tmp_path: Path) -> None:
+    path = write(tmp_path, "papers.jsonl", jsonl())
+    prepare(tmp_path / "corpus", Inputs(train=[path]), filters=Filters(hold_out=1e-9))
+    split = Corpus(tmp_path / "corpus").split("valid")
+    assert (len(split), list(split), split.source_lengths().tolist()) == (0, [], [])
+
+
+def test_a_split_that_is_not_there(folder: Path) -> None:
+    with pytest.raises(DataError, match="has no split 'valid'; it has train, same; name one"):
+        Corpus(folder).split("valid")
+
+
+def test_a_shard_of_another_size_is_refused(folder: Path) -> None:
+    path = folder / "train" / "00001.arrow"
+    size = path.stat().st_size
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(DataError, match=f"has {size - 1:,} bytes; the manifest says {size:,}"):
+        Corpus(folder)
+    path.unlink()
+    with pytest.raises(DataError, match=r"has 0 bytes.*make the corpus again") as caught:
+        Corpus(folder)
+    assert caught.value.path == str(path)
+
+
+@pytest.mark.parametrize("name", ["train/00000.arrow", "same/00001.arrow", "words.tsv"])
+def test_a_changed_byte_is_found(name: str, folder: Path) -> None:
+    corpus = Corpus(folder)
+    corpus.verify()
+    data = bytearray((folder / name).read_bytes())
+    data[len(data) // 2] ^= 1
+    (folder / name).write_bytes(data)
+    with pytest.raises(DataError, match="does not have the hash") as caught:
+        corpus.verify()
+    assert caught.value.path == str(folder / name)
+    (folder / name).unlink()
+    with pytest.raises(DataError, match="does not have the hash"):
+        corpus.verify()
+
+
+def test_hashes_are_those_of_the_files(folder: Path) -> None:
+    manifest = Manifest.load(folder)
+    assert manifest.vocabulary_sha256 == file_hash(folder / "words.tsv")
+    for name, split in manifest.splits.items():
+        for shard in split.shards:
+            path = folder / name / shard.file
+            assert (shard.bytes, shard.sha256) == (path.stat().st_size, file_hash(path))
+
+
+def test_manifests_that_cannot_be_used(folder: Path) -> None:
+    path = folder / "manifest.json"
+    good = json.loads(path.read_text())
+    for bad, what in (
+        ({**good, "format": 2}, "format is 2; this version of one2set reads 1"),
+        ({**good, "surprise": 1}, "surprise: Extra inputs"),
+        ({key: good[key] for key in good if key != "splits"}, "splits: Field required"),
+        ([], "Input should be an object"),
+    ):
+        path.write_text(json.dumps(bad))
+        with pytest.raises(DataError, match=f"{what}.*make the corpus with one2set prepare"):
+            Corpus(folder)
+    path.write_text("{")
+    with pytest.raises(DataError, match="Invalid JSON"):
+        Corpus(folder)
+    path.unlink()
+    with pytest.raises(DataError, match=r"cannot be read \(No such file"):
+        Corpus(folder)

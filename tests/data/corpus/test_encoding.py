@@ -1,0 +1,88 @@
+"""Chunks of documents become numbers, and texts get identities."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from one2set.data.corpus.encoding import Chunk, chunks, encode, text_key
+from one2set.data.document import Document
+from one2set.data.vocabulary import PieceVocabulary
+from one2set.text import split_present_absent, words_of
+from tests.data.formats import DOCUMENTS
+from tests.data.test_vocabulary import tokenizer
+
+__all__ = ["tokenizer"]  # a fixture
+
+TEXT = st.text("abAB .-½é", max_size=20)
+DOCUMENT = st.builds(
+    Document, st.text(max_size=3), TEXT, TEXT, st.none() | st.lists(TEXT, max_size=3).map(tuple)
+)
+
+
+def texts(chunk: Chunk) -> list[list[list[str]]]:
+    """For each document its source and its phrases, read back from the tokens."""
+    found, at = [], 0
+    for row in chunk.rows:
+        parts = []
+        for length in (row.source_length, *row.phrase_lengths):
+            parts.append([chunk.words[token] for token in chunk.tokens[at : at + length]])
+            at += length
+        found.append(parts)
+    assert at == len(chunk.tokens)
+    return found
+
+
+@given(st.lists(DOCUMENT, max_size=5))
+def test_a_chunk_holds_sources_and_phrases_present_ones_first(documents: list[Document]) -> None:
+    chunk = encode(documents, tokenizer=None)
+    assert [row.id for row in chunk.rows] == [one.id for one in documents]
+    for row, parts, document in zip(chunk.rows, texts(chunk), documents, strict=True):
+        phrases = document.phrase_words()
+        split = split_present_absent(phrases, document.words())
+        assert parts == [document.words(), *(phrases[i] for i in split.present + split.absent)]
+        assert row.num_present == len(split.present)
+        assert row.title_length == len(document.title_words())
+        assert row.size == sum(map(len, parts))
+
+
+def test_pieces_are_encoded_with_their_final_ids(tokenizer: Path) -> None:
+    chunk = encode(list(DOCUMENTS), tokenizer=tokenizer)
+    examples = [PieceVocabulary.from_file(tokenizer).encode(one) for one in DOCUMENTS]
+    expected = [
+        id
+        for one in examples
+        for ids in (one.source, *one.present, *one.absent)
+        for id in ids.tolist()
+    ]
+    assert chunk.words == []
+    assert chunk.tokens.tolist() == expected
+    assert [row.num_present for row in chunk.rows] == [len(one.present) for one in examples]
+    assert [row.title_length for row in chunk.rows] == [one.title_length for one in examples]
+
+
+def test_chunks_lose_and_move_nothing() -> None:
+    documents = [Document(str(n), "", "") for n in range(1000)]
+    made = list(chunks(iter(documents)))
+    assert [one for chunk in made for one in chunk] == documents
+    assert {len(chunk) for chunk in made[:-1]} == {len(made[0])}
+    assert list(chunks([])) == []
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        "Real-time Sets (2nd ed.), of 25",
+        "real time sets ( 2nd ed . ) , of <digit> .",
+        "REAL—TIME «Sets»: 2nd\ned of 7",
+    ],
+)
+def test_a_key_is_blind_to_case_and_to_what_stands_between(same: str) -> None:
+    assert text_key(words_of(same)) == text_key(words_of("real time sets 2nd ed of 1"))
+
+
+def test_keys_differ_where_letters_do() -> None:
+    assert text_key(["sets"]) != text_key(["set"]) != text_key(["set", "<digit>"])
+    assert text_key([]) == text_key([".", "("]) == b""
+    assert text_key(["a\ud800"]) != b""  # no text that we read has it, but a key never fails

@@ -1,0 +1,133 @@
+"""Readers: the same three documents out of every format."""
+
+import gzip
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from one2set.data.document import Document
+from one2set.data.reading.readers import read
+from one2set.data.reading.records import Fields
+from one2set.data.reading.streams import STDIN
+from one2set.errors import DataError
+from tests.data.formats import COMPRESSIONS, DOCUMENTS, FORMATS, jsonl, sources, targets, write
+from tests.data.reading.test_streams import stdin_of
+
+COMPRESSION = pytest.mark.parametrize("compression", COMPRESSIONS)
+FORMAT = pytest.mark.parametrize("name", FORMATS)
+
+
+def words(documents: list[Document]) -> list[tuple[list[str], list[list[str]]]]:
+    return [(one.words(), one.phrase_words()) for one in documents]
+
+
+@COMPRESSION
+@FORMAT
+def test_a_file(name: str, compression: str, tmp_path: Path) -> None:
+    compress = COMPRESSIONS[compression]
+    write(tmp_path, f"papers_trg.txt{compression}", compress(targets()))
+    path = write(tmp_path, name + compression, compress(FORMATS[name]()))
+    documents = list(read(path))
+    assert words(documents) == words(list(DOCUMENTS))
+    if name in ("papers.jsonl", "strings.json", "papers.csv", "papers.tsv", "papers.parquet"):
+        assert documents == list(DOCUMENTS)
+
+
+@COMPRESSION
+@FORMAT
+def test_standard_input(
+    name: str, compression: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "stdin", stdin_of(COMPRESSIONS[compression](FORMATS[name]())))
+    documents = list(read(STDIN))
+    if name == "papers_src.txt":  # there is no second input: documents to predict for
+        assert [one.words() for one in documents] == [one.words() for one in DOCUMENTS]
+        assert [one.keyphrases for one in documents] == [None, None, None]
+        assert documents[0].id == "stdin-1"
+    else:
+        assert words(documents) == words(list(DOCUMENTS))
+
+
+@COMPRESSION
+@FORMAT
+def test_a_name_that_says_nothing(name: str, compression: str, tmp_path: Path) -> None:
+    path = write(tmp_path, "download", COMPRESSIONS[compression](FORMATS[name]()))
+    assert [one.words() for one in read(path)] == [one.words() for one in DOCUMENTS]
+
+
+@COMPRESSION
+def test_plain_text(compression: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    data = COMPRESSIONS[compression]("Sets of naïve, old ideas.\nAnd more, id, text.".encode())
+    expected = Document("a.txt", "", "Sets of naïve, old ideas.\nAnd more, id, text.")
+    (document,) = read(write(tmp_path, "a.txt", data))
+    assert document == expected
+    monkeypatch.setattr(sys, "stdin", stdin_of(data))
+    (document,) = read(STDIN)
+    assert (document.id, document.text) == ("stdin", expected.text)
+
+
+def test_a_folder_of_everything(tmp_path: Path) -> None:
+    for name, make in FORMATS.items():
+        write(tmp_path, name, make())
+    write(tmp_path, "papers_trg.txt", targets())
+    write(tmp_path, ".hidden", b"\0")
+    (tmp_path / ".git").mkdir()
+    write(tmp_path / ".git", "a.txt", b"no")
+    (tmp_path / "below").mkdir()
+    write(tmp_path / "below", "z.txt.gz", gzip.compress(b"One text."))
+    write(tmp_path / "below", "a.md", b"Another text.")
+    documents = list(read(tmp_path))
+    assert len(documents) == 3 * len(FORMATS) + 2
+    assert words(documents[:-2]) == words(list(DOCUMENTS)) * len(FORMATS)
+    assert [one.id for one in documents[-2:]] == ["below/a.md", "below/z.txt.gz"]
+
+
+def test_a_pair_may_be_compressed_on_one_side(tmp_path: Path) -> None:
+    write(tmp_path, "trg.txt.gz", gzip.compress(targets()))
+    documents = list(read(write(tmp_path, "src.txt", sources())))
+    assert words(documents) == words(list(DOCUMENTS))
+    assert documents[0].id == "src-1"
+
+
+def test_a_source_without_its_target_holds_documents_to_predict_for(tmp_path: Path) -> None:
+    documents = list(read(write(tmp_path, "x_src.txt", b"a title . <eos> a text .\nno title .\n")))
+    assert documents == [
+        Document("x_src-1", "a title .", "a text .", None, tokenised=True),
+        Document("x_src-2", "", "no title .", None, tokenised=True),
+    ]
+
+
+def test_a_name_of_a_pair_with_another_extension_is_not_a_pair(tmp_path: Path) -> None:
+    assert list(read(write(tmp_path, "papers_src.jsonl", jsonl()))) == list(DOCUMENTS)
+    assert list(read(write(tmp_path, "papers_trg.jsonl", jsonl()))) == list(DOCUMENTS)
+
+
+def test_line_ends_and_byte_order_marks_do_not_matter(tmp_path: Path) -> None:
+    for name in ("papers.jsonl", "papers.csv", "papers.tsv", "download"):
+        data = FORMATS.get(name, jsonl)().replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
+        path = write(tmp_path, name, b"\xef\xbb\xbf" + data)
+        assert list(read(path)) == list(DOCUMENTS)
+
+
+def test_fields_can_be_mapped_in_any_table(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.csv", b'Title,Summary,Tags\nT,"S,\nmore.",a;b\n')
+    fields = Fields.mapped(["title=Title", "abstract=Summary", "keyphrases=Tags"])
+    assert list(read(path, fields=fields)) == [Document("a-2", "T", "S,\nmore.", ("a", "b"))]
+
+
+def test_names_with_bytes_that_are_not_utf8(tmp_path: Path) -> None:
+    folder = os.fsencode(tmp_path)
+    for name in (b"caf\xe9.txt", b"caf\xe9.jsonl"):
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(b'{"abstract": "A."}\n')
+    assert [one.id for one in read(tmp_path)] == ["caf\ufffd-1", "caf\ufffd.txt"]
+
+
+def test_reading_is_lazy(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.jsonl", b'{"abstract": "A."}\nnot json\n')
+    documents = read(path)
+    assert next(documents).abstract == "A."
+    with pytest.raises(DataError):
+        next(documents)

@@ -1,0 +1,203 @@
+"""Readers: every bad file is told as such."""
+
+import gzip
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from one2set.data.reading.readers import read
+from one2set.data.reading.streams import Intake
+from one2set.errors import DataError
+from tests.data.formats import COMPRESSIONS, FORMATS, sources, targets, write
+
+GOOD = b'{"abstract": "A."}\n'
+ROW = b"T,A.\n"
+BAD: dict[str, tuple[str, bytes, int | None, str, int]] = {
+    # name of the case: file, content, line of the problem, what is said, documents that survive
+    "malformed line": ("a.jsonl", GOOD + b'{"abstract": \n' + GOOD, 2, "is not JSON", 2),
+    "two objects a line": ("a.jsonl", GOOD[:-1] + GOOD, 1, "is not JSON", 0),
+    "one array": ("a.jsonl", b'[{"abstract": "A."}]\n', 1, r"is a JSON list.*jq -c '\.\[\]'", 0),
+    "an array over lines": ("a.json", b'[\n{"abstract": "A."}\n]\n', 1, "is not JSON.*jq -c", 1),
+    "a number": ("a.jsonl", GOOD + b"5\n", 2, "is a JSON int", 1),
+    "missing field": ("a.jsonl", GOOD + b'{"title": "T"}\n', 2, "has no 'abstract'.*--field", 1),
+    "wrong type": ("a.jsonl", GOOD + b'{"abstract": 5}\n' + GOOD, 2, "is 5 .*expected a string", 2),
+    "lone surrogate": ("a.jsonl", GOOD + b'{"abstract": "\\ud800"}\n', 2, "is not JSON", 1),
+    "not UTF-8": ("a.jsonl", GOOD + b'{"abstract": "\xe9"}\n' + GOOD, 2, "0xe9.*iconv", 2),
+    "NUL": ("a.jsonl", GOOD + b'{"abstract": "\0"}\n' + GOOD, 2, "is NUL", 2),
+    "UTF-16": ("a.jsonl", GOOD.decode().encode("utf-16"), 1, "is not UTF-8.*save the file", 0),
+    "binary": ("a.exe", b"MZ\0\1\2", None, "is binary.*expected text or one of .jsonl", 0),
+    "PDF": ("a.pdf", b"%PDF-1.7", None, "is a PDF, not text; save it as plain text", 0),
+    "archive": ("a.docx", b"PK\3\4\24", None, "is a ZIP archive", 0),
+    "binary text": ("a.txt", b"PK\3\4\0", None, "is NUL", 0),
+    "text not UTF-8": ("a.txt", b"caf\xe9", None, "is not UTF-8", 0),
+    "empty": ("a.jsonl", b"", None, "holds no documents", 0),
+    "empty text": ("a.txt", b" \n", None, "holds no documents", 0),
+    "empty table": ("a.csv", b"", None, "holds no documents", 0),
+    "header only": ("a.csv", b"title,abstract\n", None, "holds no documents", 0),
+    "empty pair": ("a_src.txt", b"", None, "holds no documents", 0),
+    "empty unnamed": ("download", b"", None, "holds no documents", 0),
+    "cut-off gzip": ("a.jsonl", gzip.compress(GOOD * 3)[:-1], None, "cut off.*download", 3),
+    "cut-off zstd": ("a.jsonl", COMPRESSIONS[".zst"](GOOD)[:-1], None, "cut off.*download", 0),
+    "two <eos>": ("a_src.txt", b"a <eos> b <eos> c\na <eos> b\n", 1, "holds 2 times <eos>", 1),
+    "second half": ("a_trg.txt", b"a;b\n", None, "holds only keyphrases.*pass .*a_src.txt", 0),
+    "column too many": ("a.csv", b"title,abstract\nT,A,B\n" + ROW, 2, "has 3 columns.*names 2", 1),
+    "column too few": ("a.tsv", b"title\tabstract\nT\nT\tA\n", 2, "has 1 columns", 1),
+    "unknown columns": ("a.csv", b"x,y\n1,2\n", 2, "has no 'abstract'.*it has 'x', 'y'", 0),
+    "quote inside": ("a.csv", b'title,abstract\n"T"x,A.\n' + ROW, 2, "is not ','-separated", 1),
+    "unclosed quote": ("a.csv", b'title,abstract\nT,"A.\n' + ROW * 3, 2, "quote fields", 3),
+    "quote in header": ("a.csv", b'title,"abstract\nT,A\n', 1, "is not ','-separated", 0),
+    "no Parquet": ("a.parquet", b"PAR1 and nothing", None, "is not Parquet", 0),
+    "cut-off Parquet": ("a.parquet", FORMATS["papers.parquet"]()[:-9], None, "is not Parquet", 0),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_stop_says_where_what_and_what_to_do(case: str, tmp_path: Path) -> None:
+    name, data, line, what, _ = BAD[case]
+    path = write(tmp_path, name, data)
+    with pytest.raises(DataError, match=rf"(?s){what}.*or pass --on-error skip") as caught:
+        list(read(path, intake=Intake("stop")))
+    assert (caught.value.path, caught.value.line) == (path, line)
+    with pytest.raises(DataError, match=rf"(?s){what}") as unasked:
+        list(read(path))
+    assert "--on-error" not in str(unasked.value), "not where there is no such option"
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_skip_keeps_the_good_and_reports_the_bad(case: str, tmp_path: Path) -> None:
+    name, data, line, _, survivors = BAD[case]
+    path, report = write(tmp_path, name, data), tmp_path / "report.jsonl"
+    with Intake("skip", report) as intake:
+        documents = list(read(path, intake=intake))
+    rows = [json.loads(row) for row in report.read_bytes().splitlines()]
+    assert len(documents) == survivors
+    assert len(rows) == intake.skipped >= 1
+    assert (rows[0]["path"], rows[0]["line"]) == (path, line)
+    assert all(row["what"] and row["fix"] for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("longer", "shorter"), [("x_src.txt", "x_trg.txt"), ("x_trg.txt", "x_src.txt")]
+)
+def test_an_unequal_pair(longer: str, shorter: str, tmp_path: Path) -> None:
+    write(tmp_path, longer, b"a\nb\nc\nd\n")
+    write(tmp_path, shorter, b"a\nb\n")
+    path = str(tmp_path / "x_src.txt")
+    with pytest.raises(DataError, match=f"is missing; .*{longer} has this line; make") as caught:
+        list(read(path))
+    assert (caught.value.path, caught.value.line) == (str(tmp_path / shorter), 3)
+    intake = Intake("skip")
+    assert [one.abstract for one in read(path, intake=intake)] == ["a", "b"]
+    assert intake.skipped == 2
+
+
+def test_a_bad_line_on_either_side_of_a_pair_leaves_both_out(tmp_path: Path) -> None:
+    write(tmp_path, "x_trg.txt", b"one\n\xff\nthree\nfour\n")
+    path = write(tmp_path, "x_src.txt", b"1\n2\n\xff\n4\n")
+    intake = Intake("skip")
+    documents = list(read(path, intake=intake))
+    assert [(one.abstract, one.keyphrases) for one in documents] == [
+        ("1", ("one",)),
+        ("4", ("four",)),
+    ]
+    assert intake.skipped == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("a.pdf", "'.pdf' is not known"),
+        ("Makefile", "'without extension' is not known"),
+        ("y_trg.txt", "holds only keyphrases"),
+    ],
+)
+def test_a_folder_with_a_file_that_is_not_ours(name: str, what: str, tmp_path: Path) -> None:
+    write(tmp_path, "a.jsonl", GOOD)
+    path = write(tmp_path, name, b"x")
+    with pytest.raises(DataError, match=what) as caught:
+        list(read(tmp_path))
+    assert caught.value.path == path
+    intake = Intake("skip")
+    assert len(list(read(tmp_path, intake=intake))) == 1
+    assert intake.skipped == 1
+
+
+def test_an_empty_folder(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="holds no documents"):
+        list(read(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["missing.jsonl", "missing", "missing_src.txt", "a.csv"])
+def test_a_missing_file(name: str, tmp_path: Path) -> None:
+    for intake in (Intake(), Intake("skip")):
+        with pytest.raises(DataError, match=r"cannot be read .No such file.*check the path"):
+            list(read(tmp_path / name, intake=intake))
+
+
+def test_a_folder_below_that_cannot_be_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: str) -> None:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(DataError, match=r"cannot be read \(Permission denied\); check its perm"):
+        list(read(tmp_path))
+
+
+# --- Random damage --------------------------------------------------------------------------------
+
+
+@st.composite
+def damage(draw: st.DrawFn, data: bytes) -> bytes:
+    """The data after some bytes were flipped, inserted or deleted."""
+    damaged = bytearray(data)
+    interesting = st.sampled_from(b'"\n\r,;{}[]\\\t\0\xff\xc3<') | st.integers(0, 255)
+    for _ in range(draw(st.integers(1, 6))):
+        at = draw(st.integers(0, len(damaged) - 1))
+        match draw(st.sampled_from(["flip", "insert", "delete"])):
+            case "flip":
+                damaged[at] = draw(interesting)
+            case "insert":
+                damaged.insert(at, draw(interesting))
+            case "delete":
+                del damaged[at : at + draw(st.integers(1, 20))]
+                damaged = damaged or bytearray(b"x")
+    return bytes(damaged)
+
+
+def check_damaged(path: str) -> None:
+    intake = Intake("skip")
+    documents = list(read(path, intake=intake))
+    assert documents or intake.skipped
+    if intake.skipped:
+        with pytest.raises(DataError, match="; "):
+            list(read(path))
+    else:
+        assert list(read(path)) == documents
+
+
+@pytest.mark.parametrize("make", [FORMATS["papers.jsonl"], FORMATS["papers.csv"], sources])
+@given(data=st.data())
+def test_damaged_files_raise_nothing_but_our_errors(
+    make: Callable[[], bytes], data: st.DataObject, tmp_path: Path
+) -> None:
+    name = {"jsonl": "a.jsonl", "csv_file": "a.csv", "sources": "a_src.txt"}[make.__name__]
+    write(tmp_path, "a_trg.txt", targets())
+    damaged = data.draw(damage(make()))
+    check_damaged(write(tmp_path, name, damaged))
+    check_damaged(write(tmp_path, "download", damaged))
+
+
+@given(data=st.data())
+def test_a_damaged_target_raises_nothing_but_our_errors(
+    data: st.DataObject, tmp_path: Path
+) -> None:
+    path = write(tmp_path, "a_src.txt", sources())
+    write(tmp_path, "a_trg.txt", data.draw(damage(targets())))
+    check_damaged(path)

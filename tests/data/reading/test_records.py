@@ -1,0 +1,120 @@
+"""Records: which fields become which part of a document, and what is said where they cannot."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from one2set.data.document import Document
+from one2set.data.reading.records import Fields, documents_of, make_document, phrases_of
+from one2set.data.reading.streams import Intake
+from one2set.errors import ConfigError, DataError
+
+
+def document_of(record: dict[str, Any], fields: Fields | None = None) -> Document:
+    (document,) = documents_of(
+        record,
+        fields=fields or Fields(),
+        intake=Intake("stop"),
+        path="some/papers.jsonl.gz",
+        line=7,
+    )
+    return document
+
+
+@pytest.mark.parametrize("name", ["abstract", "text", "body"])
+@pytest.mark.parametrize("keyphrases", ["keyphrases", "keywords", "keyword"])
+@pytest.mark.parametrize("value", [["a b", "c"], "a b;c", " a b ; c ;<peos>;", ["a b ", "", "c"]])
+def test_fields_have_several_names_and_phrases_two_forms(
+    name: str, keyphrases: str, value: object
+) -> None:
+    document = document_of({"id": 5, "title": "T", name: "A.", keyphrases: value})
+    assert document == Document("5", "T", "A.", ("a b", "c"))
+
+
+def test_what_may_be_missing() -> None:
+    assert document_of({"abstract": "A."}) == Document("papers-7", "", "A.", None)
+    assert document_of({"abstract": "A.", "title": None, "keywords": None}).keyphrases is None
+    assert document_of({"abstract": None, "title": "T"}).abstract == ""
+    assert document_of({"abstract": "", "keywords": []}).keyphrases == ()
+
+
+def test_the_first_name_that_holds_something_counts() -> None:
+    assert document_of({"abstract": None, "text": "T"}).abstract == "T"
+    assert document_of({"text": "T", "abstract": "A"}).abstract == "A"
+
+
+def test_token_lists() -> None:
+    words = ["a", "set", "."]
+    record = {"document": words, "extractive_keyphrases": ["set"], "abstractive_keyphrases": ["b"]}
+    assert document_of(record) == Document("papers-7", "", "a set .", ("set", "b"), tokenised=True)
+    assert document_of({"document": words}).keyphrases is None
+    assert document_of({"document": words, "extractive_keyphrases": []}).keyphrases == ()
+
+
+def test_fields_can_be_mapped() -> None:
+    fields = Fields.mapped(["abstract=summary", "keyphrases=tags", "id=doi"])
+    record = {"doi": "10/x", "title": "T", "summary": "S", "abstract": "no", "tags": "a;b"}
+    assert document_of(record, fields) == Document("10/x", "T", "S", ("a", "b"))
+    assert {"doi", "title", "summary", "tags", "document"} <= fields.names()
+
+
+@pytest.mark.parametrize("setting", ["abstract", "abstract=", "body=x", "=x", ""])
+def test_a_mapping_that_is_none_is_refused(setting: str) -> None:
+    with pytest.raises(ConfigError, match=r"--field is .*expected PART=NAME.*pass for example"):
+        Fields.mapped([setting])
+
+
+@pytest.mark.parametrize(
+    ("record", "what"),
+    [
+        ({}, "has no 'abstract' or 'text' or 'body'; it has no fields"),
+        ({"title": "T", "summary": "S"}, "it has 'title', 'summary'"),
+        ({"abstract": 5}, r"'abstract' or 'text' or 'body' is 5 \(int\)"),
+        ({"abstract": "A", "title": ["T"]}, r"'title' is \['T'\] \(list\)"),
+        ({"abstract": "A", "keywords": 3.5}, r"keyphrases are 3.5 \(float\)"),
+        ({"abstract": "A", "keywords": {"a": 1}}, r"keyphrases are {'a': 1} \(dict\)"),
+        ({"abstract": "A", "keywords": ["a", None]}, r"a keyphrase is None \(NoneType\)"),
+        ({"document": ["a", 1]}, r"a word of 'document' is 1 \(int\)"),
+        ({"abstract": "A", "keywords": ["a", ["b" * 90]]}, r"a keyphrase is \['b+… \(list\)"),
+    ],
+)
+def test_what_cannot_be_used_is_told_with_its_place_and_a_remedy(
+    record: dict[str, Any], what: str
+) -> None:
+    with pytest.raises(DataError, match=what) as caught:
+        document_of(record)
+    assert (caught.value.path, caught.value.line) == ("some/papers.jsonl.gz", 7)
+    assert "--on-error skip" in caught.value.fix
+    intake = Intake("skip")
+    found = documents_of(record, fields=Fields(), intake=intake, path="p", line=1)
+    assert list(found) == []
+    assert intake.skipped == 1
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda each: (
+        st.lists(each, max_size=3) | st.dictionaries(st.text(max_size=3), each, max_size=3)
+    ),
+    max_leaves=6,
+)
+NAMES = st.sampled_from(sorted(Fields().names())) | st.text(max_size=3)
+
+
+@given(st.dictionaries(NAMES, JSON))
+def test_any_json_object_is_a_document_or_a_problem(record: dict[str, Any]) -> None:
+    intake = Intake("skip")
+    found = list(documents_of(record, fields=Fields(), intake=intake, path="p", line=1))
+    assert len(found) + intake.skipped == 1
+
+
+def test_the_form_is_judged_by_title_and_abstract_together() -> None:
+    assert make_document("", title="a b .", abstract="c", keyphrases=None).tokenised
+    assert not make_document("", title="a b .", abstract="C", keyphrases=None).tokenised
+
+
+def test_phrases_of_a_string_are_stripped_and_never_empty() -> None:
+    assert phrases_of(";; a ; <peos> ;b c;") == ("a", "b c")
+    assert phrases_of("") == ()

@@ -1,0 +1,49 @@
+"""Addresses, by pyarrow's file systems; `file://` goes the same way as `s3://`."""
+
+import gzip
+from importlib.resources import files
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from one2set.data.reading.readers import read
+from one2set.data.reading.remote import is_remote, open_remote, remote_matches
+from one2set.errors import DataError
+
+SAMPLE = Path(str(files("one2set.data") / "sample" / "documents.jsonl"))
+
+
+def test_documents_of_an_address_are_those_of_the_file(tmp_path: Path) -> None:
+    expected = list(read(SAMPLE))
+    assert list(read(f"file://{SAMPLE}")) == expected
+    packed = tmp_path / "packed.jsonl.gz"
+    packed.write_bytes(gzip.compress(SAMPLE.read_bytes()))
+    assert list(read(f"file://{packed}")) == expected
+    rows = [{"id": d.id, "title": d.title, "abstract": d.abstract} for d in expected]
+    table = pa.Table.from_pylist(rows)
+    pq.write_table(table, tmp_path / "table.parquet")
+    found = list(read(f"file://{tmp_path}/table.parquet"))
+    assert [d.text for d in found] == [d.text for d in expected]
+
+
+def test_patterns(tmp_path: Path) -> None:
+    for name in ("b.jsonl", "a.jsonl", "c.csv", "deep/d.jsonl"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    base = f"file://{tmp_path}"
+    assert remote_matches(f"{base}/*.jsonl") == [f"{base}/a.jsonl", f"{base}/b.jsonl"]
+    assert f"{base}/deep/d.jsonl" in remote_matches(f"{base}/**/*.jsonl")
+    assert remote_matches(f"{base}/*.txt") == []
+
+
+def test_what_cannot_be_reached(tmp_path: Path) -> None:
+    assert is_remote("s3://bucket/a.jsonl")
+    assert not is_remote("a:b/c.jsonl")
+    with pytest.raises(DataError, match=r"cannot be reached .*; check the address"):
+        open_remote("nonsense://a/b")
+    with pytest.raises(DataError, match="cannot be read"):
+        list(read(f"file://{tmp_path}/missing.jsonl"))
+    with pytest.raises(DataError, match="cannot be read"):
+        remote_matches(f"file://{tmp_path}/missing/*.jsonl")

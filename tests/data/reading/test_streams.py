@@ -1,0 +1,204 @@
+"""Streams: the same bytes from any compression and any pipe, and what happens to bad ones."""
+
+import gzip
+import io
+import json
+import os
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from one2set.data.reading.streams import (
+    STDIN,
+    Intake,
+    is_pipe,
+    label,
+    open_stream,
+    peek,
+    printable,
+    read_lines,
+)
+from one2set.errors import ConfigError, DataError
+from tests.data.formats import COMPRESSIONS, write
+
+TEXT = "".join(f"line {n}, naïve\n" for n in range(20_000)).encode()
+
+
+def stdin_of(data: bytes) -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BufferedReader(io.BytesIO(data)))
+
+
+def read_all(path: str, intake: Intake | None = None) -> bytes:
+    with open_stream(path, intake or Intake()) as stream:
+        return stream.read()
+    return b""
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_compression_is_known_by_content(compression: str, tmp_path: Path) -> None:
+    # Not by the name, which says nothing here.
+    path = write(tmp_path, "file", COMPRESSIONS[compression](TEXT))
+    intake = Intake()
+    assert peek(path) == TEXT[: len(peek(path))] != b""
+    assert read_all(path, intake) == TEXT
+    assert intake.bytes_read == os.path.getsize(path)
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_standard_input(compression: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", stdin_of(COMPRESSIONS[compression](TEXT)))
+    start = peek(STDIN)
+    assert start
+    assert TEXT.startswith(start)
+    assert read_all(STDIN) == TEXT
+    assert read_all(STDIN) == b""  # it can be read only once
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_a_named_pipe_keeps_what_was_looked_at(compression: str, tmp_path: Path) -> None:
+    path = str(tmp_path / "pipe")
+    os.mkfifo(path)
+    data = COMPRESSIONS[compression](TEXT)
+    writer = threading.Thread(target=lambda: Path(path).write_bytes(data))
+    writer.start()
+    assert TEXT.startswith(peek(path))
+    assert read_all(path) == TEXT
+    writer.join()
+
+
+def test_several_frames_one_after_the_other(tmp_path: Path) -> None:
+    halves = TEXT[:1000], TEXT[1000:]
+    skippable = bytes.fromhex("502a4d18 03000000 616263")  # a frame that holds no data
+    zst = skippable.join(zstandard.compress(half) for half in halves)
+    assert read_all(write(tmp_path, "a.zst", zst)) == TEXT
+    assert read_all(write(tmp_path, "a.gz", b"".join(map(gzip.compress, halves)))) == TEXT
+
+
+def test_frames_of_a_long_window(tmp_path: Path) -> None:
+    parameters = zstandard.ZstdCompressionParameters.from_level(1, window_log=28, enable_ldm=True)
+    sink = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    assert read_all(write(tmp_path, "a.zst", sink.compress(TEXT) + sink.flush())) == TEXT
+
+
+@pytest.mark.parametrize("compression", [".gz", ".zst"])
+@pytest.mark.parametrize("on_error", ["stop", "skip"])
+def test_a_cut_off_file_is_damaged(compression: str, on_error: str, tmp_path: Path) -> None:
+    data = COMPRESSIONS[compression](TEXT)
+    for size in (5, len(data) // 2, len(data) - 1):
+        path = write(tmp_path, "cut", data[:size])
+        if on_error == "stop":
+            with pytest.raises(DataError, match=r"damaged or cut off .*copy or download") as caught:
+                list(read_lines(path, Intake()))
+            assert caught.value.path == path
+        else:
+            intake = Intake("skip")
+            lines = [line for _, line in read_lines(path, intake)]
+            assert lines == TEXT.decode().splitlines()[: len(lines)]
+            assert intake.skipped == 1
+
+
+def test_lines_before_the_damage_survive(tmp_path: Path) -> None:
+    path = write(tmp_path, "cut.gz", gzip.compress(TEXT)[:-5])
+    lines = list(read_lines(path, Intake("skip")))
+    assert len(lines) > 10_000
+    assert lines[0] == (1, "line 0, naïve")
+
+
+@given(data=st.data(), compression=st.sampled_from([".gz", ".zst"]))
+def test_random_damage_raises_our_errors_only(
+    data: st.DataObject, compression: str, tmp_path: Path
+) -> None:
+    damaged = bytearray(COMPRESSIONS[compression](TEXT[:2000]))
+    for _ in range(data.draw(st.integers(1, 3))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    path = write(tmp_path, "file", bytes(damaged))
+    intake = Intake("skip")
+    lines = list(read_lines(path, intake))
+    if intake.skipped:
+        with pytest.raises(DataError, match=path):
+            list(read_lines(path, Intake()))
+    else:
+        assert list(read_lines(path, Intake())) == lines
+
+
+def test_zstandard_may_be_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path, "a.zst", zstandard.compress(b"x"))
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(ConfigError, match=r"'zstandard'.*pip install \"one2set\[data\]\""):
+        read_all(path)
+
+
+@pytest.mark.parametrize("name", ["missing.jsonl", ".", "file/below"])
+def test_what_cannot_be_opened(name: str, tmp_path: Path) -> None:
+    write(tmp_path, "file", b"")
+    path = os.path.join(tmp_path, name)
+    for intake in (Intake(), Intake("skip")):  # a wrong path is not a bad record
+        with pytest.raises(DataError, match=r"cannot be read .*check the path") as caught:
+            read_all(path, intake)
+        assert caught.value.path == path
+
+
+def test_lines_lose_their_ends_and_the_byte_order_mark(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.txt", "\ufeffone\r\n\ufefftwo\n\n\u2028three\x85".encode())
+    lines = list(read_lines(path, Intake()))
+    assert lines == [(1, "one"), (2, "\ufefftwo"), (3, ""), (4, "\u2028three\x85")]
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        (b"caf\xe9", "byte 0xe9 at column 4 is not UTF-8"),
+        (b"\xff\xfea\0", "byte 0xff at column 1 is not UTF-8"),
+        (b"a\0b\0", "byte 0x00 at column 2 is NUL"),
+        (b"\xed\xa0\x80", "byte 0xed at column 1 is not UTF-8"),  # a lone surrogate
+    ],
+)
+def test_lines_that_are_not_utf8_text(line: bytes, what: str, tmp_path: Path) -> None:
+    path = write(tmp_path, "a.txt", b"one\n" + line + b"\nthree\n")
+    with pytest.raises(DataError, match=f"{what}.*UTF-8.*--on-error skip") as caught:
+        list(read_lines(path, Intake("stop")))
+    assert (caught.value.path, caught.value.line) == (path, 2)
+    intake = Intake("skip")
+    assert list(read_lines(path, intake)) == [(1, "one"), (2, None), (3, "three")]
+    assert intake.skipped == 1
+
+
+# --- The intake -----------------------------------------------------------------------------------
+
+
+def test_the_report_lists_what_was_skipped(tmp_path: Path) -> None:
+    report = tmp_path / "report.jsonl"
+    with Intake("skip", report) as intake:
+        assert not report.exists()  # no report of nothing
+        intake.met("is odd", fix="mend it", path="a.txt", line=3)
+        intake.met("is bad", fix="copy it", path="b\udce9.txt")
+    rows = [json.loads(line) for line in report.read_bytes().splitlines()]
+    assert rows == [
+        {"path": "a.txt", "line": 3, "what": "is odd", "fix": "mend it"},
+        {"path": "b\ufffd.txt", "line": None, "what": "is bad", "fix": "copy it"},
+    ]
+    assert intake.skipped == 2
+
+
+def test_a_report_that_cannot_be_written_is_said_at_once(tmp_path: Path) -> None:
+    intake = Intake("skip", tmp_path / "missing" / "report.jsonl")
+    with pytest.raises(ConfigError, match=r"--report is .*name another file"):
+        intake.met("is odd", fix="mend it", path="a.txt")
+
+
+def test_names_of_files(tmp_path: Path) -> None:
+    assert printable("caf\udce9/naïve") == "caf\ufffd/naïve"
+    assert label("some/papers.jsonl") == "papers.jsonl"
+    assert label(STDIN) == "stdin"
+    assert [is_pipe(path) for path in (STDIN, "/dev/null", str(tmp_path), __file__, "no")] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]

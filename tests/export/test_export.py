@@ -1,0 +1,96 @@
+"""Export: the folder, what it refuses, and the way back."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from one2set.data.document import Document
+from one2set.data.vocabulary import WordVocabulary
+from one2set.errors import ConfigError
+from one2set.export.export import export_model
+from one2set.export.runtime import Runtime
+from one2set.keyphrases.calibration import Calibration, Half
+from one2set.model.folder import load_model, save_model
+from one2set.model.settrans import SetTrans
+from one2set.model.transformer import Transformer
+from one2set.prediction.engine import Engine
+from tests.prediction.same import assert_same
+
+
+@pytest.fixture
+def trained(settrans: SetTrans, vocabulary: WordVocabulary, tmp_path: Path) -> Path:
+    folder = tmp_path / "trained"
+    save_model(folder, settrans, vocabulary, {"model": {"phrase_length": 4}})
+    return folder
+
+
+def test_it_takes_along_what_belongs_to_the_model(
+    trained: Path, vocabulary: WordVocabulary, tmp_path: Path
+) -> None:
+    calibration = Calibration(Half(0.5, 0.25), Half(-2.0))
+    calibration.save(trained)
+    export_model(trained, tmp_path / "out")
+    runtime = Runtime(tmp_path / "out", threads=1)
+    assert Calibration.load(tmp_path / "out") == calibration
+    assert runtime.description[:3] == (vocabulary.size, 8, 4)
+    assert isinstance(runtime.vocabulary, WordVocabulary)
+    assert runtime.vocabulary.words == vocabulary.words[: vocabulary.size]
+    assert {path.stat().st_mode & 0o444 for path in (tmp_path / "out").iterdir()} == {0o444}
+
+
+def test_an_exported_model_is_a_model_still(
+    trained: Path, settrans: SetTrans, documents: list[Document], tmp_path: Path
+) -> None:
+    """Its network can be read back: exactly from float32, nearly from int8."""
+    for int8, most in ((False, 0.0), (True, 1 / 63 + 1e-6)):
+        export_model(trained, tmp_path / "out", int8=int8, overwrite=True)
+        weights = load_model(tmp_path / "out").network.state_dict()
+        for name, weight in settrans.state_dict().items():
+            difference = (weights[name] - weight).abs().max()
+            assert difference <= most * weight.abs().max(), name
+    export_model(trained, tmp_path / "out", int8=False, overwrite=True)
+    engine, runtime = Engine.load(tmp_path / "out", device="cpu"), Runtime(tmp_path / "out")
+    assert_same(list(runtime.predict(documents[:9])), list(engine.predict(documents[:9])))
+    assert torch.is_tensor(weights["codes.weight"])
+
+
+def test_what_a_model_learns_further_is_exported(
+    trained: Path, vocabulary: WordVocabulary, tmp_path: Path
+) -> None:
+    """Weights that were whole numbers and have changed by less than half a step do not all become
+    the same whole numbers again."""
+    export_model(trained, tmp_path / "first")
+    network = load_model(tmp_path / "first").network
+    before = {name: weight.clone() for name, weight in network.state_dict().items()}
+    generator = torch.Generator().manual_seed(0)
+    change = {
+        name: 0.1 / 63 * weight.abs().max() * torch.randn(weight.shape, generator=generator)
+        for name, weight in before.items()
+        if weight.ndim == 2 and name != "codes.weight"  # which stay as they are
+    }
+    network.load_state_dict(before | {name: before[name] + each for name, each in change.items()})
+    save_model(tmp_path / "further", network, vocabulary)
+    export_model(tmp_path / "further", tmp_path / "second")
+    after = load_model(tmp_path / "second").network.state_dict()
+    kept = [
+        (((after[name] - before[name]) * each).sum() / (each**2).sum()).item()
+        for name, each in change.items()
+    ]
+    assert sum(kept) / len(kept) == pytest.approx(1, abs=0.25)
+
+
+def test_an_existing_folder_is_kept(trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    with pytest.raises(ConfigError, match="exists already"):
+        export_model(trained, tmp_path / "out")
+    export_model(trained, tmp_path / "out", overwrite=True)
+
+
+def test_only_a_settrans_can_be_exported(
+    transformer: Transformer, vocabulary: WordVocabulary, tmp_path: Path
+) -> None:
+    save_model(tmp_path / "trained", transformer, vocabulary)
+    with pytest.raises(ConfigError, match="holds a Transformer"):
+        export_model(tmp_path / "trained", tmp_path / "out")
+    assert not (tmp_path / "out").exists()

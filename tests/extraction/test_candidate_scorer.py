@@ -1,0 +1,74 @@
+"""The selector: its network is torch's, and what it keeps."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from one2set.data.document import Document
+from one2set.errors import DataError
+from one2set.extraction.build_lexicon import chunks_of
+from one2set.extraction.candidate_scorer import FILE, UNLIKELY, Layers, Selector
+from one2set.extraction.features import NUM_MEASURES, Grams
+from one2set.extraction.ngrams import Words
+from one2set.extraction.train_scorers import fit_selector
+from one2set.text import stem_all
+
+
+@pytest.fixture(scope="module")
+def selector(documents: list[Document]) -> Selector:
+    return fit_selector(*chunks_of(documents))
+
+
+def text_of(document: Document) -> Words:
+    return Words.of([stem_all(document.words())], [len(document.title_words())])
+
+
+def test_its_network_against_torch() -> None:
+    random = np.random.default_rng(0)
+    shapes = (5, 4), (4, 3), (3, 1)
+    first, second, third = (random.normal(size=s).astype(np.float32) for s in shapes)
+    biases = tuple(random.normal(size=s[1]).astype(np.float32) for s in shapes)
+    x = random.normal(size=(7, 5)).astype(np.float32)
+    centre, scale = x.mean(axis=0), x.std(axis=0)
+    layers = Layers(centre, scale, (first, second, third), (biases[0], biases[1], biases[2]))
+    value = torch.from_numpy((x - centre) / scale)
+    for weight, bias in zip((first, second), biases, strict=False):
+        value = torch.nn.functional.silu(value @ torch.from_numpy(weight) + torch.from_numpy(bias))
+    expected = value @ torch.from_numpy(third) + torch.from_numpy(biases[2])
+    np.testing.assert_allclose(layers(x), expected[:, 0].numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_what_is_not_unlikely_is_selected(documents: list[Document], selector: Selector) -> None:
+    text = text_of(documents[0])
+    at, length, odds = selector.select(text)
+    grams = Grams(text, selector.lexicon)
+    every = selector.layers(grams.measures())
+    assert len(at) == (every >= UNLIKELY).sum() > 0
+    best = int(np.argmax(odds))
+    place = np.flatnonzero((grams.at == at[best]) & (grams.length == length[best]))
+    assert every[place] == pytest.approx(odds[best])
+
+
+def test_a_text_without_words(selector: Selector) -> None:
+    for text in ("", ". ."):
+        found = selector.select(text_of(Document("d", "", text, tokenised=True)))
+        assert [len(column) for column in found] == [0, 0, 0]
+
+
+def test_it_is_stored_with_a_model(tmp_path: Path, documents: list[Document]) -> None:
+    assert Selector.load(tmp_path) is None
+    selector = fit_selector(*chunks_of(documents))
+    selector.save(tmp_path)
+    found = Selector.load(tmp_path)
+    assert found is not None
+    text = text_of(documents[3])
+    at, length, odds = selector.select(text)
+    assert np.array_equal(found.select(text)[0], at)
+    assert np.array_equal(found.select(text)[1], length)
+    assert np.array_equal(found.select(text)[2], odds)
+    assert found.layers.centre.shape == (NUM_MEASURES,)
+    (tmp_path / FILE).write_bytes(b"nothing")
+    with pytest.raises(DataError, match="no selector"):
+        Selector.load(tmp_path)

@@ -1,0 +1,199 @@
+"""Sight: its network is torch's, all that run a model see the same, and it learns."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import silu
+
+from one2set.arrays import Table
+from one2set.data.document import Document
+from one2set.data.example import Example
+from one2set.data.vocabulary import PieceVocabulary, WordVocabulary
+from one2set.errors import DataError
+from one2set.export.export import export_model
+from one2set.export.runtime import Runtime
+from one2set.extraction.build_lexicon import Chunk, chunks_of, learnt_from
+from one2set.extraction.candidate_scorer import Selector
+from one2set.extraction.features import NUM_MEASURES
+from one2set.extraction.span_scorer import FILE, Sight
+from one2set.extraction.train_scorers import fit_selector, fit_sight
+from one2set.keyphrases.calibration import Calibration, Curve, Half
+from one2set.keyphrases.generator import KeyphraseGenerator
+from one2set.keyphrases.learn import teach_to_see
+from one2set.model.folder import save_model
+from one2set.model.paths import named_model
+from one2set.model.settrans import SetTrans
+from one2set.prediction.engine import Engine
+from one2set.prediction.stream import Generated, Stream
+from one2set.text import stem_all
+
+
+def random_sight(width: int, seed: int = 0) -> Sight:
+    draw = np.random.default_rng(seed)
+    shapes = (width, 8), (NUM_MEASURES + 1, 4), (4,), (4, 3), (3,), (3,)
+    return Sight(*(draw.normal(size=shape).astype(np.float32) for shape in shapes))
+
+
+@pytest.fixture(scope="module")
+def selector(documents: list[Document]) -> Selector:
+    return fit_selector(*chunks_of(documents))
+
+
+@pytest.fixture
+def exported(settrans: SetTrans, vocabulary: WordVocabulary, tmp_path: Path) -> Path:
+    save_model(tmp_path / "trained", settrans, vocabulary)
+    export_model(tmp_path / "trained", tmp_path / "exported", int8=False)
+    return tmp_path / "exported"
+
+
+def test_its_network_against_torch() -> None:
+    draw = np.random.default_rng(1)
+    sight = random_sight(5)
+    states, measures = (draw.normal(size=s).astype(np.float32) for s in ((9, 5), (3, NUM_MEASURES)))
+    odds = np.array([-1, 0, 2], np.float32)
+    at, length = np.array([0, 4, 7]), np.array([1, 3, 2])
+    edges, inputs, bias, hidden, hidden_bias, last = (
+        torch.from_numpy(getattr(sight, name)) for name in Sight.__slots__
+    )
+    begin, end = torch.from_numpy(states[at]), torch.from_numpy(states[at + length - 1])
+    given = torch.from_numpy(np.column_stack([measures, odds]))
+    x = silu(begin @ edges[:, :4] + end @ edges[:, 4:] + given @ inputs + bias)
+    expected = torch.from_numpy(odds) + silu(x @ hidden + hidden_bias) @ last
+    found = sight(measures, odds, sight.views(states), at, length)
+    np.testing.assert_allclose(found, expected.numpy(), atol=0.03)  # views have 16 bits
+
+
+def test_it_is_stored_with_a_model(tmp_path: Path) -> None:
+    assert Sight.load(tmp_path) is None
+    sight = random_sight(5)
+    sight.save(tmp_path)
+    found = Sight.load(tmp_path)
+    assert found is not None
+    for name in Sight.__slots__:
+        np.testing.assert_allclose(getattr(found, name), getattr(sight, name), rtol=1e-3, atol=1e-3)
+    (tmp_path / FILE).write_bytes(b"nothing")
+    with pytest.raises(DataError, match="no sight"):
+        Sight.load(tmp_path)
+
+
+def test_engine_and_runtime_see_the_same_whatever_the_batch(
+    exported: Path, settrans: SetTrans, documents: list[Document]
+) -> None:
+    runtime, engine = Runtime(exported, threads=1), Engine.load(exported)
+    for predictor in (runtime, engine):
+        assert next(predictor.predict(documents[:1])).views is None
+    project = random_sight(settrans.embedding.embedding_dim).views
+    some = [*documents[:7], Document("empty", "", "")]
+    found = (predictor.predict(some, project=project) for predictor in (runtime, engine))
+    for one, other in zip(*found, strict=True):
+        if one.id == "empty":
+            assert one.views is other.views is None
+            continue
+        assert one.views is not None
+        assert other.views is not None
+        np.testing.assert_allclose(one.views, other.views, rtol=0.01, atol=0.02)
+        same = [document for document in some if document.id == one.id]
+        alone = next(runtime.predict(same, project=project))
+        assert alone.views is not None
+        np.testing.assert_allclose(alone.views, one.views, rtol=0.01, atol=0.02)
+
+
+def test_views_of_words_are_means_over_their_pieces() -> None:
+    vocabulary = PieceVocabulary.from_file(named_model("default") / "tokenizer.json")
+    document = Document(
+        "d", "Micromagnetics, 3D", "Photo-electrochemical (ZnO) at 17.5 %; naïve ﬁt."
+    )
+    most = len(vocabulary.encode(document).source) - 2  # the last two pieces are not read
+
+    def look(examples: Sequence[Example]) -> list[Generated]:
+        return [Generated((), np.eye(len(one.source), dtype=np.float32)) for one in examples]
+
+    (found,) = Stream(vocabulary, max_source_length=most).predict([document], look, order="score")
+    assert found.views is not None
+    pieces = vocabulary.spans(document)[:most]
+    words = document.tokens().spans
+    assert len(found.views) == len(words) == len(document.words())
+    for view, (start, end) in zip(found.views, words, strict=True):
+        own = [n for n, (a, b) in enumerate(pieces) if a < end and b > start and end > start]
+        expected = np.isin(np.arange(most), own) / max(len(own), 1)
+        np.testing.assert_allclose(view, expected, atol=1e-6)
+
+
+def test_it_learns_what_only_the_network_knows(
+    documents: list[Document], selector: Selector
+) -> None:
+    draw = np.random.default_rng(2)
+
+    def states(document: Document) -> Table:
+        """Noise, but for one number that is high at the first words of keyphrases."""
+        stems = stem_all(document.words())
+        phrases = Chunk([document]).keyphrases[0]
+        found = draw.normal(size=(len(stems), 6)).astype(np.float32)
+        for at in range(len(stems)):
+            found[at, 0] = any(stems[at : at + len(phrase)] == phrase for phrase in phrases)
+        return found
+
+    sight = fit_sight(selector, [(one, states(one)) for one in documents[:40]])
+    assert sight is not None
+    changes: dict[bool, list[float]] = {True: [], False: []}  # by whether it is a keyphrase
+    for document in documents[40:]:
+        views = sight.views(states(document))
+        stems, phrases = stem_all(document.words()), set(Chunk([document]).keyphrases[0])
+        words = Chunk([document]).words
+        before = selector.select(words)[2]
+        at, length, after = replace(selector, sight=sight).select(words, views)
+        columns = (at.tolist(), length.tolist(), (after - before).tolist())
+        for start, count, change in zip(*columns, strict=True):
+            changes[stems[start : start + count] in phrases].append(change)
+    assert np.mean(changes[True]) > np.mean(changes[False]) + 1
+    assert fit_sight(selector, []) is None
+
+
+def test_it_learns_from_what_was_not_counted(documents: list[Document]) -> None:
+    _, learnt = chunks_of(documents)
+    assert [one for chunk in learnt for one in chunk.keyphrases] == [
+        phrases for one in learnt_from(documents) for phrases in Chunk([one]).keyphrases
+    ]
+
+
+def test_an_exported_model_is_taught(
+    exported: Path, documents: list[Document], selector: Selector
+) -> None:
+    selector.save(exported)
+    text = documents[0].text
+    before = KeyphraseGenerator(exported, threads=1).generate(text, more=3)
+    teach_to_see(exported, selector, documents)
+    assert (exported / FILE).exists()
+    after = KeyphraseGenerator(exported, threads=1).generate(text, more=3)
+    assert {one.text for one in before} & {one.text for one in after}
+
+
+def test_the_generator_uses_it_and_loads_it_once(
+    exported: Path,
+    settrans: SetTrans,
+    documents: list[Document],
+    selector: Selector,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loaded: list[Path] = []
+    load = Sight.load
+
+    def counted(folder: Path) -> Sight | None:
+        loaded.append(folder)
+        return load(folder)
+
+    monkeypatch.setattr(Sight, "load", counted)
+    Calibration(Half(suggested=Curve(0.0, {"selector": 1.0}))).save(exported)
+    scores = []
+    for sight in (None, random_sight(settrans.embedding.embedding_dim)):
+        replace(selector, sight=sight).save(exported)
+        loaded.clear()
+        found = KeyphraseGenerator(exported, threads=1).generate(documents[0].text, only="present")
+        assert loaded == [exported]
+        scores.append({one.text: one.score for one in found})
+    assert scores[0]
+    assert scores[0] != scores[1]

@@ -1,0 +1,120 @@
+"""Calibration: what it says of a candidate, its dial, and its file."""
+
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from one2set.errors import DataError
+from one2set.keyphrases.calibration import Calibration, Curve, Half
+from one2set.keyphrases.candidates import INPUTS, Candidate
+from one2set.prediction.prediction import NullBias, Slot
+
+SLOT = Slot(0, "a b", ("a", "b", "<eos>"), (0.5, 0.5, 0.8), ended=True, null=0.2)
+
+
+def candidate(*, present: bool = True, said: bool = True, **inputs: float) -> Candidate:
+    return Candidate(
+        "a b",
+        ("a", "b"),
+        (SLOT,) if said else (),
+        not said,
+        (3,) if present else (),
+        tuple(inputs.get(name, 0.0) for name in INPUTS),
+    )
+
+
+def test_without_a_curve_a_phrase_is_as_likely_as_its_tokens() -> None:
+    assert Half().probability(candidate()) == pytest.approx(0.2)
+    assert Half().probability(candidate(said=False)) == 0
+
+
+def test_a_curve_is_a_logistic() -> None:
+    curve = Curve(0.3, {"probability": 0.5, "words": -1.0})
+    expected = 1 / (1 + math.exp(-(0.3 + 0.5 * -2.0 - 3.0)))
+    one = candidate(probability=-2.0, words=3.0, title=7.0)
+    assert curve(one) == pytest.approx(expected)
+    assert (Curve(1e6, {})(one), Curve(-1e6, {})(one)) == (1.0, 0.0)
+
+
+def test_each_kind_of_candidate_has_its_curve() -> None:
+    curves = [Curve(z, {}) for z in (-2.0, -1.0, 1.0, 2.0)]
+    calibration = Calibration(
+        Half(said=curves[0], suggested=curves[1]), Half(0, 0, curves[2], curves[3])
+    )
+    kinds = [(present, said) for present in (True, False) for said in (True, False)]
+    for (present, said), curve in zip(kinds, curves, strict=True):
+        one = candidate(present=present, said=said)
+        assert calibration.half(one).probability(one) == curve(one)
+
+
+def test_the_dial_moves_biases_and_least_odds_alike() -> None:
+    calibration = Calibration(Half(-1.0, 0.2), Half(0.5, 0.0))
+    assert calibration.null_bias() == NullBias(-1.0, 0.5)
+    assert calibration.null_bias(2.0) == NullBias(-3.0, -1.5)
+    assert calibration.present.least_for(0.0) == pytest.approx(0.2)
+    assert calibration.present.least_for(math.log(4)) == pytest.approx(1 / 17)
+    assert calibration.present.least_for(-100.0) == pytest.approx(1)
+    assert calibration.absent.least_for(-3.0) == 0
+
+
+def test_it_is_stored_with_a_model(tmp_path: Path) -> None:
+    assert Calibration.load(tmp_path) == Calibration()
+    half = Half(-1.5, 0.125, Curve(0.5, dict.fromkeys(INPUTS, -2.0)))
+    calibration = Calibration(half, Half(suggested=Curve(1.0, {})), drop_parts=True)
+    calibration.save(tmp_path)
+    assert Calibration.load(tmp_path) == calibration
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"present": {"bias": 1}, "absent": {}}',
+        '{"present": {"said": null, "suggested": null}, "absent": {}, "other": 1}',
+        '{"present": {"said": {"intercept": 1, "weights": {"colour": 1}}, "suggested": null}}',
+    ],
+)
+def test_a_damaged_file_is_told(tmp_path: Path, content: str) -> None:
+    (tmp_path / "calibration.json").write_text(content)
+    with pytest.raises(DataError, match="one2set calibrate"):
+        Calibration.load(tmp_path)
+
+
+@pytest.mark.parametrize("appetite", [0.1, 1.0, 5.0])
+def test_enough_is_what_promises_most(appetite: float) -> None:
+    half = Half(appetite=appetite)
+    for likely in ([0.9, 0.8, 0.1, 0.05], [0.2, 0.2, 0.2], [0.5], [0.01] * 40):
+        gold = 1 + appetite * sum(likely)
+        promised = [
+            2 * sum(likely[:k]) / (k + gold) + 2 * sum(likely[: min(k, 5)]) / (5 + gold)
+            for k in range(1, len(likely) + 1)
+        ]
+        found = half.enough(likely)
+        assert promised[found - 1] == pytest.approx(max(promised))
+        assert half.enough(likely, more=-1.0) <= found <= half.enough(likely, more=1.0)
+    assert half.enough([]) == 0
+    assert Half().enough([0.5, 0.1]) == 2
+
+
+def test_less_likely_phrases_are_enough_where_nothing_is_likely() -> None:
+    half = Half(appetite=1.0)
+    assert half.enough([0.9, 0.9, 0.1, 0.1]) == 2
+    assert half.enough([0.1, 0.1, 0.1, 0.1]) == 4
+
+
+@given(
+    likely=st.lists(st.floats(0.01, 1.0), max_size=12),
+    appetite=st.floats(0.1, 4.0),
+    more=st.floats(-3.0, 3.0),
+    step=st.floats(0.1, 3.0),
+)
+def test_who_asks_for_more_never_gets_fewer(
+    likely: list[float], appetite: float, more: float, step: float
+) -> None:
+    half, ordered = Half(appetite=appetite), sorted(likely, reverse=True)
+    assert half.enough(ordered, more) <= half.enough(ordered, more + step)

@@ -1,0 +1,159 @@
+"""Candidates: phrases merged by their stems, where they stand, and what there is to weigh."""
+
+import math
+
+import pytest
+
+from one2set.data.document import Document
+from one2set.data.phrase_list import Stems
+from one2set.extraction.candidate_scorer import UNLIKELY
+from one2set.extraction.knowledge import NOTHING, Hints, Knowledge
+from one2set.extraction.span_scorer import Views
+from one2set.keyphrases.candidates import INPUTS, Candidate, Reading
+from one2set.prediction.prediction import Prediction, Slot
+
+DOCUMENT = Document(
+    "d",
+    "Real-Time Graph Networks",
+    "A graph network for 3D\nmodels of Graph Networks, 42 of them.",
+)
+
+
+class Taught(Knowledge):
+    """What a selector could find, and phrases that are known."""
+
+    def hints(self, passage: Document, views: Views | None = None) -> Hints:
+        words = passage.words()
+        odds = {("real", "time"): 1.5, ("graph", "network"): -0.5, ("never", "here"): 2.0}
+        texts = {("network", "model"): "network models", ("real", "time"): "real-time"}
+        return Hints(
+            {stems: value for stems, value in odds.items() if stems[0] in words},
+            {stems: text for stems, text in texts.items() if "models" in words},
+            {("network", "model"): 0.7},
+        )
+
+    def counted(self, stems: Stems) -> float:
+        return math.log(8)
+
+
+KNOWLEDGE = Taught()
+
+
+def slot(code: int, text: str, p: float, null: float = 0.1) -> Slot:
+    words = text.split()
+    return Slot(code, text, (*words, "<eos>"), (p,) * (len(words) + 1), ended=True, null=null)
+
+
+def candidates(*slots: Slot, knowledge: Knowledge = NOTHING) -> list[Candidate]:
+    prediction = Prediction("d", slots, "score", 12, 12)
+    return Reading(DOCUMENT, knowledge).candidates(prediction, DOCUMENT)
+
+
+def inputs(candidate: Candidate) -> dict[str, float]:
+    return dict(zip(INPUTS, candidate.inputs, strict=True))
+
+
+def test_the_same_stems_are_one_candidate() -> None:
+    found = candidates(
+        slot(0, "graph network", 0.5),
+        slot(1, "deep nets", 0.6),
+        slot(2, "graph networks", 0.9),
+        slot(3, "", 1.0),
+        slot(4, "deep nets", 0.2),
+    )
+    assert [one.stems for one in found] == [("graph", "network"), ("deep", "net")]
+    assert [[s.code for s in one.slots] for one in found] == [[2, 0], [1, 4]]
+    assert [one.text for one in found] == ["graph networks", "deep nets"]
+    assert [one.present for one in found] == [True, False]
+    assert [one.side for one in found] == ["present", "absent"]
+    assert all(one.said for one in found)
+
+
+def test_what_is_suggested_follows_what_is_said() -> None:
+    said, other, *others = candidates(
+        slot(0, "graph network", 0.5), slot(1, "of graph", 0.4), knowledge=KNOWLEDGE
+    )
+    assert (said.said, said.suggested) == (True, True)
+    assert (other.said, other.suggested) == (True, False)
+    assert [(one.text, one.stems, one.present) for one in others] == [
+        ("network models", ("network", "model"), False),
+        ("", ("real", "time"), True),
+    ]
+    assert all(one.suggested and not one.said for one in others)
+    assert [inputs(one)["known"] for one in (said, others[0])] == [0, math.log(8)]
+    assert [inputs(one)["selector"] for one in (said, other, *others)] == [-0.5, UNLIKELY, 0, 1.5]
+    assert [inputs(one)["association"] for one in (said, *others)] == [0, 0.7, 0]
+    for one in others:
+        assert [inputs(one)[name] for name in INPUTS[:4]] == [0, 0, 0, 0]
+
+
+def test_suggestions_are_of_the_passage() -> None:
+    reading = Reading(DOCUMENT, KNOWLEDGE)
+    nothing = Prediction("d", (), "score", 12, 12)
+    passage = Document("d", "", "real time , and network", tokenised=True)
+    assert [one.stems for one in reading.candidates(nothing, passage)] == [("real", "time")]
+
+
+def test_where_a_candidate_stands() -> None:
+    reading = Reading(DOCUMENT)
+    prediction = Prediction(
+        "d", (slot(0, "graph network", 0.5), slot(1, "set", 0.4)), "score", 9, 9
+    )
+    found, absent = reading.said(prediction)
+    surfaces = [DOCUMENT.text[start:end] for start, end in reading.spans(found)]
+    assert surfaces == ["Graph Networks", "graph network", "Graph Networks"]
+    assert found.places == (2, 6, 12)
+    assert (absent.places, reading.spans(absent)) == ((), ())
+    assert reading.holds(["graph", "network"])
+    assert not reading.holds(["graph", "set"])
+
+
+def test_what_there_is_to_weigh() -> None:
+    (found,) = candidates(slot(0, "graph network", 0.5, 0.2), slot(1, "graph networks", 0.4))
+    assert inputs(found) == pytest.approx(
+        {
+            "probability": math.log(0.125),
+            "score": math.log(0.5),
+            "null": math.log(0.2),
+            "codes": math.log(2),
+            "words": 2,
+            "single": 0,
+            "occurrences": math.log(4),
+            "place": math.log(3),
+            "title": 1,
+            "frequency": math.log(1 + 3 * 3) / 2,
+            "known": 0,
+            "selector": UNLIKELY,
+            "association": 0,
+        }
+    )
+    (absent,) = candidates(slot(0, "network", 0.5), slot(1, "time model", 0.5))[1:]
+    assert inputs(absent)["title"] == 0.5
+    assert inputs(absent)["occurrences"] == inputs(absent)["place"] == 0
+    (impossible,) = candidates(slot(0, "net", 0.0, 0.0))
+    assert all(map(math.isfinite, impossible.inputs))
+
+
+@pytest.mark.parametrize(
+    ("text", "readable"),
+    [
+        ("graph", True),
+        ("deep nets", True),
+        ("<digit>", True),  # which the document spells 42
+        ("<digit> graphs", False),
+        ("graph , network", False),
+        ("net .", False),
+        ("<sep>", False),
+    ],
+)
+def test_what_can_be_shown(text: str, readable: bool) -> None:
+    tokenised = Document("d", "", "the graph network , <digit> of them .", tokenised=True)
+    prediction = Prediction("d", (slot(0, text, 0.5),), "score", 8, 8)
+    (found,) = Reading(tokenised).said(prediction)
+    assert found.readable == readable
+
+
+def test_a_phrase_without_words_is_never_shown() -> None:
+    (found,) = candidates(slot(0, "–", 0.5))
+    assert not found.readable
+    assert not found.present

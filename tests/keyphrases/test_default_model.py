@@ -1,0 +1,79 @@
+"""The model inside the package."""
+
+import re
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from typer.testing import CliRunner
+
+from one2set.cli import app
+from one2set.keyphrases.generator import KeyphraseGenerator
+from one2set.model.paths import DEFAULT, named_model
+from tests.keyphrases.test_generator import assert_sound
+from tests.test_text import ANY_TEXT
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = (ROOT / "examples" / "abstract.txt").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def generator() -> KeyphraseGenerator:
+    return KeyphraseGenerator(threads=1)
+
+
+def test_it_finds_the_keyphrases_of_a_real_text(generator: KeyphraseGenerator) -> None:
+    found = generator.generate(TEXT)
+    present = {one.text.lower() for one in found if one.present}
+    assert {"fatigue", "selective laser melting"} <= present
+    assert any(not one.present for one in found)
+    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+    for one in found:
+        assert all(TEXT[start:end].strip() for start, end in one.spans)
+        assert one.present == bool(one.spans)
+
+
+def test_one_text_is_the_same_as_in_a_batch(generator: KeyphraseGenerator) -> None:
+    texts = [TEXT, "We sort numbers by counting them.", TEXT[100:400]]
+    assert generator.generate(texts) == [generator.generate(text) for text in texts]
+
+
+def test_it_needs_no_torch() -> None:
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(['torch', 'scipy', 'onnx', 'pyarrow']))\n"
+        "from one2set import KeyphraseGenerator\n"
+        "print(len(KeyphraseGenerator(threads=1).generate('We sort numbers by counting them.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) > 0
+
+
+def test_make_run_runs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (command,) = re.findall(r"\$\(BIN\)/one2set (.+)", recipe)
+    monkeypatch.chdir(ROOT)
+    said = CliRunner().invoke(app, command.split())
+    assert said.exit_code == 0
+    assert "Present" in said.stdout
+    assert "Absent" in said.stdout
+
+
+def test_the_package_stays_small_and_names_whose_weights_it_has() -> None:
+    package = Path(str(files("one2set")))
+    size = sum(path.stat().st_size for path in package.rglob("*") if path.is_file())
+    assert size < 80e6
+    assert "all-MiniLM-L6-v2" in (named_model(DEFAULT) / "NOTICE").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("text", ["€ £", "!!", "\u200b", "_", "…", "한", "½", "\ufffd"])
+def test_pieces_that_are_of_no_word(generator: KeyphraseGenerator, text: str) -> None:
+    assert_sound(generator.generate(text), text)
+
+
+@settings(max_examples=40)
+@given(ANY_TEXT)
+def test_any_text(generator: KeyphraseGenerator, text: str) -> None:
+    assert_sound(generator.generate(text, more=3.0), text)

@@ -1,0 +1,61 @@
+"""Exploration: what one run of the network finds at every position is what as many runs find."""
+
+import pytest
+
+from one2set.data.document import Document
+from one2set.data.vocabulary import WordVocabulary
+from one2set.keyphrases.calibration import Calibration, Half
+from one2set.keyphrases.candidates import Reading
+from one2set.keyphrases.exploration import DIAL, explore
+from one2set.keyphrases.selection import Wanted
+from one2set.model.settrans import SetTrans
+from one2set.model.transformer import Transformer
+from one2set.prediction.engine import Engine
+from one2set.prediction.prediction import EVERYTHING, silenced
+
+
+@pytest.fixture(scope="module")
+def engine(settrans: SetTrans, vocabulary: WordVocabulary) -> Engine:
+    return Engine(settrans, vocabulary)
+
+
+def test_codes_speak_from_their_position_on(engine: Engine, documents: list[Document]) -> None:
+    calibration = Calibration(Half(-1.0), Half(0.5))
+    document = documents[0]
+    (prediction,) = engine.predict([document], null_bias=EVERYTHING)
+    found = explore(Reading(document), [(prediction, document)], calibration, [])
+    (voices,) = found.passages
+    assert [voice.side for voice in voices] == ["present"] * 4 + ["absent"] * 4
+    for voice in voices:
+        for more, speaks in ((voice.since - 0.001, False), (voice.since + 0.001, True)):
+            heard = silenced(prediction, calibration.null_bias(more))
+            assert (heard.slots[voice.slot.code] == voice.slot) == speaks
+
+
+def test_a_sequence_has_no_codes_to_silence(
+    transformer: Transformer, vocabulary: WordVocabulary, documents: list[Document]
+) -> None:
+    engine = Engine(transformer, vocabulary)
+    for document, prediction in zip(documents[:4], engine.predict(documents[:4]), strict=True):
+        pair = [(prediction, document)]
+        found = explore(Reading(document), pair, Calibration(), [Wanted(more=-3.0), Wanted()])
+        assert {voice.side for voice in found.passages[0]} <= {None}
+        (_, fewest), (_, usual) = found.dial
+        assert fewest == usual
+
+
+def test_the_stems_of_a_keyphrase_are_those_of_the_codes_that_say_it(
+    engine: Engine, documents: list[Document]
+) -> None:
+    for document in documents[:10]:
+        (prediction,) = engine.predict([document], null_bias=EVERYTHING)
+        found = explore(Reading(document), [(prediction, document)], Calibration(), [Wanted()])
+        voices = {voice.stems for voice in found.passages[0]}
+        for _, keyphrases in found.dial:
+            assert {found.stems(one.text) for one in keyphrases} <= voices
+
+
+def test_the_dial_goes_both_ways() -> None:
+    assert list(DIAL) == sorted(DIAL)
+    assert 0.0 in DIAL
+    assert DIAL[0] == -DIAL[-1]

@@ -1,0 +1,227 @@
+"""The generator: texts in, keyphrases out, whatever the texts are."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+import one2set
+from one2set.data.document import Document
+from one2set.data.specials import SPECIALS
+from one2set.data.vocabulary import WordVocabulary
+from one2set.errors import ConfigError
+from one2set.export.export import export_model
+from one2set.export.runtime import Runtime
+from one2set.keyphrases.calibration import Calibration, Curve, Half
+from one2set.keyphrases.candidates import Reading
+from one2set.keyphrases.exploration import DIAL
+from one2set.keyphrases.generator import KeyphraseGenerator, document_of
+from one2set.keyphrases.passages import PASSAGE, passages
+from one2set.keyphrases.selection import Keyphrase, Wanted
+from one2set.model.folder import save_model
+from one2set.model.settrans import SetTrans
+from one2set.prediction.prediction import EVERYTHING
+from one2set.text import stem_all, words_of
+from tests.networks import VOCABULARY_SIZE
+from tests.test_text import ANY_TEXT, HOSTILE
+
+
+@pytest.fixture(scope="module")
+def folder(
+    settrans: SetTrans, documents: list[Document], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A model that says words, not marks, and is calibrated somehow."""
+    path = tmp_path_factory.mktemp("generator")
+    words = Counter(word for document in documents for word in document.words() if word.isalpha())
+    frequent = [word for word, _ in words.most_common()]
+    vocabulary = WordVocabulary([*SPECIALS, *frequent], size=VOCABULARY_SIZE)
+    save_model(path / "trained", settrans, vocabulary)
+    weights = {"probability": 0.1, "occurrences": 0.5, "codes": 0.2}
+    halves = (Half(-1.0, 0.4, Curve(0.1, weights)), Half(-0.5, 0.35, Curve(0.2, weights)))
+    Calibration(*halves).save(path / "trained")
+    export_model(path / "trained", path / "exported", int8=False)
+    return path
+
+
+@pytest.fixture(scope="module")
+def generator(folder: Path) -> KeyphraseGenerator:
+    return KeyphraseGenerator(folder / "exported", threads=1)
+
+
+def assert_sound(found: list[Keyphrase], text: str, top: int = 20) -> None:
+    """What is true of the keyphrases of any text."""
+    assert len(found) <= top
+    assert all(one.score >= other.score for one, other in pairwise(found))
+    stems = [stem_all(words_of(one.text)) for one in found]
+    assert all(stems)
+    for one, stemmed in zip(found, stems, strict=True):
+        assert math.isfinite(one.score)
+        assert 0 <= one.score <= 1
+        assert one.present == bool(one.spans)
+        assert one.text == one.text.strip()
+        assert one.text
+        for start, end in one.spans:
+            assert 0 <= start < end <= len(text)
+            assert stem_all(words_of(text[start:end])) == stemmed
+        if one.present:
+            assert one.text in {" ".join(text[start:end].split()) for start, end in one.spans}
+
+
+def test_it_is_what_the_package_shows() -> None:
+    assert one2set.KeyphraseGenerator is KeyphraseGenerator
+    assert one2set.Keyphrase is Keyphrase
+
+
+def test_a_text_or_several(generator: KeyphraseGenerator, documents: list[Document]) -> None:
+    texts = [document.text for document in documents[:8]]
+    together = generator.generate(texts)
+    assert [len(found) > 0 for found in together] == [True] * 8
+    for text, found in zip(texts, together, strict=True):
+        assert_sound(found, text)
+        alone = generator.generate(text)
+        assert [(one.text, one.spans) for one in alone] == [(o.text, o.spans) for o in found]
+        assert [one.score for one in alone] == pytest.approx([one.score for one in found], abs=1e-5)
+    assert generator.generate(iter(texts[:2])) == together[:2]
+    assert generator.generate([]) == []
+
+
+def test_with_torch_it_says_the_same(
+    folder: Path, generator: KeyphraseGenerator, documents: list[Document]
+) -> None:
+    """A model that is not exported runs in torch."""
+    texts = [document.text for document in documents[:8]]
+    with_torch = KeyphraseGenerator(folder / "trained", threads=1)
+    for found, other in zip(generator.generate(texts), with_torch.generate(texts), strict=True):
+        assert [(one.text, one.spans) for one in found] == [(o.text, o.spans) for o in other]
+
+
+def test_wishes(generator: KeyphraseGenerator, documents: list[Document]) -> None:
+    text = documents[0].text
+    found = generator.generate(text)
+    assert generator.generate(text, top=2) == found[:2]
+    assert generator.generate(text, only="present") == [one for one in found if one.present]
+    assert generator.generate(text, only="absent") == [one for one in found if not one.present]
+    least = found[1].score
+    assert generator.generate(text, min_score=least) == [o for o in found if o.score >= least]
+    with pytest.raises(ConfigError, match="top is -1"):
+        generator.generate(text, top=-1)
+
+
+def test_the_dial(generator: KeyphraseGenerator, documents: list[Document]) -> None:
+    texts = [document.text for document in documents]
+    counts = [
+        sum(map(len, generator.generate(texts, more=more))) for more in (-100, -0.1, 0, 0.1, 100)
+    ]
+    assert counts == sorted(counts)
+    assert counts[0] == 0
+    assert len(set(counts)) == 5
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=list(HOSTILE))
+def test_hostile_texts(generator: KeyphraseGenerator, text: str) -> None:
+    assert_sound(generator.generate(text), text)
+
+
+@settings(max_examples=60)
+@given(ANY_TEXT)
+def test_any_text(generator: KeyphraseGenerator, text: str) -> None:
+    assert_sound(generator.generate(text, more=3.0), text)
+
+
+def test_a_long_text_is_read_to_its_end(
+    folder: Path, generator: KeyphraseGenerator, documents: list[Document]
+) -> None:
+    """Its keyphrases are those of all its passages."""
+    text = "\n".join(document.abstract for document in documents)
+    found = generator.generate(text, more=50.0, top=10_000)
+    assert_sound(found, text, top=10_000)
+    document = document_of(text)
+    parts = passages(document)
+    assert len(parts) > 10
+    runtime = Runtime(folder / "exported", threads=1)
+    predictions = list(runtime.predict(parts, null_bias=EVERYTHING))
+    reading = Reading(document)
+    said = [
+        {one.stems for one in reading.said(prediction) if one.readable}
+        for prediction in predictions
+    ]
+    assert {stem_all(words_of(one.text)) for one in found} == set().union(*said)
+    assert said[-1] - said[0], "passages say different things"
+
+
+def test_a_list_stays_short_unless_asked(generator: KeyphraseGenerator) -> None:
+    text = " ".join(f"word{n} other{n} third{n}" for n in range(3 * PASSAGE))
+    assert len(generator.generate(text, more=50.0)) <= 20
+    assert len(generator.generate(text, more=50.0, top=1000)) > 20
+
+
+def test_documents_stream(generator: KeyphraseGenerator, documents: list[Document]) -> None:
+    """Long and short ones between each other, each with its own keyphrases."""
+    long = Document("long", "", " ".join(document.abstract for document in documents[:12]))
+    pulled = 0
+
+    def source() -> Iterator[Document]:
+        nonlocal pulled
+        for _ in range(150):
+            for document in (documents[0], long, documents[1]):
+                pulled += 1
+                yield document
+
+    stream = generator.stream(source(), Wanted(top=5))
+    first = [next(stream) for _ in range(3)]
+    assert pulled < 450
+    assert [document.id for document, _ in first] == [documents[0].id, "long", documents[1].id]
+    for document, found in first:
+        ((_, alone),) = generator.stream([document], Wanted(top=5))
+        assert [one.text for one in found] == [one.text for one in alone]
+        assert all(0 <= start < end <= len(document.text) for o in found for start, end in o.spans)
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("Graph networks\nWe train them.", "Graph networks"),
+        ("# Graph networks\n\nWe train them.", "# Graph networks"),
+        ("We train them.\nThey learn.", ""),
+        ("Graph networks", ""),
+        ("Graph networks\n \n", ""),
+        ("\nGraph networks\nWe train them.", ""),
+        ("word " * 50 + "\nMore.", ""),
+    ],
+)
+def test_a_short_first_line_is_a_title(text: str, title: str) -> None:
+    document = document_of(text)
+    assert document.title == title
+    assert document.text == text
+
+
+@given(ANY_TEXT)
+def test_spans_of_a_document_are_spans_of_its_text(text: str) -> None:
+    assert document_of(text).text == text
+
+
+def test_a_model_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no model"):
+        KeyphraseGenerator(tmp_path / "nothing")
+
+
+def test_it_explores_what_it_generates(
+    generator: KeyphraseGenerator, documents: list[Document]
+) -> None:
+    """A long document among them, of several passages."""
+    long = document_of("\n".join(document.abstract for document in documents[:6]))
+    chosen = [documents[0], long, documents[1]]
+    explored = list(generator.explore(chosen))
+    assert [one.document for one in explored] == chosen
+    assert [len(one.passages) for one in explored] == [len(passages(one)) for one in chosen]
+    for number in (0, 4, 6, 9):
+        direct = generator.stream(chosen, Wanted(more=DIAL[number]))
+        for one, (_, found) in zip(explored, direct, strict=True):
+            position, keyphrases = one.dial[number]
+            assert position == DIAL[number]
+            assert [(o.text, o.spans) for o in keyphrases] == [(o.text, o.spans) for o in found]
+            assert [o.score for o in keyphrases] == pytest.approx([o.score for o in found])

@@ -1,0 +1,60 @@
+"""Which model generates, and with what."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from one2set.data.vocabulary import WordVocabulary
+from one2set.errors import ConfigError, DataError
+from one2set.export.export import export_model
+from one2set.export.runtime import Runtime
+from one2set.keyphrases.loading import load_predictor, model_vocabulary
+from one2set.model.folder import save_model
+from one2set.model.settrans import SetTrans
+from one2set.prediction.engine import Engine
+
+
+@pytest.fixture
+def trained(settrans: SetTrans, vocabulary: WordVocabulary, tmp_path: Path) -> Path:
+    save_model(tmp_path / "run" / "model", settrans, vocabulary)
+    return tmp_path / "run"
+
+
+def test_an_exported_model_runs_without_torch_others_with_it(trained: Path, tmp_path: Path) -> None:
+    export_model(trained, tmp_path / "exported")
+    assert isinstance(load_predictor(tmp_path / "exported", threads=1), Runtime)
+    assert isinstance(load_predictor(trained, threads=1), Engine)
+    assert isinstance(load_predictor(trained / "model", threads=1), Engine)
+
+
+def test_a_model_that_is_not_exported_needs_torch(trained: Path) -> None:
+    code = (
+        "import sys; sys.modules['torch'] = None\n"
+        "from pathlib import Path\n"
+        "from one2set.keyphrases.loading import load_predictor\n"
+        f"load_predictor(Path({str(trained)!r}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "is not exported" in done.stderr
+    assert 'pip install "one2set[train]"' in done.stderr
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no model"):
+        load_predictor(tmp_path / "nothing")
+
+
+def test_the_words_of_a_model(vocabulary: WordVocabulary, trained: Path, tmp_path: Path) -> None:
+    export_model(trained, tmp_path / "exported")
+    for folder in (trained / "model", tmp_path / "exported"):
+        found = model_vocabulary(folder)
+        assert isinstance(found, WordVocabulary)
+        assert found.size == vocabulary.size
+        assert found.words[: found.size] == vocabulary.words[: vocabulary.size]
+    with pytest.raises(DataError, match=r"config\.json: cannot be read"):
+        model_vocabulary(tmp_path)
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(DataError, match="no description of a model"):
+        model_vocabulary(tmp_path)

@@ -1,0 +1,51 @@
+"""Passages: short documents are left alone, long ones are read to the last word."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from one2set.data.document import Document
+from one2set.keyphrases.passages import OVERLAP, PASSAGE, passages
+
+
+def numbered(count: int) -> str:
+    return " ".join(f"w{n}" for n in range(count))
+
+
+@pytest.mark.parametrize("words", [0, 1, PASSAGE])
+def test_a_short_document_is_its_own_passage(words: int) -> None:
+    document = Document("d", "", numbered(words))
+    assert passages(document) == [document]
+
+
+@given(st.integers(0, 90), st.integers(0, 3000))
+def test_every_word_is_read_in_passages_that_overlap(title: int, body: int) -> None:
+    document = Document("d", numbered(title), "B " + numbered(body).upper())
+    parts = passages(document)
+    if len(document.words()) <= PASSAGE:
+        assert parts == [document]
+        return
+    head = document.title_words() if title < 64 else []
+    rest = document.words()[len(head) :]
+    read: list[str] = []
+    for part in parts:
+        words = part.words()
+        assert len(words) <= PASSAGE
+        assert words[: len(head)] == head
+        new = words[len(head) :]
+        if read:
+            assert new[:OVERLAP] == read[-OVERLAP:]
+            assert len(new) > OVERLAP
+            new = new[OVERLAP:]
+        read += new
+    assert read == rest
+
+
+def test_odd_words_survive() -> None:
+    text = "İstanbul ½ don't 3.14 (a_b) <x> ﬁnite ＡＢＣ " * 200
+    document = Document("d", "", text)
+    parts = passages(document)
+    assert len(parts) > 1
+    words = document.words()
+    assert parts[0].words() == words[:PASSAGE]
+    assert parts[1].words() == words[PASSAGE - OVERLAP : 2 * PASSAGE - OVERLAP]

@@ -1,0 +1,176 @@
+"""Tuning: it finds the curve and the operating point that made the data, and counts as the
+evaluation does."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from one2set.data.document import Document
+from one2set.evaluation.scoring import evaluate
+from one2set.extraction.knowledge import Hints, Knowledge
+from one2set.extraction.span_scorer import Views
+from one2set.keyphrases.calibration import Calibration, Curve, Half
+from one2set.keyphrases.candidates import Reading
+from one2set.keyphrases.reliability import cross_check
+from one2set.keyphrases.selection import keyphrases
+from one2set.keyphrases.tuning import Judged, Pool, fit_logistic, judge, judgement, quality, tune
+from one2set.prediction.prediction import SIDES, NullBias, Prediction, Slot
+
+CODES = 6
+CURVE = Curve(-1.0, {"probability": -0.5, "codes": 1.0, "selector": 0.3, "title": 2.0})
+
+
+class Taught(Knowledge):
+    """Knows some letters and pairs that the made-up texts hold, and some that they do not."""
+
+    def hints(self, passage: Document, views: Views | None = None) -> Hints:
+        odds = {("b",): 0.5, ("c", "x"): -1.0, ("e",): -3.0, ("o",): 1.0}
+        return Hints(odds, {("c", "d"): "c d", ("d", "b"): "d b", ("zz",): "zz"}, {("zz",): 1.0})
+
+
+KNOWLEDGE = Taught()
+
+
+def sigmoid(z: NDArray[np.float64]) -> NDArray[np.float64]:
+    return 1 / (1 + np.exp(-z))
+
+
+def test_a_known_logistic_is_recovered() -> None:
+    generator = np.random.default_rng(1)
+    x = generator.normal(size=(40_000, 3)) * [1.0, 2.0, 0.5]
+    weights = np.array([-0.7, 1.5, -0.4, 2.0])
+    correct = generator.random(len(x)) < sigmoid(weights[0] + x @ weights[1:])
+    np.testing.assert_allclose(fit_logistic(x, correct), weights, atol=0.08)
+
+
+@pytest.mark.parametrize("correct", [True, False])
+def test_few_phrases_of_one_kind_give_finite_weights(correct: bool) -> None:
+    found = fit_logistic(np.ones((3, 2)), np.array([correct] * 3))
+    assert np.isfinite(found).all()
+
+
+def made_up(count: int, *, seed: int = 0) -> list[tuple[Document, Prediction]]:
+    """Documents of which present codes speak too seldom: a phrase whose odds against ∅ are above
+    −2 is right half of the time, one below never. Absent ones are right by their probability."""
+    generator = np.random.default_rng(seed)
+    pairs = []
+    for number in range(count):
+        # Letters, each a word and its own stem; those up to `m` stand in the text.
+        slots, gold = [], []
+        for code in range(CODES):
+            half = 0 if code < CODES // 2 else 13
+            word = chr(ord("b") + half + int(generator.integers(11)))
+            odds = float(generator.uniform(-5, 1))
+            null = float(generator.uniform(0.05, 0.3))
+            first = null * math.exp(odds)
+            slots.append(Slot(code, word, (word, "<eos>"), (first, 0.9), ended=True, null=null))
+            chance = 0.5 * (odds > -2) if half == 0 else first
+            if generator.random() < chance:
+                gold.append(word)
+        gold += ["zz"] if generator.random() < 0.5 else []
+        text = " x ".join("bcdefghijklm")
+        document = Document(str(number), "", text, tuple(gold))
+        pairs.append((document, Prediction(str(number), tuple(slots), "score", 12, 12)))
+    return pairs
+
+
+def judged(pairs: list[tuple[Document, Prediction]]) -> list[Judged]:
+    return [judge(*pair, KNOWLEDGE) for pair in pairs]
+
+
+def test_candidates_are_judged_by_their_stems() -> None:
+    document = Document("d", "Graph networks", "We train them.", ("graph network", "deep learning"))
+    texts = ["graph networks", "deeper learn", "train", "deep learnings", "", "a ,"]
+    slots = tuple(
+        Slot(code, text, (*text.split(), "<eos>"), (0.5,) * 3, ended=True)
+        for code, text in enumerate(texts)
+    )
+    found = judge(document, Prediction("d", slots, "score", 5, 5))
+    correct = {one.text: right for one, right in zip(found.candidates, found.correct, strict=True)}
+    assert correct == {
+        "graph networks": True,
+        "deeper learn": False,
+        "train": False,
+        "deep learnings": True,
+    }
+    assert found.num_gold == (1, 1)
+    assert found.num_codes == 6
+
+
+@pytest.mark.parametrize(
+    "calibration",
+    [
+        Calibration(),
+        Calibration(Half(-2.0), Half(-1.0)),
+        Calibration(Half(-8.0, 0.1), Half(0.5, 0.05), drop_parts=True),
+        Calibration(Half(-3.0, 0.3, CURVE), Half(-2.0)),
+        Calibration(Half(-2.0, 0.3, None, CURVE), Half(-1.0, 0.2, CURVE, CURVE)),
+        Calibration(Half(-2.0, 0.1, CURVE, CURVE, 1.0), Half(-1.0, 0.0, None, CURVE, 3.0), True),
+    ],
+    ids=str,
+)
+def test_it_counts_what_readers_are_shown_as_the_evaluation_does(calibration: Calibration) -> None:
+    """Quality is the mean of F1@5 and F1@M of exactly the keyphrases that are shown."""
+    pairs = made_up(60)
+    bias = calibration.null_bias()
+    shown = []
+    for document, prediction in pairs:
+        spoken = tuple(
+            slot
+            for slot in prediction.slots
+            if slot.odds >= (bias.present if slot.code < CODES // 2 else bias.absent)
+        )
+        reading = Reading(document, KNOWLEDGE)
+        candidates = reading.candidates(replace(prediction, slots=spoken), document)
+        found = keyphrases([candidates], reading, calibration)
+        shown.append([one.text for one in found])
+    figures = evaluate([document for document, _ in pairs], shown)
+    found_quality = quality(Pool(judged(pairs)), calibration)
+    for side in SIDES:
+        expected = (figures[side]["5"].f1 + figures[side]["M"].f1) / 2
+        assert found_quality[side] == pytest.approx(expected)
+
+
+def test_codes_that_speak_too_seldom_are_made_to_speak() -> None:
+    found = tune(judged(made_up(800)))
+    rest = Pool(judged(made_up(400, seed=1)))
+    before, after = quality(rest, Calibration()), quality(rest, found)
+    assert after["present"] > before["present"] + 0.1
+    assert after["absent"] > before["absent"] - 0.02
+    likely, shown = judgement(rest, found)
+    chosen = shown & rest.present
+    assert likely[chosen].mean() == pytest.approx(rest.correct[chosen].mean(), abs=0.04)
+
+
+def test_how_many_codes_speak() -> None:
+    pool = Pool(judged(made_up(30)))
+    everything = pool.num_speaking(NullBias(-math.inf, -math.inf))
+    assert everything.sum() == 30 * CODES
+    some = pool.num_speaking(NullBias(-1.0, math.inf))
+    expected = [
+        sum(slot.odds >= -1 and slot.code < CODES // 2 for slot in one.slots)
+        for one in pool.candidates
+    ]
+    assert some.tolist() == expected
+
+
+def test_a_check_is_of_documents_left_out() -> None:
+    check = cross_check(judged(made_up(600)))
+    assert check.after["present"] > check.before["present"]
+    bins = check.reliability("present")
+    assert sum(count for *_, count in bins) == check.present.sum()
+    assert [one[0] for one in bins] == sorted(one[0] for one in bins)
+    assert 0 <= check.calibration_error("present") < 0.15
+
+
+def test_where_no_code_ever_speaks() -> None:
+    silent = [(document, replace(prediction, slots=())) for document, prediction in made_up(40)]
+    pool = Pool(judged(silent))
+    assert not pool.num_speaking(NullBias()).any()
+    found = tune(pool.judged)
+    assert found.present.said is None
+    assert found.present.suggested is not None
+    assert quality(pool, found)["present"] > 0

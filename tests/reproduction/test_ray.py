@@ -1,0 +1,297 @@
+"""A plan on a Ray cluster: on a real one, whose worker dies at work, and on one that is made up."""
+
+import os
+import re
+import signal
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Self
+
+import pytest
+from typer.testing import CliRunner
+
+from one2set.cli import app
+from one2set.errors import ConfigError, DataError
+from one2set.reproduction import ray
+from one2set.reproduction.execution import Plan
+from one2set.reproduction.job import JobFolder
+from one2set.reproduction.launching import InterruptionError
+from one2set.reproduction.plan import Setup, rows_for
+from one2set.reproduction.ray import run_on_ray
+from tests.clusters import said_on_ray
+from tests.reproduction.conftest import QUICK, at_once
+
+# Its own process: Ray leaves threads and warnings behind. The worker is killed with -9 when the
+# training has begun.
+SCRIPT = """
+import os, signal, sys, threading, time
+from pathlib import Path
+from tests.clusters import start_ray
+from tests.processes import descendants
+
+def kill():
+    killed = False
+    while not killed:
+        time.sleep(0.01)
+        for process in descendants(os.getpid()):
+            try:
+                name = Path(f"/proc/{process}/cmdline").read_bytes()
+                below = [Path(f"/proc/{p}/cmdline").read_bytes() for p in descendants(process)]
+            except OSError:
+                continue
+            if name.startswith(b"ray::_do") and any(b"/settrans-seed0-" in one for one in below):
+                os.kill(process, signal.SIGKILL)
+                killed = True
+    print("killed", flush=True)
+
+start_ray(cpus=2)
+threading.Thread(target=kill, daemon=True).start()
+from one2set.data.corpus.corpus import Corpus
+from one2set.reproduction.ray import run_on_ray
+from one2set.reproduction.execution import Plan
+from one2set.reproduction.plan import Setup, rows_for
+setup = Setup(Corpus(sys.argv[1]), "tiny", 8, None, tuple(sys.argv[2:]))
+jobs = setup.jobs(rows_for(["settrans-beam"]), [0])
+plan = Plan(jobs, setup, Path("together"), splits=setup.splits)
+for event in run_on_ray(plan, processes=1, tidy=True):
+    print(event.what, event.job.row.name, event.jobs_done, event.visits_done, flush=True)
+
+from one2set.reproduction import ray
+ray.code_version = lambda: "another"
+again = Plan(jobs[:1], setup, Path("again"), splits=setup.splits)
+for event in run_on_ray(again, processes=1, tidy=True):
+    pass
+print(*again.failed.values())
+"""
+
+
+def assert_alike(together: Plan, alone: Plan) -> None:
+    names = [one.job.name for one in alone.done()]
+    assert [one.job.name for one in together.done()] == names != []
+    for name in names:
+        one, other = together.jobs[name], alone.jobs[name]
+        for split in alone.splits:
+            assert one.measured(split).figures == other.measured(split).figures
+
+
+def plan_for(setup: Setup, root: Path, *rows: str) -> Plan:
+    return Plan(setup.jobs(rows_for(rows), [0]), setup, root, splits=setup.splits)
+
+
+def test_a_cluster_does_what_one_machine_does_though_a_worker_dies(
+    quick_setup: Callable[..., Setup], tmp_path: Path
+) -> None:
+    pytest.importorskip("ray", reason="ray is not installed: pip install 'one2set[ray]'")
+    setup = quick_setup()
+    corpus = os.path.relpath(setup.corpus.folder, tmp_path)
+    lines = said_on_ray(SCRIPT, corpus, *QUICK, folder=tmp_path).splitlines()
+    assert "killed" in lines
+    assert re.match(
+        r"the code on \S+ has the version \w+, where the plan was begun another", lines[-1]
+    )
+    told = [line for line in lines if line.startswith(("begun", "done"))]
+    assert told == [
+        "begun settrans 0 0",
+        "done settrans 1 8",
+        "begun settrans-beam 1 8",
+        "done settrans-beam 2 8",
+    ]
+    alone = plan_for(setup, tmp_path / "alone", "settrans-beam")
+    list(alone.run(at_once, tidy=True))
+    assert_alike(plan_for(setup, tmp_path / "together", "settrans-beam"), alone)
+
+
+# --- A cluster that is made up --------------------------------------------------------------------
+
+
+class RayError(Exception):
+    pass
+
+
+class RayTaskError(RayError):
+    """An error of the task itself, which is its cause; it is of its class too, and says more."""
+
+    cause: Exception
+
+    @classmethod
+    def of(cls, cause: Exception) -> Exception:
+        dual = type("RayTaskError", (cls, type(cause)), {"__init__": lambda self: None})
+        error: Exception = dual()
+        error.cause, error.args = cause, (f"Traceback of everything\n{cause}",)  # type: ignore[attr-defined]
+        return error
+
+
+class MadeUp:
+    """In the place of Ray, with machines of some CPUs and GPUs. It does a task when it is waited
+    for; `fate` may have something else happen to it, by the name of the row."""
+
+    exceptions = SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError)
+
+    def __init__(self, *machines: dict[str, float]) -> None:
+        self.machines = machines
+        self.fate: dict[str, list[Exception]] = {}
+        self.asked: dict[str, Any] = {}
+        self.most = 0
+        self.cancelled: list[object] = []
+
+    def nodes(self) -> list[dict[str, Any]]:
+        return [{"Alive": True, "Resources": one} for one in self.machines]
+
+    def cluster_resources(self) -> dict[str, float]:
+        return {name: one[name] for one in self.machines for name in one}
+
+    def remote(self, function: Callable[..., None]) -> "MadeUpTask":
+        return MadeUpTask(self, function)
+
+    def wait(
+        self, results: Sequence["MadeUpResult"], *, num_returns: int = 1, timeout: float = 0
+    ) -> tuple[Sequence["MadeUpResult"], Sequence["MadeUpResult"]]:
+        self.most = max(self.most, len(results))
+        return results[:num_returns], results[num_returns:]
+
+    def get(self, result: "MadeUpResult") -> None:
+        result.do()
+
+    def cancel(self, result: "MadeUpResult") -> None:
+        self.cancelled.append(result)
+
+
+class MadeUpTask:
+    def __init__(self, ray: MadeUp, function: Callable[..., None]) -> None:
+        self.ray, self.function = ray, function
+
+    def options(self, **asked: Any) -> Self:
+        self.ray.asked = asked
+        return self
+
+    def remote(self, far: JobFolder, *arguments: Any) -> "MadeUpResult":
+        assert far.folder.is_absolute()
+        return MadeUpResult(self, far, arguments)
+
+
+class MadeUpResult:
+    def __init__(self, task: MadeUpTask, far: JobFolder, arguments: Sequence[Any]) -> None:
+        self.task, self.far, self.arguments = task, far, arguments
+
+    def do(self) -> None:
+        if fates := self.task.ray.fate.get(self.far.job.row.name):
+            raise fates.pop(0)
+        try:
+            self.task.function(self.far, *self.arguments)
+        except Exception as error:
+            raise RayTaskError.of(error) from error
+
+
+@pytest.fixture
+def ray(monkeypatch: pytest.MonkeyPatch) -> MadeUp:
+    made_up = MadeUp({"CPU": 2.0}, {"CPU": 1.0})
+    monkeypatch.setattr(ray, "connected", lambda: made_up)
+    monkeypatch.setattr(ray, "launch", lambda processes: at_once)
+    return made_up
+
+
+def told(plan: Plan) -> list[str]:
+    events = run_on_ray(plan, processes=1, tidy=True)
+    return [f"{event.what} {event.job.row.name}" for event in events if event.what != "training"]
+
+
+def test_jobs_are_spread_as_far_as_there_is_room_and_after_what_they_need(
+    ray: MadeUp, quick_setup: Callable[..., Setup], tmp_path: Path
+) -> None:
+    plan = plan_for(quick_setup(), tmp_path, "settrans-beam", "codes")
+    heard = told(plan)
+    assert heard.index("done settrans") < heard.index("begun settrans-beam")
+    assert ray.most == 3, "three CPUs"
+    assert heard[:3] == ["begun settrans", "begun settrans-fixed", "begun settrans-single"]
+    assert ray.asked == {"max_retries": 3, "num_cpus": 1}
+    assert len(plan.done()) == 4
+    assert told(plan) == []
+
+
+def test_what_goes_wrong_is_told_as_without_ray(
+    ray: MadeUp, quick_setup: Callable[..., Setup], tmp_path: Path
+) -> None:
+    plan = plan_for(quick_setup("train.frozen_layers=1"), tmp_path, "catseq", "gan-mr", "codes")
+    ray.fate = {
+        "settrans-fixed": [RayError("The worker died unexpectedly.")],
+        "settrans-single": [RayTaskError.of(InterruptionError(15))],
+    }
+    heard = told(plan)
+    assert heard.count("begun settrans-single") == 2, "it was asked to stop, and taken up again"
+    assert {"failed catseq", "failed settrans-fixed", "done settrans-single"} <= {*heard}
+    assert "begun gan-mr" not in heard
+    errors = {name.split("-seed")[0]: error for name, error in plan.failed.items()}
+    assert "only Transformers have layers to freeze" in str(errors["catseq"])
+    assert "Traceback" not in str(errors["catseq"])
+    assert isinstance(errors["settrans-fixed"], DataError)
+    assert "RayError, The worker died unexpectedly.; see what Ray's logs" in str(
+        errors["settrans-fixed"]
+    )
+
+    plan = plan_for(quick_setup(), tmp_path, "settrans")
+    ray.fate = {"settrans": [RayTaskError.of(ZeroDivisionError("a mistake"))]}
+    with pytest.raises(RayTaskError, match="a mistake"):
+        told(plan)
+
+
+def test_other_code_on_another_machine_is_refused(
+    ray: MadeUp, quick_setup: Callable[..., Setup], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versions = iter(["here", "there"])
+    monkeypatch.setattr(ray, "code_version", lambda: next(versions))
+    plan = plan_for(quick_setup(), tmp_path, "settrans")
+    told(plan)
+    (error,) = plan.failed.values()
+    assert "has the version there, where the plan was begun here; install the same" in str(error)
+
+
+def test_a_disk_that_is_not_shared_is_noticed(
+    ray: MadeUp, quick_setup: Callable[..., Setup], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray, "_SECONDS_TO_BE_SEEN", 0)
+    monkeypatch.setattr(ray, "_do", lambda *_: None)
+    plan = plan_for(quick_setup(), tmp_path, "settrans")
+    assert told(plan) == ["begun settrans", "failed settrans"]
+    (error,) = plan.failed.values()
+    assert "--output must be a folder that all machines of the cluster share" in str(error)
+
+
+def test_a_job_takes_what_its_processes_need(
+    ray: MadeUp, quick_setup: Callable[..., Setup], tmp_path: Path
+) -> None:
+    plan = plan_for(quick_setup("machine.threads=2"), tmp_path, "settrans")
+    with pytest.raises(ConfigError, match=r"takes 4 CPUs, and no machine .*--processes"):
+        next(run_on_ray(plan, processes=2, tidy=True))
+    ray.machines = ({"CPU": 8.0, "GPU": 2.0},)
+    next(run_on_ray(plan, processes=2, tidy=True))
+    assert ray.asked == {"max_retries": 3, "num_cpus": 4, "num_gpus": 2}
+    plan = plan_for(quick_setup("machine.device=cpu"), tmp_path, "settrans")
+    next(run_on_ray(plan, processes=2, tidy=True))
+    assert ray.asked == {"max_retries": 3, "num_cpus": 2}
+
+
+def test_an_interruption_is_passed_on(
+    ray: MadeUp, quick_setup: Callable[..., Setup], tmp_path: Path
+) -> None:
+    plan = plan_for(quick_setup(), tmp_path, "codes")
+    events = run_on_ray(plan, processes=1, tidy=True)
+    while next(events).what != "done":
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+    with pytest.raises(InterruptionError):
+        list(events)
+    assert len(ray.cancelled) == 2, "the third is done"
+
+
+def test_the_command_tells_and_reports_as_ever(
+    ray: MadeUp, quick_setup: Callable[..., Setup], tmp_path: Path
+) -> None:
+    corpus = str(quick_setup().corpus.folder)
+    arguments = ["reproduce", corpus, "-o", str(tmp_path / "out"), "--engine", "ray"]
+    arguments += ["--scale", "tiny", "--documents", "8", "--seeds", "1", "--only", "settrans"]
+    result = CliRunner().invoke(app, [*arguments, *(f"--set={one}" for one in QUICK)])
+    assert result.exit_code == 0, result.exception
+    assert "(seed 0) learns" in result.stderr
+    assert "1 of 1 jobs, 8 of 8 visits" in result.stderr
+    assert (tmp_path / "out" / "report.html").exists()

@@ -1,0 +1,155 @@
+"""Greedy decoding with caches and early stops against decoding everything anew at each step."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from one2set.data.batch import Batch, collate
+from one2set.data.specials import BOS, EOS, NULL, PAD
+from one2set.model.pointer import Choice, Mixture
+from one2set.model.transformer import Transformer
+from one2set.search.greedy import Rows, greedy_sequence, greedy_set, roll_out
+from tests.model import padded, tiny
+
+STEPS = 5
+
+
+def prone_to_stop(network: Transformer, *, seed: int) -> Transformer:
+    """Networks of random weights rarely end a row; these do, at different steps."""
+    torch.manual_seed(seed)
+    with torch.no_grad():
+        table = network.pointer.vocabulary.weight
+        for word in (EOS, NULL):
+            table[word] = 1.5 * torch.randn_like(table[word])
+        network.pointer.gate.bias.add_(1.0)
+    return network
+
+
+def ended(tokens: Tensor, ends: tuple[int, ...]) -> Tensor:
+    """True after the first of `ends`."""
+    over = torch.isin(tokens, torch.tensor(ends)).cumsum(-1) > 0
+    return torch.cat([torch.zeros_like(over[..., :1]), over[..., :-1]], -1)
+
+
+def decode(network: Transformer, batch: Batch) -> Rows:
+    search = greedy_sequence if network.rows == 1 else greedy_set
+    return search(network, network.encode(batch), steps=STEPS)
+
+
+NETWORKS = pytest.mark.parametrize(
+    ("network", "ends"),
+    [
+        (prone_to_stop(tiny.settrans(seed=0), seed=1), (EOS, NULL)),
+        (prone_to_stop(tiny.transformer(seed=1), seed=5), (EOS,)),
+    ],
+    ids=["set", "sequence"],
+)
+
+
+@NETWORKS
+def test_rows_are_those_of_decoding_anew(network: Transformer, ends: tuple[int, ...]) -> None:
+    batch = tiny.batch(8)
+    tokens, distributions = padded.roll_out(network, batch, padded.encode(network, batch), STEPS)
+    over = ended(tokens, ends)
+    assert 0 < over.sum() < over.numel()
+    found = decode(network, batch)
+    assert torch.equal(found.tokens, tokens.masked_fill(over, PAD))
+    assert torch.equal(found.length, (~over).sum(-1))
+    expected = distributions.gather(3, tokens[..., None]).squeeze(3).masked_fill(over, 0)
+    torch.testing.assert_close(found.probability, expected)
+    torch.testing.assert_close(found.null, distributions[:, :, 0, NULL])
+
+
+@NETWORKS
+def test_a_batch_is_decoded_as_its_documents(network: Transformer, ends: tuple[int, ...]) -> None:
+    together = decode(network, tiny.batch(8))
+    for index, example in enumerate(tiny.examples(8)):
+        alone = decode(network, collate([example], vocabulary_size=tiny.V))
+        assert torch.equal(alone.tokens[0], together.tokens[index])
+        assert torch.equal(alone.place[0], together.place[index])
+        assert torch.equal(alone.length[0], together.length[index])
+        torch.testing.assert_close(alone.probability[0], together.probability[index])
+        torch.testing.assert_close(alone.null[0], together.null[index])
+
+
+@NETWORKS
+def test_any_choice_can_be_made_and_sees_what_its_rows_have_written(
+    network: Transformer, ends: tuple[int, ...]
+) -> None:
+    """No word twice in a row: what is written is what was seen, and nothing else changes."""
+    memory = network.encode(tiny.batch(8))
+    seen: list[tuple[Tensor, Tensor]] = []
+
+    def never_twice(rows: Tensor, mixture: Mixture, written: Tensor) -> Choice:
+        seen.append((rows, written))
+        return mixture.greedy(written)
+
+    steps = list(roll_out(network, memory, steps=STEPS, ends=ends, choose=never_twice))
+    texts: dict[int, list[int]] = {row: [] for row in steps[0].rows.tolist()}
+    for step, (rows, written) in zip(steps, seen, strict=True):
+        assert torch.equal(rows, step.rows)
+        assert written.tolist() == [texts[row] for row in rows.tolist()]
+        for row, token in zip(rows.tolist(), step.choice.tokens.tolist(), strict=True):
+            texts[row].append(token)
+    assert all(len(set(text)) == len(text) for text in texts.values())
+    free = list(roll_out(network, memory, steps=STEPS, ends=ends))
+    assert torch.equal(free[0].choice.tokens, steps[0].choice.tokens)
+    changed = [step.choice.tokens.tolist() for step in free]
+    assert changed != [step.choice.tokens.tolist() for step in steps]  # it had something to do
+
+
+def test_what_is_chosen_is_read_next() -> None:
+    network = tiny.settrans()
+    memory = network.encode(tiny.batch())
+
+    def second_best(rows: Tensor, mixture: Mixture, written: Tensor) -> Choice:
+        return Choice(*(x[:, 1] for x in mixture.top(2)))
+
+    steps = list(roll_out(network, memory, steps=2, choose=second_best))
+    assert torch.equal(steps[0].choice.tokens, steps[0].mixture.top(2).tokens[:, 1])
+    state = network.start(memory, steps=2)
+    network.step(state, torch.full_like(steps[0].choice.tokens, BOS))
+    second = network.step(state, steps[0].choice.tokens)
+    torch.testing.assert_close(second.features, steps[1].mixture.features)
+
+
+@NETWORKS
+def test_ended_rows_cost_nothing(network: Transformer, ends: tuple[int, ...]) -> None:
+    memory = network.encode(tiny.batch(8))
+    steps = list(roll_out(network, memory, steps=STEPS, ends=ends))
+    alive = [len(step.mixture.features) for step in steps]
+    over = ended(decode(network, tiny.batch(8)).tokens, ends).flatten(0, 1)
+    assert alive == [int(count) for count in (~over).sum(0) if count]
+    assert alive[-1] < alive[0]
+
+
+def test_decoding_ends_when_every_row_has() -> None:
+    network = tiny.settrans()
+    with torch.no_grad():
+        network.pointer.vocabulary.weight.zero_()
+        network.pointer.features.weight.zero_()
+        network.pointer.features.bias.fill_(1.0)
+        network.pointer.vocabulary.weight[NULL] = 5.0
+        network.pointer.gate.weight.zero_()
+        network.pointer.gate.bias.fill_(20.0)
+    memory = network.encode(tiny.batch())
+    assert len(list(roll_out(network, memory, steps=STEPS, ends=(NULL,)))) == 1
+    assert len(list(roll_out(network, memory, steps=STEPS))) == STEPS
+    found = greedy_set(network, memory, steps=STEPS)
+    assert (found.tokens[..., 0] == NULL).all()
+    assert (found.tokens[..., 1:] == PAD).all()
+
+
+def test_the_most_attended_place_is_in_the_document() -> None:
+    network, batch = tiny.settrans(), tiny.batch(8)
+    memory = network.encode(batch)
+    found = greedy_set(network, memory, steps=STEPS)
+    assert (found.place < torch.tensor(batch.lengths)[:, None, None]).all()
+    first = next(iter(roll_out(network, memory, steps=1))).mixture.attention
+    assert torch.equal(found.place[..., 0].flatten(), first.argmax(1))
+
+
+def test_decoding_leaves_no_gradient() -> None:
+    network = tiny.settrans()
+    found = greedy_set(network, network.encode(tiny.batch()), steps=2)
+    assert not found.probability.requires_grad

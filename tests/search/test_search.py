@@ -1,0 +1,45 @@
+"""How a model says that it wants to be run."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from one2set.data.specials import SPECIALS
+from one2set.data.vocabulary import WordVocabulary
+from one2set.errors import ConfigError
+from one2set.model.folder import load_model, save_model
+from one2set.search.search import Generation, Search
+from tests.model import tiny
+
+
+@pytest.mark.parametrize(
+    "generation",
+    [
+        Generation("phrase", 4),
+        Generation("sequence", 9, Search(beam=7, length_penalty=0.5)),
+        Generation("nested", 9, Search(exclusive=4)),
+    ],
+)
+def test_a_folder_brings_it_back(generation: Generation, tmp_path: Path) -> None:
+    words = WordVocabulary([*SPECIALS, *map(str, range(tiny.V))], size=tiny.V)
+    save_model(tmp_path / "m", tiny.transformer(), words, {"generation": generation.saved()})
+    found = load_model(tmp_path / "m")
+    assert Generation.of_model(found.network, found.config) == generation
+
+
+def test_a_folder_that_says_nothing_is_of_one_of_the_first_two_networks() -> None:
+    sizes = {"model": {"phrase_length": 4, "sequence_length": 30}}
+    for network, config, expected in (
+        (tiny.settrans(), sizes, Generation("phrase", 4)),
+        (tiny.transformer(), sizes, Generation("sequence", 30)),
+        (tiny.settrans(), {}, Generation("phrase", 6)),
+        (tiny.transformer(), {}, Generation("sequence", 60)),
+    ):
+        assert Generation.of_model(network, config) == expected
+
+
+@pytest.mark.parametrize("wrong", [{}, {"rows": "phrase"}, {"search": {"width": 3}}])
+def test_what_cannot_be_understood_is_told(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="the model's generation is"):
+        Generation.of_model(tiny.transformer(), {"generation": wrong})

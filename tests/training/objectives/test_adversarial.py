@@ -1,0 +1,218 @@
+"""GAN_MR: whose turn it is, what is rewarded, and who learns."""
+
+from collections.abc import Sequence
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from one2set.data.batch import Batch, collate, sequence, shifted
+from one2set.data.specials import EOS, SEP
+from one2set.model.dropout import Dropout
+from one2set.training.objectives.adversarial import Adversarial, phrases_of, token_scores
+from one2set.training.objectives.discriminator import Discriminator, Phrases, Verdict
+from one2set.training.objectives.rollout import Written, write
+from tests.model import tiny
+
+STEPS = 8
+A, B, C = 10, 11, 12
+
+
+def objective(
+    discriminator: nn.Module | None = None,
+    *,
+    dropout: float = 0.0,
+    steps: int = STEPS,
+    samples: int = 1,
+) -> Adversarial:
+    network = tiny.transformer(dropout=dropout)
+    if discriminator is None:
+        discriminator = Discriminator(
+            vocabulary_size=tiny.V, embedding=8, hidden=6, dropout=dropout
+        )
+        tiny.roughen(discriminator)
+    return Adversarial(
+        network,
+        discriminator,  # type: ignore[arg-type]
+        steps=steps,
+        samples=samples,
+        head_start=3,
+        generator_steps=2,
+        discriminator_steps=1,
+        discriminator_rate=4.0,
+    )
+
+
+@pytest.fixture
+def batch() -> Batch:
+    return tiny.batch(6, layout=sequence)
+
+
+def gradients(module: nn.Module) -> list[Tensor]:
+    return [weight.grad for weight in module.parameters() if weight.grad is not None]
+
+
+def test_turns_follow_from_the_number_of_the_step() -> None:
+    made = objective()
+    rates = [made.begin(step) for step in range(10)]
+    assert rates == [4.0] * 3 + [1.0, 1.0, 4.0] * 2 + [1.0]
+    made.begin(4)
+    assert made.generating
+    made.begin(0)  # a run that starts anew
+    assert not made.generating
+
+
+@pytest.mark.parametrize("generating", [False, True], ids=["discriminator", "generator"])
+def test_only_the_one_whose_turn_it_is_learns(generating: bool, batch: Batch) -> None:
+    made = objective(dropout=0.5)
+    made.begin(3 if generating else 0)
+    torch.manual_seed(0)
+    loss = made(batch)
+    loss.sum.backward()
+    modules: list[nn.Module] = [made.discriminator, made.network]
+    resting, learning = modules if generating else modules[::-1]
+    assert any((gradient != 0).any() for gradient in gradients(learning))
+    assert gradients(resting) == []
+    # The discriminator drops numbers when it learns, not when it judges; the generator never does.
+    assert made.discriminator.phrase.training != generating
+    dropouts = [module for module in made.network.modules() if isinstance(module, Dropout)]
+    assert not any(module.active for module in dropouts)
+
+
+def test_phrases_stand_between_marks() -> None:
+    assert phrases_of([A, B, SEP, SEP, C, EOS]) == [(A, B), (C,)]
+    assert phrases_of([SEP, A]) == [(A,)]
+    assert phrases_of([EOS]) == []
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ([A, B, SEP, C, EOS], [0.1, 0.1, 0.1, 0.2, 0.2]),
+        ([A, SEP, SEP, C, EOS], [0.1, 0.1, 0.0, 0.2, 0.2]),  # a mark that ends nothing
+        ([SEP, A, SEP, B, B], [0.0, 0.1, 0.1, 0.2, 0.2]),  # no room for an end
+        ([A, EOS, C, C, C], [0.1, 0.1, 0.0, 0.0, 0.0]),
+        ([EOS, 0, 0, 0, 0], [0.0] * 5),
+    ],
+)
+def test_a_phrase_and_its_end_have_the_phrases_score(row: list[int], expected: list[float]) -> None:
+    length = row.index(EOS) + 1 if EOS in row else len(row)
+    written = Written(torch.tensor([row]), torch.arange(5)[None] < length)
+    found = token_scores(torch.tensor([[0.1, 0.2, 0.3]]), written)
+    torch.testing.assert_close(found, torch.tensor([expected]))
+
+
+def test_the_discriminators_loss_is_that_of_real_and_sampled_lists(batch: Batch) -> None:
+    made = objective(samples=2)
+    made.begin(0)
+    torch.manual_seed(1)
+    loss = made(batch)
+    torch.manual_seed(1)
+    with torch.no_grad():
+        memory = made.network.encode(batch)
+    samples = write(made.network, memory, steps=STEPS, ways=("sampled", "sampled"))
+    expected, right, pairs = torch.zeros(()), 0, 0
+    for b, example in enumerate(tiny.examples(6)):
+        one = collate([example], vocabulary_size=tiny.V, layout=sequence)
+        real = phrases_of(Written.by_authors(batch).rows()[b])
+        for sampled in samples:
+            said = phrases_of(sampled.rows()[b])
+            if not real or not said:
+                continue
+            pairs += 1
+            logits = [made.discriminator(one, [[phrases]]).logits[0, 0] for phrases in (real, said)]
+            right += bool(logits[0][-1] > logits[1][-1])
+            for logit, label in zip(logits, (0.9, 0.0), strict=True):
+                d = torch.sigmoid(logit)
+                expected = expected - (label * d.log() + (1 - label) * (1 - d).log()).mean()
+    assert 0 < pairs < 12  # one document has no phrases
+    torch.testing.assert_close(loss.sum, expected)
+    assert loss.tokens == 2 * pairs
+    assert loss.parts["accuracy"] / loss.tokens == pytest.approx(right / pairs)
+    torch.testing.assert_close(loss.parts["discriminator"], expected.detach())
+
+
+class Counting(nn.Module):
+    """A judge that likes short phrases: its score is 1 / words."""
+
+    def forward(self, batch: Batch, lists: Sequence[Sequence[Phrases]]) -> Verdict:
+        most = max((len(phrases) for row in lists for phrases in row), default=1)
+        scores = torch.zeros(len(lists), len(lists[0]), most)
+        mask = torch.zeros_like(scores, dtype=torch.bool)
+        for b, row in enumerate(lists):
+            for k, phrases in enumerate(row):
+                for p, phrase in enumerate(phrases):
+                    scores[b, k, p], mask[b, k, p] = 1 / len(phrase), True
+        return Verdict(torch.logit(scores), mask)
+
+
+def test_what_the_judge_likes_becomes_more_frequent() -> None:
+    """The released code has the sign wrong: there it would become rarer."""
+    batch = collate(tiny.examples(3) * 4, vocabulary_size=tiny.V, layout=sequence)
+    made = objective(Counting())
+    made.begin(3)
+    adam = torch.optim.Adam(made.parameters(), lr=0.01)
+    rewards = []
+    for step in range(20):
+        torch.manual_seed(step)
+        loss = made(batch)
+        rewards.append(float(loss.parts["reward"] / loss.tokens))
+        adam.zero_grad()
+        loss.total.backward()
+        adam.step()
+    assert sum(rewards[-5:]) > 1.5 * sum(rewards[:5])
+
+
+def test_the_generators_loss_compares_with_its_greedy_phrases(batch: Batch) -> None:
+    made = objective(Counting(), samples=2)
+    made.begin(3)
+    torch.manual_seed(6)
+    loss = made(batch)
+    torch.manual_seed(6)
+    memory = made.network.encode(batch)
+    *samples, greedy = write(
+        made.network, memory, steps=STEPS, ways=("sampled", "sampled", "greedy")
+    )
+    expected = torch.zeros(())
+    means = []
+    for b, example in enumerate(tiny.examples(6)):
+        alone = collate([example], vocabulary_size=tiny.V, layout=sequence)
+        baseline = mean_score(greedy.rows()[b])
+        for sampled in samples:
+            row = sampled.rows()[b]
+            means.append(mean_score(row))
+            one = Written(torch.tensor([row]), torch.ones(1, len(row), dtype=torch.bool))
+            scores = torch.tensor([[1 / len(phrase) for phrase in phrases_of(row)] or [0.0]])
+            values = token_scores(scores, one)[0] - baseline
+            rows = one.tokens[:, None]
+            mixture = made.network.decode(
+                made.network.encode(alone), shifted(rows), one.mask[:, None]
+            )
+            expected = expected - (mixture.log_likelihood(rows.flatten()) * values).sum()
+    torch.testing.assert_close(loss.sum, expected)
+    assert loss.tokens == sum(written.count for written in samples)
+    assert float(loss.parts["reward"] / loss.tokens) == pytest.approx(sum(means) / len(means))
+
+
+def mean_score(row: list[int]) -> float:
+    """By the judge that counts."""
+    scores = [1 / len(phrase) for phrase in phrases_of(row)]
+    return sum(scores) / max(len(scores), 1)
+
+
+def test_validation_judges_greedy_phrases(batch: Batch) -> None:
+    made = objective().eval()
+    with torch.no_grad():
+        loss = made(batch)
+        memory = made.network.encode(batch)
+    (greedy,) = write(made.network, memory, steps=STEPS, ways=("greedy",))
+    lists = [
+        [phrases_of(real), phrases_of(said)]
+        for real, said in zip(Written.by_authors(batch).rows(), greedy.rows(), strict=True)
+    ]
+    verdict = made.discriminator(batch, lists)
+    torch.testing.assert_close(loss.total, -verdict.means[:, 1].mean())
+    torch.testing.assert_close(loss.parts["reward"] / loss.tokens, verdict.means[:, 1].mean())
+    both = verdict.judged.all(1)
+    right = (verdict.final[both, 0] > verdict.final[both, 1]).float().mean()
+    torch.testing.assert_close(loss.parts["accuracy"] / loss.tokens, right)

@@ -1,0 +1,207 @@
+"""Costs and assignments: baselines.md §11, tests 40–42, and brute force over all permutations."""
+
+from itertools import permutations
+from typing import cast
+from unittest.mock import Mock
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from one2set.data.batch import SetLayout
+from one2set.data.specials import EOS, NULL, PAD, UNK
+from one2set.model.memory import TransformerMemory, TransformerState
+from one2set.model.pointer import Choice, Mixture, Words
+from one2set.model.transformer import Transformer
+from one2set.training.objectives.assignment import fixed, hungarian, match_scores, random, reassign
+from tests.model import padded, tiny
+
+HALVES = [slice(0, 3), slice(3, 6)]
+WHOLE = [slice(0, 4)]
+
+
+@pytest.mark.parametrize("steps", [1, 2, 4])
+def test_scores_agree_with_the_definition(steps: int) -> None:
+    network, batch = tiny.settrans().eval(), tiny.batch(6)
+    expected = padded.match_scores(network, batch, padded.encode(network, batch), steps)
+    found = match_scores(network, network.encode(batch), batch.targets, steps=steps)
+    torch.testing.assert_close(found, expected)
+    assert not found.requires_grad
+
+
+def test_null_scores_nothing_and_eos_counts() -> None:
+    network, batch = tiny.settrans().eval(), tiny.batch(6)
+    memory = network.encode(batch)
+    null = (batch.targets == NULL)[:, :, 0]
+    scores = match_scores(network, memory, batch.targets, steps=2)
+    assert (scores.transpose(1, 2)[null] == 0).all()
+    assert (scores.transpose(1, 2)[~null] > 0).all()
+    words = (batch.targets[:, :, 1] == EOS) & ~null
+    first = match_scores(network, memory, batch.targets, steps=1)
+    assert words.any()
+    assert (scores > first).transpose(1, 2)[words].all()
+
+
+@given(st.integers(0, 500), st.sampled_from([HALVES, WHOLE, [slice(0, 1), slice(1, 6)]]))
+def test_no_permutation_scores_higher(seed: int, parts: list[slice]) -> None:
+    size = parts[-1].stop
+    # Coarse scores, so that there are ties.
+    scores = torch.randint(0, 4, (3, size, size), generator=torch.Generator().manual_seed(seed))
+    order = hungarian(scores.float(), parts)
+    for matrix, chosen in zip(scores, order, strict=True):
+        for part in parts:
+            inside = range(part.start, part.stop)
+            assert sorted(chosen[part].tolist()) == list(inside)
+            best = max(
+                sum(int(matrix[n, m]) for n, m in zip(inside, targets, strict=True))
+                for targets in permutations(inside)
+            )
+            assert sum(int(matrix[n, chosen[n]]) for n in inside) == best
+
+
+class Scripted:
+    """A network of two codes whose probabilities are given: {(step, code, word): probability}."""
+
+    rows = 2
+
+    def __init__(self, probabilities: dict[tuple[int, int, int], float]) -> None:
+        self.table = torch.zeros(2, 2, tiny.V)
+        for place, probability in probabilities.items():
+            self.table[place] = probability
+
+    def start(self, memory: TransformerMemory, *, steps: int) -> TransformerState:
+        return TransformerState(memory, [0, 0], torch.arange(2), [])
+
+    def step(self, state: TransformerState, tokens: Tensor) -> Mixture:
+        probabilities = self.table[state.step]
+        state.step += 1
+        mixture = Mock(Mixture)
+        mixture.probability.side_effect = lambda words: probabilities.gather(1, words)
+        mixture.greedy.return_value = Choice(*probabilities.max(1)[::-1])
+        return cast(Mixture, mixture)
+
+    def order(self, *targets: list[int]) -> list[int]:
+        memory = TransformerMemory(
+            (1,), Words(torch.zeros(1, 1), torch.zeros(1, 1)), torch.zeros(1, 1), []
+        )
+        network = cast(Transformer, self)
+        scores = match_scores(network, memory, torch.tensor([targets]), steps=2)
+        return hungarian(scores, [slice(0, 2)])[0].tolist()
+
+
+def test_the_code_that_prefers_a_target_gets_it_and_the_other_null() -> None:
+    network = Scripted({(0, 1, 7): 0.7, (1, 1, 8): 0.6, (0, 0, 9): 0.8, (0, 0, NULL): 0.1})
+    assert network.order([7, 8, EOS], [NULL, PAD, PAD]) == [1, 0]
+
+
+def test_null_is_given_to_whom_it_costs_least_not_to_whom_it_suits() -> None:
+    network = Scripted({(0, 0, 7): 0.3, (0, 0, NULL): 0.6, (0, 1, 7): 0.2, (0, 1, NULL): 0.1})
+    assert network.order([7, EOS], [NULL, PAD]) == [0, 1]
+
+
+def test_probabilities_are_added_not_multiplied() -> None:
+    """Sure of one word beats half sure of two; with logarithms it would lose."""
+    network = Scripted({(0, 0, 7): 0.4, (1, 0, 8): 0.4, (0, 1, 7): 0.9})
+    assert network.order([7, 8, EOS], [NULL, PAD, PAD]) == [1, 0]
+
+
+def test_present_targets_stay_in_the_first_half() -> None:
+    parts = list(SetLayout(20).parts.values())
+    scores = torch.zeros(1, 20, 20)
+    scores[0, 10:, :10] = 1.0  # absent codes would love the present targets
+    for order in (hungarian(scores, parts), fixed(1, parts), random(1, parts)):
+        assert sorted(order[0, :10].tolist()) == list(range(10))
+        assert sorted(order[0, 10:].tolist()) == list(range(10, 20))
+
+
+def test_fixed_and_random_orders() -> None:
+    assert fixed(2, HALVES).tolist() == [[0, 1, 2, 3, 4, 5]] * 2
+    torch.manual_seed(0)
+    orders = random(200, HALVES)
+    assert len(set(map(tuple, orders[:, :3].tolist()))) == 6
+    assert len(set(map(tuple, orders.tolist()))) > 30  # the halves are drawn apart from one another
+
+
+def test_scores_do_not_depend_on_what_stands_behind_the_steps() -> None:
+    network, batch = tiny.settrans().eval(), tiny.batch(6)
+    memory = network.encode(batch)
+
+    def scores(targets: Tensor) -> Tensor:
+        return match_scores(network, memory, targets, steps=2)
+
+    changed = batch.targets.clone()
+    changed[..., 2:] = PAD
+    assert torch.equal(scores(batch.targets), scores(changed))
+
+
+def test_scores_that_are_no_numbers_still_give_an_order() -> None:
+    order = hungarian(torch.full((1, 4, 4), torch.nan), WHOLE)
+    assert sorted(order[0].tolist()) == [0, 1, 2, 3]
+
+
+def padded_rows(rows: list[list[int]]) -> Tensor:
+    """(1, M, 4) targets of one document."""
+    return torch.tensor([[row + [PAD] * (4 - len(row)) for row in rows]])
+
+
+def test_codes_that_know_a_phrase_are_not_taught_null() -> None:
+    a, b, c, d = [10, 11, 12, EOS], [13, EOS], [14, 15, EOS], [10, UNK, EOS]
+    targets = padded_rows([a, b, [NULL], [NULL], c, d, [NULL], [NULL]])
+    halves = [slice(0, 4), slice(4, 8)]
+    order = torch.tensor([[2, 0, 3, 1, 4, 6, 7, 5]])
+
+    def guessed(*guesses: list[int]) -> tuple[list[int], list[bool]]:
+        found, taught = reassign(order, torch.tensor([guesses]), targets, halves)
+        return found[0].tolist(), taught[0].tolist()
+
+    nothing, other = [20, 21], [11, 10]
+    as_before = order[0].tolist()
+    assert guessed(*[nothing] * 8) == (as_before, [True] * 8)
+    # The words of a in another order, and those of d, which nobody knows, are no phrase.
+    assert guessed(other, *[nothing] * 4, [10, UNK], *[nothing] * 2) == (as_before, [True] * 8)
+    # Code 0 knows a, which code 1 does not say; code 2 knows b, which code 3 says itself.
+    found, taught = guessed(a[:2], nothing, b, b, *[nothing] * 4)
+    assert found == [0, 0, 3, 1, 4, 6, 7, 5]
+    assert taught == [True, True, False, *[True] * 5]
+    # Code 5, an absent one, knows a present phrase; code 6 knows c, and so does its own code.
+    found, taught = guessed(*[nothing] * 4, c[:2], a[:2], c[:2], nothing)
+    assert (found, taught) == (as_before, [True] * 5 + [False, False, True])
+
+
+words = st.lists(st.integers(10, 11), min_size=1, max_size=3)
+phrases = st.lists(words.map(lambda phrase: [*phrase, EOS]), max_size=4)
+
+
+@given(st.integers(1, 3), st.sampled_from([HALVES, [slice(0, 6)]]), st.data())
+def test_targets_are_reassigned_as_the_rules_say(
+    steps: int, parts: list[slice], data: st.DataObject
+) -> None:
+    rows: list[list[int]] = []
+    order: list[int] = []
+    for part in parts:
+        count = part.stop - part.start
+        rows += (data.draw(phrases)[:count] + [[NULL]] * count)[:count]
+        order += data.draw(st.permutations(range(part.start, part.stop)))
+    word = st.sampled_from([10, 11, EOS])
+    guesses = [[data.draw(word) for _ in range(steps)] for _ in order]
+    found, taught = reassign(
+        torch.tensor([order]), torch.tensor([guesses]), padded_rows(rows), parts
+    )
+
+    def says(code: int, target: int) -> bool:
+        begin = rows[target][:steps]
+        return begin != [NULL] and guesses[code][: len(begin)] == begin
+
+    for code, given_target in enumerate(order):
+        same = [target for target in range(len(rows)) if says(code, target)]
+        expected = given_target, True
+        if rows[given_target] == [NULL] and same:
+            (home,) = [part for part in parts if part.start <= code < part.stop]
+            alone = len(same) == 1 and home.start <= same[0] < home.stop
+            if alone and not says(order.index(same[0]), same[0]):
+                expected = same[0], True
+            else:
+                expected = given_target, False
+        assert (int(found[0, code]), bool(taught[0, code])) == expected

@@ -1,0 +1,181 @@
+"""The discriminator: what a score may depend on, and that it learns."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from one2set.data.batch import Batch, collate, sequence
+from one2set.data.specials import UNK
+from one2set.training.objectives.discriminator import REAL, Discriminator, Phrases, Reader, Verdict
+from tests.model import tiny
+
+LISTS: list[list[Phrases]] = [
+    [[[7, 8], [9]], [[10]]],
+    [[], [[7, 8, 9], [11], [12, 13]]],
+    [[[20, 21]], [[20, 21]]],
+    [[[8]], []],
+]
+
+
+def discriminator(*, dropout: float = 0.0) -> Discriminator:
+    torch.manual_seed(3)
+    made = Discriminator(vocabulary_size=tiny.V, embedding=8, hidden=6, dropout=dropout)
+    tiny.roughen(made)
+    return made
+
+
+@pytest.fixture
+def batch() -> Batch:
+    return tiny.batch(layout=sequence)
+
+
+def test_a_score_is_that_of_the_phrases_so_far(batch: Batch) -> None:
+    judge = discriminator()
+    verdict = judge(batch, LISTS)
+    assert verdict.mask.sum(2).tolist() == [[2, 1], [0, 3], [1, 1], [1, 0]]
+    later: list[list[Phrases]] = [[list(phrases) for phrases in row] for row in LISTS]
+    later[0][0] = [[7, 8], [30, 31], [32]]  # another second phrase, and a third
+    later[1][1] = [[7, 8, 9], [11], [12, 13], [14], [15]]  # more room in every list
+    other = judge(batch, later)
+    torch.testing.assert_close(other.logits[0, 0, 0], verdict.logits[0, 0, 0])
+    torch.testing.assert_close(other.logits[1, 1, :3], verdict.logits[1, 1, :3])
+    torch.testing.assert_close(other.logits[0, 1, 0], verdict.logits[0, 1, 0])
+    assert not torch.isclose(other.logits[0, 0, 1], verdict.logits[0, 0, 1])
+    assert not torch.isclose(other.final[1, 1], verdict.final[1, 1])
+
+
+def read(reader: Reader, words: Sequence[int], judge: Discriminator) -> tuple[Tensor, Tensor]:
+    """The states (S, D) and the summary (D,) of words that no padding follows."""
+    known = [word if word < tiny.V else UNK for word in words]
+    x = judge.embedding(torch.tensor(known))
+    for layer in (reader.first, reader.second):
+        ahead, back = layer.ahead(x)[0], layer.back(x.flip(0))[0]
+        x = torch.cat([ahead, back.flip(0)], dim=1)
+    return x, torch.cat([back[-1], ahead[-1]])
+
+
+def test_scores_are_those_of_the_equations(batch: Batch) -> None:
+    """The equations at the top of the module, one document, list and phrase at a time."""
+    judge = discriminator()
+    verdict = judge(batch, LISTS)
+    for b, example in enumerate(tiny.examples()):
+        h, _ = read(judge.document, example.source.tolist(), judge)  # (S, D)
+        for k, phrases in enumerate(LISTS[b]):
+            steps = [h.mean(0)]
+            for phrase in phrases:
+                _, end = read(judge.phrase, phrase, judge)  # k_j
+                weights = torch.softmax(h @ (judge.attention.weight @ end), 0)  # h_i W k_j
+                steps.append(judge.compress(torch.cat([weights @ h, end])))  # e_j
+            states, _ = judge.list(torch.stack(steps))
+            expected = judge.score(states[1:]).squeeze(1)
+            torch.testing.assert_close(verdict.logits[b, k, : len(phrases)], expected)
+
+
+@pytest.mark.parametrize("place", ["document", "phrase", "list"])
+def test_numbers_are_dropped_between_layers_when_it_learns(place: str, batch: Batch) -> None:
+    judge = discriminator(dropout=0.5)
+    for reader in {"document", "phrase"} - {place}:
+        getattr(judge, reader).drop.rate = 0.0
+    if place != "list":
+        judge.list.dropout = 0.0
+
+    def logits(seed: int) -> Tensor:
+        torch.manual_seed(seed)
+        verdict: Verdict = judge(batch, LISTS)
+        return verdict.logits[verdict.mask]
+
+    assert not torch.isclose(logits(0), logits(1)).any()
+    judge.eval()
+    assert torch.equal(logits(0), logits(1))
+
+
+def test_documents_and_lists_are_judged_as_if_alone(batch: Batch) -> None:
+    judge = discriminator()
+    together = judge(batch, LISTS)
+    for document, example in enumerate(tiny.examples()):
+        alone = collate([example], vocabulary_size=tiny.V, layout=sequence)
+        for k, phrases in enumerate(LISTS[document]):
+            verdict = judge(alone, [[phrases]])
+            torch.testing.assert_close(
+                verdict.scores[0, 0], together.scores[document, k, : verdict.mask.shape[2]]
+            )
+
+
+def test_the_same_phrases_depend_on_their_document(batch: Batch) -> None:
+    verdict = discriminator()(batch, [[[[7, 8]]]] * 4)
+    assert len({*verdict.final.flatten().tolist()}) == 4
+
+
+def test_padding_of_the_source_does_not_matter(batch: Batch) -> None:
+    judge = discriminator()
+    filled = batch.source.where(batch.source_mask, 33)
+    expected, found = judge(batch, LISTS), judge(replace(batch, source=filled), LISTS)
+    torch.testing.assert_close(found.logits, expected.logits)
+
+
+def test_figures_of_a_list(batch: Batch) -> None:
+    verdict = discriminator()(batch, LISTS)
+    scores = torch.sigmoid(verdict.logits)
+    assert verdict.judged.tolist() == [[True, True], [False, True], [True, True], [True, False]]
+    torch.testing.assert_close(verdict.final[1, 1], verdict.logits[1, 1, 2])
+    torch.testing.assert_close(verdict.means[1, 1], scores[1, 1].mean())
+    torch.testing.assert_close(verdict.means[0, 0], scores[0, 0, :2].mean())
+    assert verdict.means[1, 0] == 0
+    assert verdict.scores[1, 0].tolist() == [0, 0, 0]
+
+
+def test_unknown_words_are_all_unk(batch: Batch) -> None:
+    judge = discriminator()
+    copied: list[list[Phrases]] = [[[[tiny.V + b, 9]]] for b in range(4)]
+    unknown: list[list[Phrases]] = [[[[UNK, 9]]]] * 4
+    torch.testing.assert_close(judge(batch, copied).logits, judge(batch, unknown).logits)
+
+
+def test_it_can_judge_a_batch_without_any_phrase(batch: Batch) -> None:
+    verdict = discriminator()(batch, [[[], []]] * 4)
+    assert not verdict.judged.any()
+    assert verdict.means.tolist() == [[0, 0]] * 4
+
+
+def _verdict(*logits: float) -> Verdict:
+    """Of lists of one phrase each, of one document."""
+    return Verdict(torch.tensor(logits)[None, :, None], torch.ones(1, len(logits), 1).bool())
+
+
+def test_real_phrases_have_a_smoothed_label() -> None:
+    best, sure = math.log(REAL / (1 - REAL)), -100.0  # of the generated one
+    assert _verdict(best, sure).recognition_loss.item() == pytest.approx(0.3251, abs=1e-4)
+    for logit in (best - 0.1, best + 0.1):
+        assert _verdict(logit, sure).recognition_loss > _verdict(best, sure).recognition_loss
+    at_a_loss = _verdict(best, 0.0).recognition_loss
+    assert at_a_loss.item() == pytest.approx(0.3251 + math.log(2), abs=1e-4)
+
+
+def test_accuracy_is_of_pairs_that_can_be_judged() -> None:
+    assert _verdict(-0.2, -0.3, -0.1, -5.0).accuracy.item() == pytest.approx(2 / 3)
+    nothing = Verdict(torch.zeros(2, 3, 1), torch.zeros(2, 3, 1).bool())
+    assert nothing.pair_count == 0
+    assert nothing.accuracy.item() == nothing.recognition_loss.item() == 0
+
+
+def test_it_tells_the_real_from_the_false_of_eight_documents() -> None:
+    batch = tiny.batch(8, layout=sequence)
+    real: list[Phrases] = [[[7 + d, 9], [10 + d]] for d in range(8)]
+    # The same phrases, but another document's: only in its context is a list real or not.
+    lists = [[real[d], real[(d + 1) % 8]] for d in range(8)]
+    judge = discriminator(dropout=0.1)
+    adam = torch.optim.Adam(judge.parameters(), lr=0.01)
+    for _ in range(100):
+        adam.zero_grad()
+        (judge(batch, lists).recognition_loss / 16).backward()
+        nn.utils.clip_grad_norm_(judge.parameters(), 1.0)
+        adam.step()
+    judge.eval()
+    verdict = judge(batch, lists)
+    real_logit, false_logit = verdict.final.unbind(1)
+    assert torch.cat([real_logit > 0, false_logit < 0]).float().mean() > 0.95
+    assert verdict.accuracy > 0.95
