@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from one2set.cli import app
 from one2set.errors import ConfigError, DataError
-from one2set.reproduction import ray
+from one2set.reproduction import ray as ray_plans
 from one2set.reproduction.execution import Plan
 from one2set.reproduction.job import JobFolder
 from one2set.reproduction.launching import InterruptionError
@@ -57,8 +57,8 @@ plan = Plan(jobs, setup, Path("together"), splits=setup.splits)
 for event in run_on_ray(plan, processes=1, tidy=True):
     print(event.what, event.job.row.name, event.jobs_done, event.visits_done, flush=True)
 
-from one2set.reproduction import ray
-ray.code_version = lambda: "another"
+from one2set.reproduction import ray as ray_plans
+ray_plans.code_version = lambda: "another"
 again = Plan(jobs[:1], setup, Path("again"), splits=setup.splits)
 for event in run_on_ray(again, processes=1, tidy=True):
     pass
@@ -186,8 +186,8 @@ class MadeUpResult:
 @pytest.fixture
 def ray(monkeypatch: pytest.MonkeyPatch) -> MadeUp:
     made_up = MadeUp({"CPU": 2.0}, {"CPU": 1.0})
-    monkeypatch.setattr(ray, "connected", lambda: made_up)
-    monkeypatch.setattr(ray, "launch", lambda processes: at_once)
+    monkeypatch.setattr(ray_plans, "connected", lambda: made_up)
+    monkeypatch.setattr(ray_plans, "launch", lambda processes: at_once)
     return made_up
 
 
@@ -239,7 +239,7 @@ def test_other_code_on_another_machine_is_refused(
     ray: MadeUp, quick_setup: Callable[..., Setup], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     versions = iter(["here", "there"])
-    monkeypatch.setattr(ray, "code_version", lambda: next(versions))
+    monkeypatch.setattr(ray_plans, "code_version", lambda: next(versions))
     plan = plan_for(quick_setup(), tmp_path, "settrans")
     told(plan)
     (error,) = plan.failed.values()
@@ -249,8 +249,8 @@ def test_other_code_on_another_machine_is_refused(
 def test_a_disk_that_is_not_shared_is_noticed(
     ray: MadeUp, quick_setup: Callable[..., Setup], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ray, "_SECONDS_TO_BE_SEEN", 0)
-    monkeypatch.setattr(ray, "_do", lambda *_: None)
+    monkeypatch.setattr(ray_plans, "_SECONDS_TO_BE_SEEN", 0)
+    monkeypatch.setattr(ray_plans, "_do", lambda *_: None)
     plan = plan_for(quick_setup(), tmp_path, "settrans")
     assert told(plan) == ["begun settrans", "failed settrans"]
     (error,) = plan.failed.values()
