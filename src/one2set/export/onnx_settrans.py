@@ -4,7 +4,7 @@
 `step`     writes one word of each row that is still being written: the most probable word but ∅,
            and how probable ∅ is. The rule that chooses between them is the runtime's.
 
-Rows are flat, as in `memory.State`; only attention to the source puts them into a grid (B, n), row
+Rows are flat, as in `network.State`; only attention to the source puts them into a grid (B, n), row
 by row of each document, so that keys and values are never copied.
 
 Shapes: B documents, S source words, D width, H heads, R rows, n rows of a document at most, t words
