@@ -73,15 +73,16 @@ def test_packed_attention_is_dropout_of_each_documents_weights(
     found = layers._PackedAttention.apply(q, k, v, scope.groups(q.device), 2, 0.5)  # type: ignore[no-untyped-call]
     torch.manual_seed(3)
     expected = []
-    for group in scope.groups(q.device):
+    groups = scope.groups(q.device)
+    draw = draw_bytes(torch.Size([2 * sum(group.weights for group in groups)]), 0.5)
+    parts = draw.split([2 * group.weights for group in groups])
+    for group, part_drawn in zip(groups, parts, strict=True):
         documents = [
             i
             for i in range(5)
             if queries[i] and group.keys.rows.start <= sum(keys[:i]) < group.keys.rows.stop
         ]
-        draw = draw_bytes(
-            torch.Size([len(documents), 2, group.queries.longest, group.keys.longest]), 0.5
-        )
+        drawn = part_drawn.bytes.view(len(documents), 2, group.queries.longest, group.keys.longest)
         for at, i in enumerate(documents):
             rows = slice(sum(queries[:i]), sum(queries[: i + 1]))
             columns = slice(sum(keys[:i]), sum(keys[: i + 1]))
@@ -90,7 +91,7 @@ def test_packed_attention_is_dropout_of_each_documents_weights(
                 scores = q[rows, part] @ k[columns, part].T / 2
                 if masked:
                     scores = scores.masked_fill(~masks[i], -torch.inf)
-                kept = draw.bytes[at, head, : queries[i], : keys[i]] > draw.highest
+                kept = drawn[at, head, : queries[i], : keys[i]] > draw.highest
                 expected.append(scores.softmax(1) * kept * draw.scale @ v[columns, part])
     wanted = torch.cat([torch.cat(pair, 1) for pair in zip(*[iter(expected)] * 2, strict=True)])
     torch.testing.assert_close(found, wanted)

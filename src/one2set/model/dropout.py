@@ -5,6 +5,7 @@ have fast kernels for all this, and use them.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 import torch
@@ -69,13 +70,22 @@ class Draw(NamedTuple):
     as fast as it does anything with bools.
     """
 
-    bytes: Tensor  # −128 … 127, of the shape of what is dropped
+    bytes: Tensor  # −128 … 127, as many as the numbers that are dropped or not
     highest: int  # the highest byte that drops a number
     scale: float  # by which the numbers that are kept grow
 
+    def split(self, counts: Sequence[int]) -> list["Draw"]:
+        """The draws of parts of what is dropped, one after the other."""
+        parts = torch.split(self.bytes, list(counts))
+        return [Draw(part, self.highest, self.scale) for part in parts]
+
     def drop(self, x: Tensor, *, in_place: bool = False) -> Tensor:
         """x with zeros for the numbers that are dropped, not scaled."""
-        arguments = (x, self.bytes.to(x.dtype), self.highest)  # x where bytes > highest, else 0
+        arguments = (
+            x,
+            self.bytes.view(x.shape).to(x.dtype),
+            self.highest,
+        )  # x where bytes > highest, else 0
         if in_place:
             return cast(
                 "Tensor", torch.ops.aten.threshold_backward.grad_input(*arguments, grad_input=x)

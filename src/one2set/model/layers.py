@@ -62,6 +62,21 @@ class Side:
             x = padded.index_copy_(0, self.places.to(x.device), x)
         return x.view(self.documents, self.longest, heads, -1).transpose(1, 2)
 
+    def batches(self, x: Tensor, heads: int) -> Tensor:
+        """(G·H, n, D/H) of packed x, padded with zeros: what `torch.bmm` takes."""
+        if self.documents == 1:  # nothing is copied
+            return x[self.rows].view(self.longest, heads, -1).transpose(0, 1)
+        return self.heads(x, heads).flatten(0, 1)
+
+    def write(self, x: Tensor, out: Tensor, heads: int, scale: float) -> None:
+        """Set the rows of packed `out` to those of x (G·H, n, D/H), scaled."""
+        if self.documents == 1:
+            rows = out[self.rows].view(self.longest, heads, -1)
+            torch.mul(x.transpose(0, 1), scale, out=rows)
+            return
+        x = x.view(self.documents, heads, self.longest, -1).transpose(1, 2)
+        out[self.rows] = self.packed(x.flatten(2)).mul_(scale)
+
     def packed(self, x: Tensor) -> Tensor:
         """(rows, …) of x (G, n, …)."""
         x = x.flatten(0, 1)
@@ -74,6 +89,11 @@ class Group(NamedTuple):
     queries: Side
     keys: Side
     mask: Tensor | None  # broadcasts to (G, H, q, k), 0 = seen and −∞ = not; added to scores
+
+    @property
+    def weights(self) -> int:
+        """Of one head, padding included."""
+        return self.queries.documents * self.queries.longest * self.keys.longest
 
 
 @dataclass(frozen=True)
@@ -228,8 +248,7 @@ def _join_heads(x: Tensor) -> Tensor:
 class _PackedAttention(torch.autograd.Function):
     """Attention with dropout over all groups of packed queries, keys and values, for CPUs.
 
-    A group is a few large operations. That slices and copies of them need no gradients of their
-    own is why all groups are in one function.
+    Autograd sees one operation: slices and copies of the groups have no gradients of their own.
     """
 
     @staticmethod
@@ -243,40 +262,57 @@ class _PackedAttention(torch.autograd.Function):
         rate: float,
     ) -> Tensor:
         out = torch.empty_like(query)
+        draw = draw_bytes(torch.Size([heads * sum(group.weights for group in groups)]), rate)
+        draws = draw.split([heads * group.weights for group in groups])
         kept: list[Tensor] = []
-        ctx.draws = []
-        for group in groups:
-            q, k, v = _heads_of(group, query, key, value, heads)
-            weights = attention_weights(q, k, group.mask)
-            bytes, *rest = draw = draw_bytes(weights.shape, rate)
-            kept += [weights, bytes]
-            ctx.draws.append(rest)
-            seen = (draw.drop(weights) @ v).mul_(draw.scale)
-            out[group.queries.rows] = group.queries.packed(_join_heads(seen))
+        for group, part in zip(groups, draws, strict=True):
+            q, k, v = _batches_of(group, query, key, value, heads)
+            weights = _scaled_product(q, k)  # (G·H, q, k)
+            if group.mask is not None:
+                weights.view(len(group.mask), heads, *weights.shape[1:]).add_(group.mask)
+            weights = torch.softmax(weights, -1)
+            kept.append(weights)
+            group.queries.write(torch.bmm(part.drop(weights), v), out, heads, draw.scale)
         ctx.groups, ctx.heads = groups, heads
-        ctx.save_for_backward(query, key, value, *kept)
+        ctx.highest, ctx.scale = draw.highest, draw.scale
+        ctx.save_for_backward(query, key, value, draw.bytes, *kept)
         return out
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        query, key, value, *kept = ctx.saved_tensors
+        query, key, value, bytes, *kept = ctx.saved_tensors
+        groups, heads = ctx.groups, ctx.heads
+        draw = Draw(bytes, ctx.highest, ctx.scale)
+        draws = draw.split([heads * group.weights for group in groups])
         of_query = torch.empty_like(query)
         of_key, of_value = torch.zeros_like(key), torch.zeros_like(value)
-        for at, group in enumerate(ctx.groups):
-            q, k, v = _heads_of(group, query, key, value, ctx.heads)
-            weights, bytes = kept[2 * at : 2 * at + 2]
-            draw = Draw(bytes, *ctx.draws[at])
-            grad = group.queries.heads(grads[0], ctx.heads) * draw.scale
-            of_v = draw.drop(weights).transpose(-1, -2) @ grad
-            of_weights = draw.drop(grad @ v.transpose(-1, -2), in_place=True)
+        scale = (query.shape[1] // heads) ** -0.5
+        for group, part, weights in zip(groups, draws, kept, strict=True):
+            q, k, v = _batches_of(group, query, key, value, heads)
+            grad = group.queries.batches(grads[0], heads)
+            of_v = torch.bmm(part.drop(weights).transpose(1, 2), grad)
+            of_weights = part.drop(torch.bmm(grad, v.transpose(1, 2)), in_place=True)
             of_scores = softmax_gradient(of_weights, weights)
-            scale = q.shape[-1] ** -0.5
-            of_k = of_scores.transpose(-1, -2) @ (q * scale)
-            of_q = (of_scores @ k).mul_(scale)
-            of_query[group.queries.rows] = group.queries.packed(_join_heads(of_q))
-            of_key[group.keys.rows] = group.keys.packed(_join_heads(of_k))
-            of_value[group.keys.rows] = group.keys.packed(_join_heads(of_v))
+            of_k = torch.bmm(of_scores.transpose(1, 2), q)
+            # The scale of dropout is that of all gradients here.
+            group.queries.write(torch.bmm(of_scores, k), of_query, heads, scale * draw.scale)
+            group.keys.write(of_k, of_key, heads, scale * draw.scale)
+            group.keys.write(of_v, of_value, heads, draw.scale)
         return of_query, of_key, of_value, None, None, None
+
+
+def _batches_of(
+    group: Group, query: Tensor, key: Tensor, value: Tensor, heads: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(G·H, q, D/H) of the queries, (G·H, k, D/H) of the keys and of the values."""
+    keys = group.keys
+    return group.queries.batches(query, heads), keys.batches(key, heads), keys.batches(value, heads)
+
+
+def _scaled_product(q: Tensor, k: Tensor) -> Tensor:
+    """q kᵀ / √d of batches."""
+    out = q.new_empty(len(q), q.shape[1], k.shape[1])
+    return torch.baddbmm(out, q, k.transpose(1, 2), beta=0, alpha=q.shape[2] ** -0.5, out=out)
 
 
 class FeedForward(nn.Module):
