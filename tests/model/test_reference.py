@@ -52,11 +52,11 @@ def test_roll_out_is_the_recorded_one(kind: str, network: Transformer) -> None:
     memory = network.encode(batch)
     reference.close(memory.states, expected["memory"][batch.source_mask.numpy()])
     size = expected["rollout_dist"].shape[-1]
-    for step, (_, mixture, choice) in enumerate(roll_out(network, memory, steps=2)):
-        assert np.array_equal(choice.tokens.view(8, 8), expected["rollout_tokens"][..., step])
-        reference.close(
-            mixture.distribution(size).view(8, 8, size), expected["rollout_dist"][:, :, step]
-        )
+    for number, step in enumerate(roll_out(network, memory, steps=2)):
+        tokens = step.choice.tokens.view(8, 8)
+        assert np.array_equal(tokens, expected["rollout_tokens"][..., number])
+        full = step.mixture.distribution(size).view(8, 8, size)
+        reference.close(full, expected["rollout_dist"][:, :, number])
 
 
 @SETS
