@@ -20,10 +20,11 @@ from typing import NamedTuple
 import numpy as np
 from nltk.stem.porter import PorterStemmer
 
+from one2set.arrays import Floats
 from one2set.evaluation.comparison import CELLS, Cell
 from one2set.evaluation.metrics import Figures, addends
 from one2set.evaluation.protocols import YE2021
-from one2set.evaluation.rankings import Cutoff, Floats
+from one2set.evaluation.rankings import Cutoff
 from one2set.evaluation.scoring import gold_of_lines, phrases_of_line, score
 
 

@@ -1,16 +1,20 @@
-"""Products of small matrices, in the thread that asks for them.
+"""Array types, and a single-threaded product of small matrices.
 
-numpy leaves products to OpenBLAS, which shares larger ones among threads. These then spin for some
-25 ms in case there is more to do, on cores that the network needs: a document took 56 ms of
-processor, and takes 40 without them. What is computed here is a fraction of a millisecond.
+numpy passes matrix products to OpenBLAS, which splits larger ones among threads. Its threads then
+spin for about 25 ms waiting for more work, on cores that the network needs. Without them a document
+takes 40 ms of processor time instead of 56; the products themselves take a fraction of a
+millisecond.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 Table = NDArray[np.float32]
-# OpenBLAS stays in one thread up to so many cells of a matrix times a vector, and so many
-# multiplications of two matrices.
+# OpenBLAS uses one thread up to this many matrix elements (matrix times vector) and this many
+# multiplications (matrix times matrix).
 _CELLS, _MULTIPLICATIONS = 9_000, 260_000
 
 

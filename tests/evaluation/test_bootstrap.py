@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
 
+from one2set.arrays import Floats
 from one2set.evaluation import bootstrap
 from one2set.evaluation.bootstrap import paired_bootstrap
 from one2set.evaluation.metrics import addends, figures
 from one2set.evaluation.protocols import PROTOCOLS, YE2021
-from one2set.evaluation.rankings import Floats, Ranking, Rankings
+from one2set.evaluation.rankings import Ranking, Rankings
 
 
 def random_system(generator: np.random.Generator, skill: float, size: int = 40) -> list[Ranking]:

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from one2set.arrays import Floats
 from one2set.evaluation.metrics import from_sums
 from one2set.evaluation.protocols import Protocol
-from one2set.evaluation.rankings import Floats
 
 _CELLS = 4_000_000  # of draws at a time: 32 MB
 _BOUNDS = (0.025, 0.975)

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from one2set.arrays import Floats, Ints
 from one2set.evaluation.protocols import Protocol
-from one2set.evaluation.rankings import Cutoff, Floats, Ints, Rankings
+from one2set.evaluation.rankings import Cutoff, Rankings
 
 # --- Figures of each document ---------------------------------------------------------------------
 

@@ -13,11 +13,9 @@ from itertools import chain
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from one2set.arrays import Flags, Floats, Ints
+
 Cutoff = Literal["5", "10", "M", "O"]
 CUTOFFS: tuple[Cutoff, ...] = ("5", "10", "M", "O")
 _NOVELTY_LOSS = 0.5  # the α of α-NDCG

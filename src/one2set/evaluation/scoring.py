@@ -13,11 +13,12 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from one2set.arrays import Ints
 from one2set.data.document import Document
 from one2set.data.specials import EOS, SPECIALS, UNK
 from one2set.evaluation.metrics import Figures, figures
 from one2set.evaluation.protocols import YE2021, protocol_named
-from one2set.evaluation.rankings import CUTOFFS, Cutoff, Ints, Ranking, Rankings
+from one2set.evaluation.rankings import CUTOFFS, Cutoff, Ranking, Rankings
 from one2set.text import StemmedSource, stem_all
 
 MAX_PREDICTIONS = 200

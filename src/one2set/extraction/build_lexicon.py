@@ -10,9 +10,9 @@ from itertools import islice
 
 import numpy as np
 
+from one2set.arrays import Flags, Ints
 from one2set.data.document import Document
 from one2set.errors import DataError
-from one2set.evaluation.rankings import Flags, Ints
 from one2set.extraction.lexicon import Keys, Lexicon, Logs, key_of
 from one2set.extraction.ngrams import LONGEST, Hashes, Words, hash_of
 from one2set.text import stem_all

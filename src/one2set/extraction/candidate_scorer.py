@@ -10,9 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from one2set.arrays import Table, product
+from one2set.arrays import Ints, Table, product
 from one2set.errors import DataError
-from one2set.evaluation.rankings import Ints
 from one2set.extraction.features import NUM_MEASURES, Grams
 from one2set.extraction.lexicon import Lexicon
 from one2set.extraction.ngrams import Words

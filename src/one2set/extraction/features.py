@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from one2set.evaluation.rankings import Floats, Ints
+from one2set.arrays import Floats, Ints
 from one2set.extraction.lexicon import Lexicon
 from one2set.extraction.ngrams import LONGEST, Hashes, Words
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from one2set.arrays import Flags, Floats
 from one2set.errors import DataError
-from one2set.evaluation.rankings import Flags, Floats
 from one2set.extraction.ngrams import Hashes
 
 FILE = "lexicon.npz"

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from one2set.arrays import Flags, Ints
 from one2set.data.specials import SPECIALS
-from one2set.evaluation.rankings import Flags, Ints
 from one2set.text import PUNCTUATION
 
 Hashes = NDArray[np.uint64]

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from one2set.arrays import product
+from one2set.arrays import Ints, product
 from one2set.errors import DataError, missing_extra
-from one2set.evaluation.rankings import Ints
 from one2set.extraction.lexicon import Keys, Lexicon, key_of
 from one2set.extraction.ngrams import Hashes, Words
 

@@ -14,9 +14,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from one2set.arrays import Table, product
+from one2set.arrays import Ints, Table, product
 from one2set.errors import DataError
-from one2set.evaluation.rankings import Ints
 from one2set.extraction.features import NUM_MEASURES
 
 FILE = "sight.npz"

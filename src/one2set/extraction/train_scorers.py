@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from one2set.arrays import Table
+from one2set.arrays import Flags, Table
 from one2set.data.document import Document
 from one2set.data.phrase_list import PhraseList
 from one2set.errors import missing_extra
-from one2set.evaluation.rankings import Flags
 from one2set.extraction.build_lexicon import Chunk, chunks_of, count, every_chunk
 from one2set.extraction.candidate_scorer import UNLIKELY, Layers, Selector
 from one2set.extraction.features import NUM_MEASURES, Grams

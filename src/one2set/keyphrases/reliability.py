@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from one2set.arrays import Flags, Floats
 from one2set.errors import missing_extra
-from one2set.evaluation.rankings import Flags, Floats
 from one2set.keyphrases.calibration import Calibration
 from one2set.keyphrases.tuning import Judged, Pool, judgement, quality, tune
 from one2set.prediction.prediction import SIDES, Side

@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from one2set.arrays import Flags, Floats, Ints
 from one2set.data.document import Document
 from one2set.evaluation.metrics import harmonic, precision_recall
-from one2set.evaluation.rankings import Flags, Floats, Ints, Rankings
+from one2set.evaluation.rankings import Rankings
 from one2set.extraction.knowledge import NOTHING, Knowledge
 from one2set.keyphrases.calibration import FEW, Calibration, Curve, Half
 from one2set.keyphrases.candidates import INPUTS, SPOKEN, UNSAID, Candidate, Reading

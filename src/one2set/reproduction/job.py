@@ -26,10 +26,10 @@ import numpy as np
 import orjson
 from pydantic import BaseModel, ConfigDict
 
+from one2set.arrays import Floats
 from one2set.atomic import complete_file
 from one2set.data.corpus.corpus import TRAIN, VALID, Corpus
 from one2set.errors import DataError
-from one2set.evaluation.rankings import Floats
 from one2set.prediction.engine import Engine
 from one2set.prediction.prediction import AS_TRAINED, NullBias
 from one2set.reproduction.launching import InterruptionError, Launch

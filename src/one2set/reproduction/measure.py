@@ -9,13 +9,14 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from one2set.arrays import Floats
 from one2set.data.corpus.corpus import Corpus
 from one2set.data.document import Document
 from one2set.data.vocabulary import document_of, load_vocabulary
 from one2set.errors import ConfigError
 from one2set.evaluation.metrics import addends, counts, figures
 from one2set.evaluation.protocols import YE2021
-from one2set.evaluation.rankings import Cutoff, Floats
+from one2set.evaluation.rankings import Cutoff
 from one2set.evaluation.scoring import Gold, Group, Scores, gold_of_document, score
 from one2set.prediction.engine import Engine
 from one2set.prediction.prediction import (

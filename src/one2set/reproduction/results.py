@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from one2set.arrays import Floats
 from one2set.evaluation.bootstrap import paired_bootstrap
 from one2set.evaluation.metrics import from_sums
 from one2set.evaluation.protocols import YE2021
-from one2set.evaluation.rankings import Floats
 from one2set.reproduction.execution import JOBS, Plan
 from one2set.reproduction.job import JobFolder
 from one2set.reproduction.measure import CELLS, CodeShares, Measured
