@@ -39,10 +39,9 @@ from one2set.data.batch import Batch, collate
 from one2set.data.example import Example
 from one2set.data.specials import BOS, EOS, NULL, SPECIALS, UNK
 from one2set.model.layers import Attention, sinusoids
-from one2set.model.memory import TransformerState
 from one2set.model.pointer import Choice, Mixture
 from one2set.model.settrans import SetTrans
-from one2set.model.transformer import DecoderLayer, Transformer
+from one2set.model.transformer import DecoderLayer, Transformer, TransformerState
 from one2set.search.greedy import greedy_sequence, greedy_set
 
 VOCABULARY_SIZE, NUM_CODES, STEPS = 50_002, 20, 6

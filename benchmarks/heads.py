@@ -25,7 +25,7 @@ from one2set.evaluation.metrics import figures
 from one2set.evaluation.protocols import YE2021
 from one2set.evaluation.rankings import Cutoff
 from one2set.evaluation.scoring import Group, gold_of_document, score
-from one2set.model.memory import TransformerMemory
+from one2set.model.transformer import TransformerMemory
 from one2set.prediction.engine import Engine
 from one2set.systems import Built, build
 from one2set.training.checkpoint import Checkpoints

@@ -1,15 +1,188 @@
-"""catSeq's network against its formulas, word by word (baselines.md §11, tests 9–12)."""
+"""catSeq's network: encoders against torch's packed sequences, attention and decoder against the
+formulas, word by word."""
 
 from dataclasses import replace
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from one2set.data.batch import Batch, collate, one_to_one, sequence, shifted
 from one2set.data.specials import BOS, UNK
-from one2set.model.recurrent import Recurrent
+from one2set.model import recurrent
+from one2set.model.recurrent import (
+    AdditiveAttention,
+    BiGRU,
+    GRUEncoder,
+    Recurrent,
+    TitleGuidedEncoder,
+)
 from tests.model import padded, tiny
+
+E, D = 6, 8
+
+
+@pytest.fixture
+def batch() -> Batch:
+    return tiny.batch(6)
+
+
+@pytest.fixture
+def embedding() -> nn.Embedding:
+    torch.manual_seed(1)
+    return nn.Embedding(tiny.V, E)
+
+
+@pytest.fixture
+def title_guided() -> TitleGuidedEncoder:
+    torch.manual_seed(2)
+    return TitleGuidedEncoder(embedding_width=E, width=D, dropout=0.0)
+
+
+def test_both_directions_are_those_of_torch() -> None:
+    torch.manual_seed(0)
+    ours, theirs = BiGRU(E, D), nn.GRU(E, D // 2, batch_first=True, bidirectional=True)
+    for name, weight in theirs.state_dict().items():
+        direction = ours.back if name.endswith("_reverse") else ours.ahead
+        direction.state_dict()[name.removesuffix("_reverse")].copy_(weight)
+    lengths = torch.tensor([3, 7, 1])
+    x = torch.randn(3, 7, E)
+    packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+    states, final = theirs(packed)
+    states, _ = pad_packed_sequence(states, batch_first=True)
+    found = ours(x, lengths)
+    real = torch.arange(7) < lengths[:, None]
+    torch.testing.assert_close(found.states[real], states[real])
+    torch.testing.assert_close(found.summary, torch.cat([final[1], final[0]], 1))
+
+
+def test_a_second_layer_reads_the_first(batch: Batch, embedding: nn.Embedding) -> None:
+    torch.manual_seed(0)
+    encoder = GRUEncoder(embedding_width=E, width=D, layers=2)
+    lengths = torch.tensor(batch.lengths)
+    first = encoder.layers[0](embedding(batch.source), lengths).states
+    expected = encoder.layers[1](first, lengths)
+    for ours, theirs in zip(encoder(batch, embedding), expected, strict=True):
+        assert torch.equal(ours, theirs)
+
+
+def encode_by_formula(
+    encoder: TitleGuidedEncoder, words: Tensor, title: int
+) -> tuple[Tensor, Tensor]:
+    """One document (S, E): the formulas, word by word."""
+    length = torch.tensor([len(words)])
+    u = encoder.source(words[None], length).states[0]
+    v = encoder.title(words[None, :title], torch.tensor([title])).states[0]
+    gathered = []
+    for word in u:
+        weights = torch.stack([word @ encoder.match.weight @ other for other in v]).softmax(0)
+        gathered.append(weights @ v)
+    merged = encoder.merge(torch.cat([u, torch.stack(gathered)], 1)[None], length)
+    return (u + merged.states[0]) / 2, merged.summary[0]
+
+
+def test_a_title_guides_as_the_formulas_say(
+    batch: Batch, embedding: nn.Embedding, title_guided: TitleGuidedEncoder
+) -> None:
+    states, summary = title_guided(batch, embedding)
+    x = embedding(batch.source)
+    assert len(set(batch.title_lengths)) > 2
+    for b, (length, title) in enumerate(zip(batch.lengths, batch.title_lengths, strict=True)):
+        expected, final = encode_by_formula(title_guided, x[b, :length], title)
+        torch.testing.assert_close(states[b, :length], expected)
+        torch.testing.assert_close(summary[b], final)  # test 17: of the merging GRU
+
+
+def test_without_matching_every_word_of_the_title_counts_alike(
+    batch: Batch, embedding: nn.Embedding, title_guided: TitleGuidedEncoder
+) -> None:
+    nn.init.zeros_(title_guided.match.weight)
+    seen: list[Tensor] = []
+    title_guided.merge.register_forward_pre_hook(lambda _, args: seen.append(args[0]))
+    title_guided(batch, embedding)
+    x = embedding(batch.source)
+    for b, (length, title) in enumerate(zip(batch.lengths, batch.title_lengths, strict=True)):
+        v = title_guided.title(x[b, None, :title], torch.tensor([title])).states[0]
+        gathered = seen[0][b, :length, D:]
+        torch.testing.assert_close(gathered, v.mean(0).expand_as(gathered))
+
+
+def test_without_merging_half_of_the_word_is_left(
+    batch: Batch, embedding: nn.Embedding, title_guided: TitleGuidedEncoder
+) -> None:
+    for weight in title_guided.merge.parameters():
+        nn.init.zeros_(weight)  # then all its states are 0
+    states, summary = title_guided(batch, embedding)
+    u = title_guided.source(embedding(batch.source), torch.tensor(batch.lengths)).states
+    torch.testing.assert_close(states, u / 2)
+    assert summary.abs().max() == 0
+
+
+def test_what_follows_a_title_does_not_matter_to_it(
+    embedding: nn.Embedding, title_guided: TitleGuidedEncoder
+) -> None:
+    """Among longer titles a short one is padded, by words of its own abstract."""
+    few, many = tiny.examples(2)[1], replace(tiny.examples(2)[0], title_length=10)
+    few = replace(few, title_length=1)
+    together = collate([few, many], vocabulary_size=tiny.V)
+    assert max(together.title_lengths) > 1
+    alone = collate([few], vocabulary_size=tiny.V)
+    states, summary = title_guided(together, embedding)
+    expected, final = title_guided(alone, embedding)
+    torch.testing.assert_close(states[0, : alone.lengths[0]], expected[0])
+    torch.testing.assert_close(summary[0], final[0])
+
+
+COUNTS, LENGTHS = [2, 0, 3, 1], [4, 2, 1, 3]
+
+
+def inputs() -> tuple[Tensor, Tensor, Tensor]:
+    torch.manual_seed(0)
+    mask = torch.arange(max(LENGTHS)) < torch.tensor(LENGTHS)[:, None]
+    queries, states = torch.randn(sum(COUNTS), 6), torch.randn(len(COUNTS), max(LENGTHS), 6)
+    return queries.double().requires_grad_(), states.double().requires_grad_(), mask
+
+
+def attend_by_formula(
+    attention: AdditiveAttention, x: Tensor, states: Tensor
+) -> tuple[Tensor, Tensor]:
+    contexts, weights = [], []
+    for query, document in zip(x, [0, 0, 2, 2, 2, 3], strict=True):
+        words = states[document, : LENGTHS[document]]
+        inner = torch.tanh(attention.key(words) + attention.query(query))
+        weight = attention.score(inner).squeeze(1).softmax(0)
+        contexts.append(weight @ words)
+        weights.append(torch.nn.functional.pad(weight, (0, max(LENGTHS) - len(weight))))
+    return torch.stack(contexts), torch.stack(weights)
+
+
+@pytest.mark.parametrize("chunk", [1, 50, 2**17])
+def test_it_is_what_the_formula_says_and_so_are_its_gradients(
+    chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(recurrent._CHUNK, "cpu", chunk)
+    attention = AdditiveAttention(6).double()
+    x, states, mask = inputs()
+    leaves = [x, states, *attention.parameters()]
+    results = []
+    for found in (
+        attention(x, COUNTS, attention.key(states), states, mask),
+        attend_by_formula(attention, x, states),
+    ):
+        total = sum((y * torch.arange(y.numel()).view_as(y).sin()).sum() for y in found)
+        assert isinstance(total, Tensor)
+        results.append([*found, *torch.autograd.grad(total, leaves)])
+    for ours, expected in zip(*results, strict=True):
+        torch.testing.assert_close(ours, expected, rtol=1e-5, atol=1e-7)
+
+
+def test_padding_gets_no_weight_and_the_rest_gets_all() -> None:
+    attention = AdditiveAttention(6).double()
+    x, states, mask = inputs()
+    _, weights = attention(x, COUNTS, attention.key(states), states, mask)
+    assert weights[~mask[[0, 0, 2, 2, 2, 3]]].abs().max() == 0
+    torch.testing.assert_close(weights.sum(1), torch.ones(6, dtype=weights.dtype))
 
 
 @pytest.fixture(params=[False, True], ids=["plain", "title"])
@@ -27,7 +200,7 @@ def cell(network: Recurrent, x: Tensor, h: Tensor) -> Tensor:
     return (1 - update) * new + update * h
 
 
-def plainly(network: Recurrent, batch: Batch) -> Tensor:
+def decode_by_formula(network: Recurrent, batch: Batch) -> Tensor:
     """(C, X) what follows each real cell, one document, one row and one word at a time."""
     size = padded.extended_size(batch, network)
     states, summary = network.encoder(batch, network.embedding)
@@ -58,7 +231,7 @@ def test_it_is_what_the_formulas_say_and_so_are_its_gradients(network: Recurrent
         batch = tiny.batch(4, layout=layout)
         words = batch.targets[batch.target_mask]
         mixture = network.decode(network.encode(batch), shifted(batch.targets), batch.target_mask)
-        expected = plainly(network, batch)
+        expected = decode_by_formula(network, batch)
         size = padded.extended_size(batch, network)
         torch.testing.assert_close(mixture.distribution(size), expected, rtol=1e-5, atol=1e-6)
 

@@ -10,10 +10,9 @@ from torch import Tensor
 from one2set.data.batch import Batch, collate, shifted
 from one2set.data.example import Example
 from one2set.data.specials import EOS, NULL
-from one2set.model.memory import TransformerMemory, TransformerState
 from one2set.model.pointer import Mixture
 from one2set.model.settrans import SetTrans
-from one2set.model.transformer import Transformer
+from one2set.model.transformer import Transformer, TransformerMemory, TransformerState
 from one2set.search.beam import Beams, beam_sequence, beam_set
 from one2set.search.greedy import Rows, greedy_sequence, greedy_set
 

@@ -19,9 +19,9 @@ from one2set.data.example import Example
 from one2set.data.vocabulary import Vocabulary
 from one2set.distributed import choose_device
 from one2set.model.folder import load_model
-from one2set.model.memory import TransformerMemory
 from one2set.model.network import Memory, Network
 from one2set.model.paths import model_folder
+from one2set.model.transformer import TransformerMemory
 from one2set.prediction.prediction import AS_TRAINED, NullBias, Order, Prediction, Slot
 from one2set.prediction.spelling import Row, Speller
 from one2set.prediction.stream import Generated, Project, Stream

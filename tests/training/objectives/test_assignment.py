@@ -12,9 +12,8 @@ from torch import Tensor
 
 from one2set.data.batch import SetLayout
 from one2set.data.specials import EOS, NULL, PAD, UNK
-from one2set.model.memory import TransformerMemory, TransformerState
 from one2set.model.pointer import Choice, Mixture, Words
-from one2set.model.transformer import Transformer
+from one2set.model.transformer import Transformer, TransformerMemory, TransformerState
 from one2set.training.objectives.assignment import fixed, hungarian, match_scores, random, reassign
 from tests.model import padded, tiny
 

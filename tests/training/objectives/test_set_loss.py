@@ -10,9 +10,9 @@ from torch import Tensor
 
 from one2set.data.batch import Batch, SetLayout, collate
 from one2set.data.specials import EOS, NULL, PAD
-from one2set.model.memory import TransformerMemory
 from one2set.model.pointer import Mixture
 from one2set.model.settrans import SetTrans
+from one2set.model.transformer import TransformerMemory
 from one2set.search.greedy import anything_but_null, greedy_set, roll_out
 from one2set.training.objectives.assignment import hungarian
 from one2set.training.objectives.set_loss import SetLoss

@@ -23,7 +23,7 @@ from torch.nn.utils.rnn import pad_sequence
 from one2set.data.batch import Batch
 from one2set.data.specials import PAD, UNK
 from one2set.model.dropout import Dropout
-from one2set.model.gru import BiGRU, Read
+from one2set.model.recurrent import BiGRU, Read
 
 REAL = 0.9  # the label of real phrases, smoothed; that of generated ones is 0
 

@@ -12,10 +12,10 @@ from torch import Tensor, nn
 
 from one2set.data.batch import Batch, SetLayout, shifted
 from one2set.data.specials import NULL
-from one2set.model.memory import TransformerMemory
 from one2set.model.network import Memory
 from one2set.model.pointer import Mixture
 from one2set.model.settrans import SetTrans
+from one2set.model.transformer import TransformerMemory
 from one2set.search.greedy import Choose, anything_but_null, most_probable, roll_out
 from one2set.training.objectives.assignment import (
     Assignment,
