@@ -7,14 +7,18 @@ import sys
 import typer
 
 from one2set.cli import (
+    calibrate,
     compare,
-    corpus,
     evaluate,
+    export,
     generate,
-    models,
+    import_checkpoint,
     predict,
+    prepare,
     reproduce,
+    sample,
     serve,
+    stats,
     train,
 )
 from one2set.cli.console import err
@@ -29,17 +33,17 @@ app = typer.Typer(
 )
 app.command()(generate.generate)
 app.command()(serve.serve)
-app.command()(corpus.prepare)
-app.command()(corpus.stats)
+app.command()(prepare.prepare)
+app.command()(stats.stats)
 app.command()(train.train)
 app.command()(compare.compare)
 app.command()(reproduce.reproduce)
-app.command()(models.import_checkpoint)
-app.command()(models.export)
-app.command()(models.calibrate)
+app.command()(import_checkpoint.import_checkpoint)
+app.command()(export.export)
+app.command()(calibrate.calibrate)
 app.command()(predict.predict)
 app.command()(evaluate.evaluate)
-app.command()(corpus.sample)
+app.command()(sample.sample)
 
 
 def _version(asked: bool) -> None:

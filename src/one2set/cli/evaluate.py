@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import orjson
 import typer
 
-from one2set.cli.corpus import FieldOption
+from one2set.cli.options import FieldOption
 from one2set.errors import ConfigError
 from one2set.evaluation.protocols import PROTOCOLS, YE2021, Protocol, protocol_named
 

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from one2set.cli.console import err, out
-from one2set.cli.corpus import FieldOption, OnErrorOption
-from one2set.cli.predict import ThreadsOption
-from one2set.cli.wanted import (
+from one2set.cli.options import (
     AbsentOnlyOption,
     FewerOption,
+    FieldOption,
     MinScoreOption,
     MoreOption,
+    OnErrorOption,
     PresentOnlyOption,
+    ThreadsOption,
     TopOption,
     wanted_by,
 )

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from one2set.cli.console import err
-from one2set.cli.corpus import FieldOption, OnErrorOption
-from one2set.cli.wanted import (
+from one2set.cli.options import (
     AbsentOnlyOption,
     FewerOption,
+    FieldOption,
     MinScoreOption,
     MoreOption,
+    OnErrorOption,
     PresentOnlyOption,
     TopOption,
     wanted_by,
@@ -27,17 +28,6 @@ from one2set.parallel import cores
 if TYPE_CHECKING:
     from one2set.bulk.pipeline import Work
 
-ModelArgument = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A model's folder, or that of a run.")
-]
-DeviceOption = Annotated[
-    Literal["auto", "cpu", "cuda", "mps"],
-    typer.Option(help="What to compute on; auto takes a GPU where there is one."),
-]
-ThreadsOption = Annotated[int, typer.Option(min=0, help="Threads of the CPU; 0 for all cores.")]
-BatchTokensOption = Annotated[
-    int, typer.Option(help="Source words that are run together: more needs more memory.")
-]
 _RAW = "All that a network says"
 
 

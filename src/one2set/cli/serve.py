@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from one2set.cli.console import err
-from one2set.cli.predict import ThreadsOption
+from one2set.cli.options import ThreadsOption
 from one2set.errors import missing_extra
 
 _TOKEN_VARIABLE = "ONE2SET_TOKEN"

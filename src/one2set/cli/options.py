@@ -1,15 +1,40 @@
-"""The options that say which keyphrases are wanted."""
+"""Options that several commands share, each defined once."""
 
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from one2set.data.reading.streams import OnError
 from one2set.errors import ConfigError
 
 if TYPE_CHECKING:
     from one2set.keyphrases.selection import Wanted
     from one2set.prediction.prediction import Side
 
+FieldOption = Annotated[
+    list[str],
+    typer.Option(
+        "--field",
+        metavar="PART=NAME",
+        help="Read PART (id, title, abstract or keyphrases) from the field NAME. Repeatable.",
+    ),
+]
+OnErrorOption = Annotated[
+    OnError,
+    typer.Option(help="At a record that cannot be used: stop, or skip it and list it in a report."),
+]
+ModelArgument = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A model's folder, or that of a run.")
+]
+DeviceOption = Annotated[
+    Literal["auto", "cpu", "cuda", "mps"],
+    typer.Option(help="What to compute on; auto takes a GPU where there is one."),
+]
+ThreadsOption = Annotated[int, typer.Option(min=0, help="Threads of the CPU; 0 for all cores.")]
+BatchTokensOption = Annotated[
+    int, typer.Option(help="Source words that are run together: more needs more memory.")
+]
 TopOption = Annotated[
     int | None, typer.Option(min=0, help="So many for each document at most. Default: 20.")
 ]

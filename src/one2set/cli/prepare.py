@@ -1,30 +1,15 @@
-"""`one2set prepare`, `one2set stats` and `one2set sample`: from files to a corpus."""
+"""`one2set prepare`: from files to a corpus."""
 
-import shutil
 import time
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from one2set.cli.console import err, out, progress_bar
-from one2set.data.reading.streams import OnError
+from one2set.cli.options import FieldOption, OnErrorOption
 from one2set.errors import ConfigError
 from one2set.parallel import cores
-
-FieldOption = Annotated[
-    list[str],
-    typer.Option(
-        "--field",
-        metavar="PART=NAME",
-        help="Read PART (id, title, abstract or keyphrases) from the field NAME. Repeatable.",
-    ),
-]
-OnErrorOption = Annotated[
-    OnError,
-    typer.Option(help="At a record that cannot be used: stop, or skip it and list it in a report."),
-]
 
 
 def prepare(
@@ -189,52 +174,3 @@ def _named(path: str) -> tuple[str, str]:
     """NAME=FILE, or FILE, which is named after its stem."""
     name, equals, file = path.partition("=")
     return (name, file) if equals else (Path(path).name.split(".")[0], path)
-
-
-def stats(
-    paths: Annotated[
-        list[str],
-        typer.Argument(metavar="FILE...", help="Documents with keyphrases, in any format."),
-    ],
-    field: FieldOption = [],  # noqa: B006
-    on_error: OnErrorOption = "stop",
-    report: Annotated[
-        Path | None, typer.Option(help="A file that lists the skipped records.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a set.")] = False,
-) -> None:
-    """Print the paper's Table 1 for any documents, beside its own row for the sets it knows."""
-    from one2set.cli.tables import statistics_table
-    from one2set.data.corpus.statistics import published_row, statistics
-    from one2set.data.reading.readers import read
-    from one2set.data.reading.records import Fields
-    from one2set.data.reading.streams import Intake, printable
-
-    rows = []
-    with Intake(on_error, report) as intake:
-        for path in paths:
-            documents = read(path, fields=Fields.mapped(field), intake=intake)
-            measured = statistics(documents, name=printable(path))
-            rows.append((measured, published_row(Path(path).name)))
-    if as_json:
-        for measured, known in rows:
-            row = {**measured.model_dump(), "published": known and known.model_dump()}
-            out.print_json(data=row, indent=None)
-    else:
-        out.print(statistics_table(rows))
-    if intake.skipped:
-        err.print(f"[yellow]{intake.skipped:,} records were skipped[/]")
-
-
-def sample(
-    output: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write.")],
-) -> None:
-    """Copy the bundled sample into a folder: 60 documents, and predictions to score them with."""
-    from one2set.atomic import complete_folder
-
-    with (
-        as_file(files("one2set.data").joinpath("sample")) as bundled,
-        complete_folder(output) as to,
-    ):
-        shutil.copytree(bundled, to, dirs_exist_ok=True)
-    err.print(f"{output}: {', '.join(sorted(path.name for path in output.iterdir()))}")

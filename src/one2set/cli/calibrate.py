@@ -1,0 +1,100 @@
+"""`one2set calibrate`: fit a model's scores and thresholds to documents with known keyphrases."""
+
+from itertools import chain
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from one2set.cli.console import err, out, progress_bar
+from one2set.cli.options import (
+    BatchTokensOption,
+    DeviceOption,
+    FieldOption,
+    ModelArgument,
+    OnErrorOption,
+    ThreadsOption,
+)
+from one2set.cli.tables import calibration_table
+from one2set.errors import ConfigError, DataError, missing_extra
+
+_ENOUGH = 80  # documents: so many of Inspec made the model much better on others
+
+
+def calibrate(
+    model: ModelArgument,
+    inputs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="INPUT...",
+            help="Documents with keyphrases that training has not seen, in any readable format.",
+        ),
+    ],
+    diagram: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw how often phrases are right, by their score."),
+    ] = None,
+    field: FieldOption = [],  # noqa: B006
+    on_error: OnErrorOption = "stop",
+    batch_tokens: BatchTokensOption = 4096,
+    threads: ThreadsOption = 0,
+    device: DeviceOption = "auto",
+) -> None:
+    """Find out where a model should speak, and how likely what it says is right.
+
+    Lets every code speak on documents whose keyphrases are known. What it finds is stored in the
+    model's folder: the biases on ∅ and the least scores at which the mean of F1@5 and F1@M is
+    highest, and how a phrase's score is computed. The figures printed are of documents left out: it
+    tunes on either half, and measures on the other.
+    """
+    try:
+        from one2set.bulk.lines import predict_all
+        from one2set.extraction.knowledge import Knowledge
+        from one2set.keyphrases import reliability, tuning
+        from one2set.keyphrases.loading import load_predictor
+        from one2set.model.paths import DEFAULT, named_model
+        from one2set.prediction.prediction import EVERYTHING
+    except ImportError:
+        raise missing_extra("torch", extra="train", purpose="Calibrating a model") from None
+    from one2set.data.reading.readers import read
+    from one2set.data.reading.records import Fields
+    from one2set.data.reading.streams import Intake
+
+    if str(model) == DEFAULT:
+        raise ConfigError(
+            "the model inside the package stays as it is; calibrate a copy: one2set export default "
+            "--output my-model"
+        )
+    folder = named_model(model)
+    engine = load_predictor(folder, device=device, batch_tokens=batch_tokens, threads=threads)
+    knowledge = Knowledge.load(folder)
+    judged = []
+    with Intake(on_error) as intake, progress_bar("Predicting", total=None) as update:
+        documents = chain.from_iterable(
+            read(path, fields=Fields.mapped(field), intake=intake) for path in inputs
+        )
+        pairs = predict_all(engine, documents, null_bias=EVERYTHING, project=knowledge.project)
+        for number, (document, prediction) in enumerate(pairs, 1):
+            if document.keyphrases is None:
+                raise DataError(
+                    f"document {document.id!r} has no keyphrases",
+                    fix="pass documents whose keyphrases are known",
+                )
+            judged.append(tuning.judge(document, prediction, knowledge))
+            update(number, f"{number:,} documents")
+    if sum(bool(one.candidates) for one in judged) < 2:
+        raise DataError("the model says phrases for fewer than 2 documents", fix="pass more")
+    if len(judged) < _ENOUGH:
+        err.print(
+            f"mind: {len(judged)} documents are few, and the model may become worse; {_ENOUGH} or "
+            "more are enough",
+            soft_wrap=True,
+        )
+    check = reliability.cross_check(judged)
+    calibration = tuning.tune(judged)
+    calibration.save(folder)
+    out.print(calibration_table(calibration, check))
+    if diagram is not None:
+        reliability.draw(check, diagram)
+        err.print(f"{diagram}: drawn", soft_wrap=True)
+    err.print(f"{folder}: calibrated on {len(judged):,} documents", soft_wrap=True)

@@ -1,0 +1,55 @@
+"""`one2set import-checkpoint`: a model from a checkpoint of the authors' release."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from one2set.cli.console import err
+from one2set.errors import ConfigError, missing_extra
+
+
+def import_checkpoint(
+    checkpoint: Annotated[
+        Path, typer.Argument(metavar="BEST_MODEL.PT", help="A checkpoint of the authors' release.")
+    ],
+    output: Annotated[Path, typer.Argument(metavar="OUT", help="The model's folder to write.")],
+    vocab: Annotated[
+        Path, typer.Option(metavar="VOCAB.PT", help="The vocabulary that it was trained with.")
+    ],
+    heads: Annotated[
+        int,
+        typer.Option(
+            help="Attention heads of the network, 8 in the paper. They cannot be read off its "
+            "weights, and a wrong number gives wrong keyphrases."
+        ),
+    ],
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an existing OUT.")
+    ] = False,
+) -> None:
+    """Turn a checkpoint of the authors' release (kg_one2set) into a model for one2set predict.
+
+    One2Set and One2Seq, of any size. Its files are pickles, of which nothing is ever executed.
+    """
+    try:
+        from one2set.model.import_release import import_checkpoint as import_files
+    except ImportError:
+        raise missing_extra("torch", extra="train", purpose="importing a checkpoint") from None
+    from one2set.model.folder import save_model
+    from one2set.search.search import Generation
+
+    if output.exists() and not overwrite:
+        raise ConfigError(f"{output} exists already; pass --overwrite, or name another folder")
+    network, vocabulary = import_files(checkpoint, vocab, heads=heads)
+    is_set = network.rows > 1
+    generation = Generation.of_model(network, {})
+    config = {"imported": str(checkpoint), "generation": generation.saved()}
+    save_model(output, network, vocabulary, config, overwrite=overwrite)
+    weights = sum(weight.numel() for weight in network.parameters())
+    err.print(
+        f"{output}: {'One2Set' if is_set else 'One2Seq'}, {weights:,} weights, "
+        f"{vocabulary.size:,} words" + (f", {network.rows} control codes" if is_set else ""),
+        soft_wrap=True,
+    )
+    err.print(f"next: one2set predict {output} INPUT -o predictions.jsonl", soft_wrap=True)

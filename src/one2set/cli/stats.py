@@ -1,0 +1,44 @@
+"""`one2set stats`: how many documents and keyphrases files hold, as in the paper's Table 1."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from one2set.cli.console import err, out
+from one2set.cli.options import FieldOption, OnErrorOption
+
+
+def stats(
+    paths: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", help="Documents with keyphrases, in any format."),
+    ],
+    field: FieldOption = [],  # noqa: B006
+    on_error: OnErrorOption = "stop",
+    report: Annotated[
+        Path | None, typer.Option(help="A file that lists the skipped records.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a set.")] = False,
+) -> None:
+    """Print the paper's Table 1 for any documents, beside its own row for the sets it knows."""
+    from one2set.cli.tables import statistics_table
+    from one2set.data.corpus.statistics import published_row, statistics
+    from one2set.data.reading.readers import read
+    from one2set.data.reading.records import Fields
+    from one2set.data.reading.streams import Intake, printable
+
+    rows = []
+    with Intake(on_error, report) as intake:
+        for path in paths:
+            documents = read(path, fields=Fields.mapped(field), intake=intake)
+            measured = statistics(documents, name=printable(path))
+            rows.append((measured, published_row(Path(path).name)))
+    if as_json:
+        for measured, known in rows:
+            row = {**measured.model_dump(), "published": known and known.model_dump()}
+            out.print_json(data=row, indent=None)
+    else:
+        out.print(statistics_table(rows))
+    if intake.skipped:
+        err.print(f"[yellow]{intake.skipped:,} records were skipped[/]")
