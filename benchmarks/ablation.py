@@ -15,7 +15,7 @@ from one2set.extraction.knowledge import NOTHING, Knowledge
 from one2set.keyphrases.candidates import Reading
 from one2set.keyphrases.selection import Wanted, keyphrases
 from one2set.keyphrases.tuning import judge, tune
-from one2set.prediction.prediction import AS_TRAINED, EVERYTHING, NullBias, Prediction
+from one2set.prediction.prediction import AS_TRAINED, NO_NULL, NullBias, Prediction
 
 _MOST = 20  # keyphrases, as `KeyphraseGenerator` has it
 Predict = Callable[[Iterable[Document], NullBias], Iterator[Prediction]]
@@ -28,7 +28,7 @@ def load_part(
     knowledge = Knowledge.load(Path(folder)) if part == "knowledge" else NOTHING
     predict = _silence if part == "knowledge" else _network(folder)
     documents = [document for path in valid for document in read(path)]
-    said = predict(documents, EVERYTHING)
+    said = predict(documents, NO_NULL)
     pairs = zip(documents, said, strict=True)
     calibration = tune(judge(document, one, knowledge) for document, one in pairs)
 

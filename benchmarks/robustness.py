@@ -28,7 +28,7 @@ from pathlib import Path
 from one2set.data.document import Document
 from one2set.data.reading.readers import read
 from one2set.errors import One2SetError
-from one2set.keyphrases.generator import KeyphraseGenerator, document_of
+from one2set.keyphrases.generator import KeyphraseGenerator, document_from_text
 from one2set.keyphrases.selection import Keyphrase, Wanted
 from one2set.model.paths import DEFAULT
 
@@ -177,9 +177,9 @@ def main() -> None:
             try:
                 match number % 3:
                     case 0:
-                        trial.document(document_of(any_text(generator)), wanted)
+                        trial.document(document_from_text(any_text(generator)), wanted)
                     case 1:
-                        trial.document(document_of(mutated(generator, texts)), wanted)
+                        trial.document(document_from_text(mutated(generator, texts)), wanted)
                     case _:
                         trial.file(any_file(generator, folder, texts, sample), wanted)
             except Exception:

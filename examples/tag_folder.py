@@ -8,7 +8,7 @@ import csv
 from pathlib import Path
 
 from one2set import KeyphraseGenerator, read
-from one2set.keyphrases.generator import titled
+from one2set.keyphrases.generator import with_title
 from one2set.keyphrases.selection import Wanted
 
 
@@ -21,7 +21,7 @@ def main() -> None:
     given = arguments.parse_args()
 
     generator = KeyphraseGenerator(given.model)
-    documents = map(titled, read(given.folder))  # a text's short first line is its title
+    documents = map(with_title, read(given.folder))  # a text's short first line is its title
     with given.output.open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
         table.writerow(["document", "keyphrase", "score", "present"])

@@ -16,11 +16,11 @@ from one2set.export.runtime import Runtime
 from one2set.model.folder import save_model
 from one2set.model.settrans import SetTrans
 from one2set.prediction.engine import Engine
-from one2set.prediction.prediction import EVERYTHING, NullBias
+from one2set.prediction.prediction import NO_NULL, NullBias
 from tests.networks import lively_settrans
 from tests.prediction.same import assert_same
 
-BIASES = [NullBias(), NullBias(-1.5, 0.7), NullBias(2.0, -math.inf), EVERYTHING]
+BIASES = [NullBias(), NullBias(-1.5, 0.7), NullBias(2.0, -math.inf), NO_NULL]
 
 
 def export(
@@ -87,7 +87,7 @@ def test_a_bias_silences_exactly_the_codes_whose_odds_are_below_it(
     exported: Path, documents: list[Document], bias: NullBias
 ) -> None:
     runtime = Runtime(exported, threads=1)
-    everything = list(runtime.predict(documents, null_bias=EVERYTHING))
+    everything = list(runtime.predict(documents, null_bias=NO_NULL))
     some = list(runtime.predict(documents, null_bias=bias))
     for full, one in zip(everything, some, strict=True):
         for spoken, slot in zip(full.slots, one.slots, strict=True):

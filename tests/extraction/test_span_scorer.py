@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.nn.functional import silu
 
-from one2set.arrays import Table
+from one2set.arrays import Float32s
 from one2set.data.document import Document
 from one2set.data.example import Example
 from one2set.data.vocabulary import PieceVocabulary, WordVocabulary
@@ -63,7 +63,7 @@ def test_its_network_against_torch() -> None:
     given = torch.from_numpy(np.column_stack([measures, odds]))
     x = silu(begin @ edges[:, :4] + end @ edges[:, 4:] + given @ inputs + bias)
     expected = torch.from_numpy(odds) + silu(x @ hidden + hidden_bias) @ last
-    found = sight(measures, odds, sight.views(states), at, length)
+    found = sight(measures, odds, sight.word_states(states), at, length)
     np.testing.assert_allclose(found, expected.numpy(), atol=0.03)  # views have 16 bits
 
 
@@ -85,21 +85,21 @@ def test_engine_and_runtime_see_the_same_whatever_the_batch(
 ) -> None:
     runtime, engine = Runtime(exported, threads=1), Engine.load(exported)
     for predictor in (runtime, engine):
-        assert next(predictor.predict(documents[:1])).views is None
-    project = random_sight(settrans.embedding.embedding_dim).views
+        assert next(predictor.predict(documents[:1])).word_states is None
+    project = random_sight(settrans.embedding.embedding_dim).word_states
     some = [*documents[:7], Document("empty", "", "")]
     found = (predictor.predict(some, project=project) for predictor in (runtime, engine))
     for one, other in zip(*found, strict=True):
         if one.id == "empty":
-            assert one.views is other.views is None
+            assert one.word_states is other.word_states is None
             continue
-        assert one.views is not None
-        assert other.views is not None
-        np.testing.assert_allclose(one.views, other.views, rtol=0.01, atol=0.02)
+        assert one.word_states is not None
+        assert other.word_states is not None
+        np.testing.assert_allclose(one.word_states, other.word_states, rtol=0.01, atol=0.02)
         same = [document for document in some if document.id == one.id]
         alone = next(runtime.predict(same, project=project))
-        assert alone.views is not None
-        np.testing.assert_allclose(alone.views, one.views, rtol=0.01, atol=0.02)
+        assert alone.word_states is not None
+        np.testing.assert_allclose(alone.word_states, one.word_states, rtol=0.01, atol=0.02)
 
 
 def test_views_of_words_are_means_over_their_pieces() -> None:
@@ -113,11 +113,11 @@ def test_views_of_words_are_means_over_their_pieces() -> None:
         return [Generated((), np.eye(len(one.source), dtype=np.float32)) for one in examples]
 
     (found,) = Stream(vocabulary, max_source_length=most).predict([document], look, order="score")
-    assert found.views is not None
+    assert found.word_states is not None
     pieces = vocabulary.spans(document)[:most]
     words = document.tokens().spans
-    assert len(found.views) == len(words) == len(document.words())
-    for view, (start, end) in zip(found.views, words, strict=True):
+    assert len(found.word_states) == len(words) == len(document.words())
+    for view, (start, end) in zip(found.word_states, words, strict=True):
         own = [n for n, (a, b) in enumerate(pieces) if a < end and b > start and end > start]
         expected = np.isin(np.arange(most), own) / max(len(own), 1)
         np.testing.assert_allclose(view, expected, atol=1e-6)
@@ -128,7 +128,7 @@ def test_it_learns_what_only_the_network_knows(
 ) -> None:
     draw = np.random.default_rng(2)
 
-    def states(document: Document) -> Table:
+    def states(document: Document) -> Float32s:
         """Noise, but for one number that is high at the first words of keyphrases."""
         stems = stem_all(document.words())
         phrases = Chunk([document]).keyphrases[0]
@@ -141,11 +141,11 @@ def test_it_learns_what_only_the_network_knows(
     assert sight is not None
     changes: dict[bool, list[float]] = {True: [], False: []}  # by whether it is a keyphrase
     for document in documents[40:]:
-        views = sight.views(states(document))
+        word_states = sight.word_states(states(document))
         stems, phrases = stem_all(document.words()), set(Chunk([document]).keyphrases[0])
         words = Chunk([document]).words
         before = selector.select(words)[2]
-        at, length, after = replace(selector, sight=sight).select(words, views)
+        at, length, after = replace(selector, sight=sight).select(words, word_states)
         columns = (at.tolist(), length.tolist(), (after - before).tolist())
         for start, count, change in zip(*columns, strict=True):
             changes[stems[start : start + count] in phrases].append(change)

@@ -22,7 +22,7 @@ DOCUMENT = Document(
 class Taught(Knowledge):
     """What a selector could find, and phrases that are known."""
 
-    def hints(self, passage: Document, views: Views | None = None) -> Hints:
+    def hints(self, passage: Document, word_states: Views | None = None) -> Hints:
         words = passage.words()
         odds = {("real", "time"): 1.5, ("graph", "network"): -0.5, ("never", "here"): 2.0}
         texts = {("network", "model"): "network models", ("real", "time"): "real-time"}

@@ -11,7 +11,7 @@ from one2set.keyphrases.selection import Wanted
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 from one2set.prediction.engine import Engine
-from one2set.prediction.prediction import EVERYTHING, silenced
+from one2set.prediction.prediction import NO_NULL, apply_null_bias
 
 
 @pytest.fixture(scope="module")
@@ -22,13 +22,13 @@ def engine(settrans: SetTrans, vocabulary: WordVocabulary) -> Engine:
 def test_codes_speak_from_their_position_on(engine: Engine, documents: list[Document]) -> None:
     calibration = Calibration(Half(-1.0), Half(0.5))
     document = documents[0]
-    (prediction,) = engine.predict([document], null_bias=EVERYTHING)
+    (prediction,) = engine.predict([document], null_bias=NO_NULL)
     found = explore(Reading(document), [(prediction, document)], calibration, [])
     (voices,) = found.passages
     assert [voice.side for voice in voices] == ["present"] * 4 + ["absent"] * 4
     for voice in voices:
         for more, speaks in ((voice.since - 0.001, False), (voice.since + 0.001, True)):
-            heard = silenced(prediction, calibration.null_bias(more))
+            heard = apply_null_bias(prediction, calibration.null_bias(more))
             assert (heard.slots[voice.slot.code] == voice.slot) == speaks
 
 
@@ -48,7 +48,7 @@ def test_the_stems_of_a_keyphrase_are_those_of_the_codes_that_say_it(
     engine: Engine, documents: list[Document]
 ) -> None:
     for document in documents[:10]:
-        (prediction,) = engine.predict([document], null_bias=EVERYTHING)
+        (prediction,) = engine.predict([document], null_bias=NO_NULL)
         found = explore(Reading(document), [(prediction, document)], Calibration(), [Wanted()])
         voices = {voice.stems for voice in found.passages[0]}
         for _, keyphrases in found.dial:

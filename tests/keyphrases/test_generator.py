@@ -19,12 +19,12 @@ from one2set.export.runtime import Runtime
 from one2set.keyphrases.calibration import Calibration, Curve, Half
 from one2set.keyphrases.candidates import Reading
 from one2set.keyphrases.exploration import DIAL
-from one2set.keyphrases.generator import KeyphraseGenerator, document_of
+from one2set.keyphrases.generator import KeyphraseGenerator, document_from_text
 from one2set.keyphrases.passages import PASSAGE, passages
 from one2set.keyphrases.selection import Keyphrase, Wanted
 from one2set.model.folder import save_model
 from one2set.model.settrans import SetTrans
-from one2set.prediction.prediction import EVERYTHING
+from one2set.prediction.prediction import NO_NULL
 from one2set.text import stem_all, words_of
 from tests.networks import VOCABULARY_SIZE
 from tests.test_text import ANY_TEXT, HOSTILE
@@ -139,11 +139,11 @@ def test_a_long_text_is_read_to_its_end(
     text = "\n".join(document.abstract for document in documents)
     found = generator.generate(text, more=50.0, top=10_000)
     assert_sound(found, text, top=10_000)
-    document = document_of(text)
+    document = document_from_text(text)
     parts = passages(document)
     assert len(parts) > 10
     runtime = Runtime(folder / "exported", threads=1)
-    predictions = list(runtime.predict(parts, null_bias=EVERYTHING))
+    predictions = list(runtime.predict(parts, null_bias=NO_NULL))
     reading = Reading(document)
     said = [
         {one.stems for one in reading.said(prediction) if one.readable}
@@ -194,14 +194,14 @@ def test_documents_stream(generator: KeyphraseGenerator, documents: list[Documen
     ],
 )
 def test_a_short_first_line_is_a_title(text: str, title: str) -> None:
-    document = document_of(text)
+    document = document_from_text(text)
     assert document.title == title
     assert document.text == text
 
 
 @given(ANY_TEXT)
 def test_spans_of_a_document_are_spans_of_its_text(text: str) -> None:
-    assert document_of(text).text == text
+    assert document_from_text(text).text == text
 
 
 def test_a_model_that_is_not_there(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_it_explores_what_it_generates(
     generator: KeyphraseGenerator, documents: list[Document]
 ) -> None:
     """A long document among them, of several passages."""
-    long = document_of("\n".join(document.abstract for document in documents[:6]))
+    long = document_from_text("\n".join(document.abstract for document in documents[:6]))
     chosen = [documents[0], long, documents[1]]
     explored = list(generator.explore(chosen))
     assert [one.document for one in explored] == chosen

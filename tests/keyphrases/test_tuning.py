@@ -26,7 +26,7 @@ CURVE = Curve(-1.0, {"probability": -0.5, "codes": 1.0, "selector": 0.3, "title"
 class Taught(Knowledge):
     """Knows some letters and pairs that the made-up texts hold, and some that they do not."""
 
-    def hints(self, passage: Document, views: Views | None = None) -> Hints:
+    def hints(self, passage: Document, word_states: Views | None = None) -> Hints:
         odds = {("b",): 0.5, ("c", "x"): -1.0, ("e",): -3.0, ("o",): 1.0}
         return Hints(odds, {("c", "d"): "c d", ("d", "b"): "d b", ("zz",): "zz"}, {("zz",): 1.0})
 

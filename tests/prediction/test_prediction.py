@@ -6,9 +6,16 @@ from one2set.data.document import Document
 from one2set.data.vocabulary import WordVocabulary
 from one2set.model.settrans import SetTrans
 from one2set.prediction.engine import Engine
-from one2set.prediction.prediction import EVERYTHING, NullBias, Order, Prediction, Slot, silenced
+from one2set.prediction.prediction import (
+    NO_NULL,
+    NullBias,
+    Order,
+    Prediction,
+    Slot,
+    apply_null_bias,
+)
 
-BIASES = [NullBias(), NullBias(-1.0, 0.5), NullBias(2.0, -2.0), EVERYTHING]
+BIASES = [NullBias(), NullBias(-1.0, 0.5), NullBias(2.0, -2.0), NO_NULL]
 
 
 def slot(text: str, *probabilities: float, ended: bool = True) -> Slot:
@@ -68,13 +75,13 @@ def test_silenced_codes_are_those_of_a_biased_network(
     settrans: SetTrans, vocabulary: WordVocabulary, documents: list[Document]
 ) -> None:
     engine = Engine(settrans, vocabulary)
-    everything = list(engine.predict(documents[:12], null_bias=EVERYTHING))
+    everything = list(engine.predict(documents[:12], null_bias=NO_NULL))
     spoken = []
     for bias in BIASES:
         biased = list(engine.predict(documents[:12], null_bias=bias))
-        assert [said(silenced(one, bias)) for one in everything] == list(map(said, biased))
+        assert [said(apply_null_bias(one, bias)) for one in everything] == list(map(said, biased))
         spoken.append(sum(len(one.phrases) for one in biased))
     assert len(set(spoken)) == len(BIASES), "the biases differ in what is said"
     nulls = [slot.null for one in everything for slot in one.slots]
-    muted = (silenced(one, NullBias(1000, 1000)) for one in everything)
+    muted = (apply_null_bias(one, NullBias(1000, 1000)) for one in everything)
     assert [slot.null for one in muted for slot in one.slots if slot.says_null] == nulls

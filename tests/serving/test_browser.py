@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from one2set.data.document import Document
 from one2set.keyphrases.exploration import DIAL
-from one2set.keyphrases.generator import KeyphraseGenerator, document_of
+from one2set.keyphrases.generator import KeyphraseGenerator, document_from_text
 from one2set.serving.app import create_app
 from one2set.serving.limits import Access, Limits
 from tests.serving.running import served
@@ -88,7 +88,7 @@ def test_every_position_shows_what_the_library_finds(
 ) -> None:
     text = ODD.replace("\r", "") + documents[2].abstract
     asked: list[str] = []
-    (explored,) = generator.explore([document_of(text)])
+    (explored,) = generator.explore([document_from_text(text)])
     with opened(browser, url) as page:
         find(page, text)
         page.on("request", lambda request: asked.append(request.url))

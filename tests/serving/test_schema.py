@@ -3,7 +3,7 @@
 import pytest
 
 from one2set.data.reading.records import make_document
-from one2set.keyphrases.generator import document_of
+from one2set.keyphrases.generator import document_from_text
 from one2set.serving.limits import Limits, ProblemError
 from one2set.serving.schema import ExploreRequest, KeyphrasesRequest
 
@@ -12,16 +12,20 @@ TEXT = "On sets\nA set has no order."
 
 def test_a_text_is_what_the_generator_makes_of_it() -> None:
     (found,) = KeyphrasesRequest.model_validate({"documents": [TEXT]}).to_documents()
-    assert found == document_of(TEXT)
+    assert found == document_from_text(TEXT)
     assert found.title == "On sets"
-    assert ExploreRequest(text=TEXT).to_document() == document_of(TEXT)
+    assert ExploreRequest(text=TEXT).to_document() == document_from_text(TEXT)
 
 
 def test_parts_keep_their_ids() -> None:
     given = [{"text": TEXT}, {"text": "a set", "title": "On\nsets", "id": ""}, "third"]
     found = KeyphrasesRequest.model_validate({"documents": given}).to_documents()
     titled = make_document("", title="On\nsets", abstract="a set", keyphrases=None)
-    assert found == [document_of(TEXT, "text 1"), titled, document_of("third", "text 3")]
+    assert found == [
+        document_from_text(TEXT, "text 1"),
+        titled,
+        document_from_text("third", "text 3"),
+    ]
 
 
 def test_limits_hold() -> None:

@@ -26,7 +26,7 @@ from one2set.data.reading.streams import Intake, OnError
 from one2set.errors import DataError, missing_extra
 from one2set.export.runtime import Runtime
 from one2set.keyphrases.calibration import Calibration
-from one2set.keyphrases.generator import KeyphraseGenerator, titled
+from one2set.keyphrases.generator import KeyphraseGenerator, with_title
 from one2set.keyphrases.loading import exported
 from one2set.keyphrases.selection import Wanted
 from one2set.parallel import ordered_map
@@ -140,7 +140,7 @@ class Keyphrases:
         generator = KeyphraseGenerator(self.model, threads=self.threads)
 
         def lines(documents: Sequence[Document]) -> tuple[list[bytes], int]:
-            found = generator.stream(map(titled, documents), self.wanted)
+            found = generator.stream(map(with_title, documents), self.wanted)
             return [keyphrase_line(*pair) for pair in found], 0
 
         return lines

@@ -53,7 +53,7 @@ def calibrate(
         from one2set.keyphrases import reliability, tuning
         from one2set.keyphrases.loading import load_predictor
         from one2set.model.paths import DEFAULT, named_model
-        from one2set.prediction.prediction import EVERYTHING
+        from one2set.prediction.prediction import NO_NULL
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="Calibrating a model") from None
     from one2set.data.reading.readers import read
@@ -73,7 +73,7 @@ def calibrate(
         documents = chain.from_iterable(
             read(path, fields=Fields.mapped(field), intake=intake) for path in inputs
         )
-        pairs = predict_all(engine, documents, null_bias=EVERYTHING, project=knowledge.project)
+        pairs = predict_all(engine, documents, null_bias=NO_NULL, project=knowledge.project)
         for number, (document, prediction) in enumerate(pairs, 1):
             if document.keyphrases is None:
                 raise DataError(

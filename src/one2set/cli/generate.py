@@ -145,17 +145,17 @@ class _Read:
 
     def _documents(self, each: str, number: int) -> "Iterator[Document]":
         from one2set.data.reading.readers import read
-        from one2set.keyphrases.generator import document_of, titled
+        from one2set.keyphrases.generator import document_from_text, with_title
 
         if _is_file(each):
             for document in read(each, fields=self._fields, intake=self._intake):
-                yield titled(document)
+                yield with_title(document)
             return
         try:
             each.encode()
         except UnicodeEncodeError:
             raise DataError("a text is not UTF-8", fix="pass it in a file, in UTF-8") from None
-        yield document_of(each, "text" if self.only_text else f"text {number}")
+        yield document_from_text(each, "text" if self.only_text else f"text {number}")
 
 
 def _is_file(argument: str) -> bool:

@@ -81,7 +81,7 @@ class Runtime:
         null_bias: NullBias = AS_TRAINED,
         project: Project | None = None,
     ) -> Iterator[Prediction]:
-        """The prediction of each document, in their order; with views, if `project` is given."""
+        """The prediction of each document, in order; with `word_states` if `project` is given."""
         generate = partial(self._generate, null_bias=null_bias, project=project)
         return self._stream.predict(documents, generate, order="score")
 
@@ -101,11 +101,11 @@ class Runtime:
                 r = b * codes + code
                 row = Row(tokens[r], probability[r], place[r])[: length[r]]
                 slots.append(speller.slot(code, row, null=null[r]))
-            views = None if project is None else project(next(states))
-            yield Generated(tuple(slots), views)
+            projected = None if project is None else project(next(states))
+            yield Generated(tuple(slots), projected)
 
-    def see(self, documents: Iterable[Document]) -> Iterator[Prediction]:
-        """Predictions without slots, whose views are all that the network holds of words."""
+    def encode_words(self, documents: Iterable[Document]) -> Iterator[Prediction]:
+        """Predictions without slots, whose `word_states` are the encoder's, unprojected."""
 
         def read(examples: Sequence[Example]) -> Iterator[Generated]:
             sources = pad_sources(examples, vocabulary_size=self.description.vocabulary_size)

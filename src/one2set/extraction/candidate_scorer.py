@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from one2set.arrays import Ints, Table, product
+from one2set.arrays import Float32s, Ints, single_thread_matmul
 from one2set.errors import DataError
 from one2set.extraction.features import NUM_MEASURES, Grams
 from one2set.extraction.lexicon import Lexicon
@@ -26,22 +26,22 @@ FAR = 6.0  # standard deviations, beyond which a measure says no more
 class Layers:
     """The network. H hidden numbers of either layer."""
 
-    centre: Table  # (M,) the mean of each measure
-    scale: Table  # (M,) its standard deviation
-    weights: tuple[Table, Table, Table]  # (M, H), (H, H'), (H', 1)
-    biases: tuple[Table, Table, Table]  # (H,), (H',), (1,)
+    centre: Float32s  # (M,) the mean of each measure
+    scale: Float32s  # (M,) its standard deviation
+    weights: tuple[Float32s, Float32s, Float32s]  # (M, H), (H, H'), (H', 1)
+    biases: tuple[Float32s, Float32s, Float32s]  # (H,), (H',), (1,)
 
-    def __call__(self, measures: Table) -> Table:
+    def __call__(self, measures: Float32s) -> Float32s:
         """(Q, M) → (Q,) log odds of being a keyphrase."""
         x = self.standardised(measures)
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            x = silu(product(x, weight) + bias)
-        odds: Table = product(x, self.weights[-1][:, 0]) + self.biases[-1]
+            x = silu(single_thread_matmul(x, weight) + bias)
+        odds: Float32s = single_thread_matmul(x, self.weights[-1][:, 0]) + self.biases[-1]
         return odds
 
-    def standardised(self, measures: Table) -> Table:
+    def standardised(self, measures: Float32s) -> Float32s:
         """(Q, M) → (Q, M)"""
-        found: Table = np.clip((measures - self.centre) / self.scale, -FAR, FAR)
+        found: Float32s = np.clip((measures - self.centre) / self.scale, -FAR, FAR)
         return found
 
 
@@ -53,7 +53,7 @@ class Selector:
     layers: Layers
     sight: Sight | None = None
 
-    def select(self, text: Words, views: Views | None = None) -> tuple[Ints, Ints, Table]:
+    def select(self, text: Words, word_states: Views | None = None) -> tuple[Ints, Ints, Float32s]:
         """The n-grams of one document that are not `UNLIKELY`: where each first stands, its length
         and its log odds, by sight too if there are views of its words.  (q,) each"""
         grams = Grams(text, self.lexicon)
@@ -63,8 +63,10 @@ class Selector:
         odds = self.layers(measures)
         likely = odds >= UNLIKELY
         at, length, odds = grams.at[likely], grams.length[likely], odds[likely]
-        if self.sight is not None and views is not None:
-            odds = self.sight(self.layers.standardised(measures[likely]), odds, views, at, length)
+        if self.sight is not None and word_states is not None:
+            odds = self.sight(
+                self.layers.standardised(measures[likely]), odds, word_states, at, length
+            )
         return at, length, odds
 
     def save(self, folder: Path) -> None:

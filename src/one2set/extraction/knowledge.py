@@ -65,7 +65,7 @@ class Knowledge(NamedTuple):
     def project(self) -> Project | None:
         """What `hints` needs of a network's states; None if it needs nothing."""
         sight = None if self.selector is None else self.selector.sight
-        return None if sight is None else sight.views
+        return None if sight is None else sight.word_states
 
     def counted(self, stems: Stems) -> float:
         """log(1 + of how many training documents a phrase is a keyphrase)."""
@@ -74,7 +74,7 @@ class Knowledge(NamedTuple):
         hashes = np.array([hash_of(stems)], np.uint64)
         return math.log1p(self.selector.lexicon.phrases(hashes)[0][0])
 
-    def hints(self, passage: Document, views: Views | None = None) -> Hints:
+    def hints(self, passage: Document, word_states: Views | None = None) -> Hints:
         """What is known of a passage, of whose words a network may have views."""
         if self.selector is None and not self.known.phrases:
             return NO_HINTS
@@ -82,7 +82,7 @@ class Knowledge(NamedTuple):
         text = Words.of([stems], [len(passage.title_words())])
         odds: dict[Stems, float] = {}
         if self.selector is not None:
-            columns = self.selector.select(text, views)
+            columns = self.selector.select(text, word_states)
             found = zip(*(column.tolist() for column in columns), strict=True)
             odds = {stems[at : at + length]: value for at, length, value in found}
         scattered = sorted(self.known.scattered(stems))

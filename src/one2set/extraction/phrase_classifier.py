@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from one2set.arrays import Ints, product
+from one2set.arrays import Float32s, Ints, single_thread_matmul
 from one2set.errors import DataError, missing_extra
 from one2set.extraction.lexicon import Keys, Lexicon, key_of
 from one2set.extraction.ngrams import Hashes, Words
@@ -27,7 +27,6 @@ FILE = "associations.npz"
 _LEAST_TEXTS = 20  # that hold a word
 _WIDTH, _EPOCHS, _BATCH, _RATE, _WARMUP, _DROPOUT = 64, 2, 256, 4e-3, 100, 0.1
 _LEAST_STEPS = 300
-Table = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +34,16 @@ class Associations:
     """The vectors of words and of phrases."""
 
     keys: Keys  # (V,) of words, in order
-    words: Table  # (V + 1, D); the last is that of unknown words, zero
-    phrases: Table  # (A, D)
-    bias: Table  # (A,)
-    prior: Table  # (A,) log of how often a keyphrase is this one
+    words: Float32s  # (V + 1, D); the last is that of unknown words, zero
+    phrases: Float32s  # (A, D)
+    bias: Float32s  # (A,)
+    prior: Float32s  # (A,) log of how often a keyphrase is this one
 
-    def __call__(self, text: Words) -> tuple[Table, Table]:
+    def __call__(self, text: Words) -> tuple[Float32s, Float32s]:
         """Of one text: log P(phrase | text), and how much that is above the prior.  (A,), (A,)"""
         which, weights = _bag(text.hash, int(text.title[0]), self.keys)
-        theme = product(self.words[which].T, weights)  # (D,)
-        logits = product(self.phrases, theme) + self.bias
+        theme = single_thread_matmul(self.words[which].T, weights)  # (D,)
+        logits = single_thread_matmul(self.phrases, theme) + self.bias
         highest = logits.max(initial=0.0)
         likely = logits - highest - np.log(np.exp(logits - highest).sum())
         return likely, likely - self.prior
@@ -81,7 +80,7 @@ class Associations:
             ) from None
 
 
-def _bag(hashes: Hashes, title: int, keys: Keys) -> tuple[Ints, Table]:
+def _bag(hashes: Hashes, title: int, keys: Keys) -> tuple[Ints, Float32s]:
     """The words (S,) of a text, each once, then those of its title: which, and how they weigh.
     (U,), (U,)"""
     bags = [_known(part, keys) for part in (hashes, hashes[:title])]

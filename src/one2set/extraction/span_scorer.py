@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from one2set.arrays import Ints, Table, product
+from one2set.arrays import Float32s, Ints, single_thread_matmul
 from one2set.errors import DataError
 from one2set.extraction.features import NUM_MEASURES
 
@@ -26,25 +26,29 @@ Views = NDArray[np.float16]
 class Sight:
     """The network, of two hidden layers."""
 
-    edges: Table  # (D, 2H) what the first word of an n-gram brings, and what the last
-    measures: Table  # (M + 1, H) what its standardised measures and its log odds bring
-    bias: Table  # (H,)
-    hidden: Table  # (H, H')
-    hidden_bias: Table  # (H',)
-    last: Table  # (H',)
+    edges: Float32s  # (D, 2H) what the first word of an n-gram brings, and what the last
+    measures: Float32s  # (M + 1, H) what its standardised measures and its log odds bring
+    bias: Float32s  # (H,)
+    hidden: Float32s  # (H, H')
+    hidden_bias: Float32s  # (H',)
+    last: Float32s  # (H',)
 
-    def views(self, states: Table) -> Views:
+    def word_states(self, states: Float32s) -> Views:
         """(S, D) → (S, 2H), all that needs to be kept of what the network holds of words."""
-        return product(states, self.edges).astype(np.float16)
+        return single_thread_matmul(states, self.edges).astype(np.float16)
 
-    def __call__(self, measures: Table, odds: Table, views: Views, at: Ints, length: Ints) -> Table:
+    def __call__(
+        self, measures: Float32s, odds: Float32s, word_states: Views, at: Ints, length: Ints
+    ) -> Float32s:
         """(Q,) better log odds of n-grams that stand `at` some words (Q,) of a text."""
         count = len(self.bias)
-        x = product(np.column_stack([measures, odds]), self.measures) + self.bias
-        x += views[at, :count]
-        x += views[at + length - 1, count:]
+        x = single_thread_matmul(np.column_stack([measures, odds]), self.measures) + self.bias
+        x += word_states[at, :count]
+        x += word_states[at + length - 1, count:]
         x = silu(x)  # (Q, H)
-        return odds + product(silu(product(x, self.hidden) + self.hidden_bias), self.last)
+        return odds + single_thread_matmul(
+            silu(single_thread_matmul(x, self.hidden) + self.hidden_bias), self.last
+        )
 
     def save(self, folder: Path) -> None:
         """Store it with a model."""
@@ -69,7 +73,7 @@ class Sight:
         return found
 
 
-def silu(x: Table) -> Table:
+def silu(x: Float32s) -> Float32s:
     """x · σ(x)"""
-    found: Table = x * (0.5 * (1 + np.tanh(0.5 * x)))
+    found: Float32s = x * (0.5 * (1 + np.tanh(0.5 * x)))
     return found

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from one2set.arrays import Flags, Table
+from one2set.arrays import Flags, Float32s
 from one2set.data.document import Document
 from one2set.data.phrase_list import PhraseList
 from one2set.errors import missing_extra
@@ -91,7 +91,7 @@ def fit_selector(counted: Sequence[Chunk], learnt: Sequence[Chunk]) -> Selector:
     return Selector(lexicon, fit(np.concatenate([given for given, _ in rows]), correct))
 
 
-def _examples(chunk: Chunk, lexicon: Lexicon) -> tuple[Table, Flags]:
+def _examples(chunk: Chunk, lexicon: Lexicon) -> tuple[Float32s, Flags]:
     """The measures of all n-grams, and whether each is a keyphrase.  (Q, M), (Q,)"""
     grams = Grams(chunk.words, lexicon)
     return grams.measures(), are_keyphrases(chunk, grams)
@@ -108,14 +108,14 @@ def are_keyphrases(chunk: Chunk, grams: Grams) -> Flags:
     )
 
 
-def _spread(given: Table) -> Table:
+def _spread(given: Float32s) -> Float32s:
     """(M,) the standard deviations of columns (Q, M). That of a column with one value only is taken
     to be infinite: another value, of which nothing was learnt, then changes nothing."""
-    spread: Table = given.std(axis=0)
+    spread: Float32s = given.std(axis=0)
     return np.where(spread < _LEAST_SPREAD, np.float32(np.inf), spread)
 
 
-def fit(measures: Table, correct: Flags) -> Layers:
+def fit(measures: Float32s, correct: Flags) -> Layers:
     """The network that tells the correct (Q,) by their measures (Q, M)."""
     try:
         import torch
@@ -145,7 +145,7 @@ def fit(measures: Table, correct: Flags) -> Layers:
     return replace(layers, weights=weights, biases=biases)
 
 
-def fit_sight(selector: Selector, seen: Iterable[tuple[Document, Table]]) -> Sight | None:
+def fit_sight(selector: Selector, seen: Iterable[tuple[Document, Float32s]]) -> Sight | None:
     """What the network holds of the words (S, D) of documents that were not counted teaches beside
     the selector. None if that is nothing."""
     try:
@@ -205,7 +205,9 @@ def _learn(
             optimizer.step()
 
 
-def _seen(chunk: Chunk, states: Table, selector: Selector) -> tuple[Table, Table, Table]:
+def _seen(
+    chunk: Chunk, states: Float32s, selector: Selector
+) -> tuple[Float32s, Float32s, Float32s]:
     """Of the n-grams of a document that are not unlikely: what is held of their first and last
     words, with their measures and log odds; the odds alone; whether they are keyphrases.
     (q, 2D + M + 1), (q,), (q,)"""

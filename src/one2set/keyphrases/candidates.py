@@ -98,7 +98,7 @@ class Reading:
     def candidates(self, prediction: Prediction, passage: Document) -> list[Candidate]:
         """What a prediction says of a passage, then what else is suggested."""
         if passage not in self._hints:  # it is asked for at each position of a dial
-            self._hints[passage] = self._knowledge.hints(passage, prediction.views)
+            self._hints[passage] = self._knowledge.hints(passage, prediction.word_states)
         hints = self._hints[passage]
         found = self._said(prediction, hints)
         said = {one.stems for one in found}

@@ -12,7 +12,7 @@ from one2set.data.document import Document
 from one2set.keyphrases.calibration import Calibration
 from one2set.keyphrases.candidates import Reading
 from one2set.keyphrases.selection import Keyphrase, Wanted, keyphrases
-from one2set.prediction.prediction import SIDES, Prediction, Side, Slot, silenced
+from one2set.prediction.prediction import SIDES, Prediction, Side, Slot, apply_null_bias
 from one2set.text import stem_all, words_of
 
 DIAL = tuple(half / 2 for half in range(-6, 7))  # −3 to 3
@@ -50,7 +50,7 @@ def explore(
     dial = []
     for wanted in positions:
         bias = calibration.null_bias(wanted.more)
-        pool = [reading.candidates(silenced(one, bias), passage) for one, passage in said]
+        pool = [reading.candidates(apply_null_bias(one, bias), passage) for one, passage in said]
         dial.append((wanted.more, keyphrases(pool, reading, calibration, wanted)))
     voices = tuple(
         tuple(_voices(prediction, calibration, reading.document)) for prediction, _ in said

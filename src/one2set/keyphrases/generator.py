@@ -22,7 +22,7 @@ from one2set.keyphrases.loading import load_predictor
 from one2set.keyphrases.passages import passages
 from one2set.keyphrases.selection import Keyphrase, Wanted, keyphrases
 from one2set.model.paths import DEFAULT, named_model
-from one2set.prediction.prediction import EVERYTHING, NullBias, Prediction, Side
+from one2set.prediction.prediction import NO_NULL, NullBias, Prediction, Side
 
 _MOST = 20  # keyphrases of a document, where nobody says how many: as many as networks have codes
 _LONGEST_TITLE = 40  # words
@@ -79,8 +79,8 @@ class KeyphraseGenerator:
         """
         wanted = Wanted(top, min_score, only, more)
         if isinstance(text, str):
-            return next(self.stream([document_of(text)], wanted))[1]
-        return [found for _, found in self.stream(map(document_of, text), wanted)]
+            return next(self.stream([document_from_text(text)], wanted))[1]
+        return [found for _, found in self.stream(map(document_from_text, text), wanted)]
 
     def stream(
         self,
@@ -99,7 +99,7 @@ class KeyphraseGenerator:
     ) -> Iterator[Exploration]:
         """Each document at several positions of the dial, and what every code says of it."""
         positions = [Wanted(_MOST, more=more) for more in dial]
-        for reading, said in self._read(documents, EVERYTHING):
+        for reading, said in self._read(documents, NO_NULL):
             yield explore(reading, said, self._calibration, positions)
 
     def _read(
@@ -123,18 +123,18 @@ class KeyphraseGenerator:
             yield Reading(document, self._knowledge), list(zip(said, parts, strict=True))
 
 
-def document_of(text: str, id: str = "text") -> Document:
+def document_from_text(text: str, id: str = "text") -> Document:
     """A text as a document; a short first line, if there are more, is its title. Spans in the
     document are spans in the text."""
     first, newline, rest = text.partition("\n")
     words = len(first.split())
-    titled = newline and rest.strip() and 0 < words <= _LONGEST_TITLE and first[-1] not in ".,;:"
-    title, abstract = (first, rest) if titled else ("", text)
+    has_title = newline and rest.strip() and 0 < words <= _LONGEST_TITLE and first[-1] not in ".,;:"
+    title, abstract = (first, rest) if has_title else ("", text)
     return make_document(id, title=title, abstract=abstract, keyphrases=None)
 
 
-def titled(document: Document) -> Document:
+def with_title(document: Document) -> Document:
     """A document read from plain text, with its title found; any other as it is."""
     if document.title or document.tokenised:
         return document
-    return document_of(document.abstract, document.id)
+    return document_from_text(document.abstract, document.id)

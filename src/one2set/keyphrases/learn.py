@@ -41,7 +41,7 @@ def teach_to_see(folder: Path, selector: Selector, documents: Iterable[Document]
     """Fit a sight to the network of an exported folder, by those of the training documents that its
     selector did not count, and store it there."""
     learnt, read = tee(learnt_from(documents))
-    pairs = zip(learnt, Runtime(folder).see(read), strict=True)
-    states = ((one, found.views) for one, found in pairs if found.views is not None)
+    pairs = zip(learnt, Runtime(folder).encode_words(read), strict=True)
+    states = ((one, found.word_states) for one, found in pairs if found.word_states is not None)
     if (found := fit_sight(selector, states)) is not None:
         found.save(folder)

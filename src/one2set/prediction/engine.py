@@ -86,7 +86,7 @@ class Engine:
         null_bias: NullBias = AS_TRAINED,
         project: Project | None = None,
     ) -> Iterator[Prediction]:
-        """The prediction of each document, in their order; with views, if `project` is given."""
+        """The prediction of each document, in order; with `word_states` if `project` is given."""
         # The phrases of one row are in order already, as it was written or as the search says.
         order: Order = "score" if self.network.rows > 1 else "written"
         generate = partial(self._generate, null_bias=null_bias, project=project)
@@ -116,8 +116,8 @@ class Engine:
                             slots += speller.slots(row)
                         case "nested":
                             slots += speller.nested_slots(row)
-            views = None if project is None else project(next(states))
-            yield Generated(tuple(slots), views)
+            projected = None if project is None else project(next(states))
+            yield Generated(tuple(slots), projected)
 
 
 def _states(memory: Memory) -> Iterator[NDArray[np.float32]]:

@@ -30,7 +30,7 @@ class NullBias(NamedTuple):
 
 
 AS_TRAINED = NullBias()
-EVERYTHING = NullBias(-math.inf, -math.inf)  # every code says a phrase
+NO_NULL = NullBias(-math.inf, -math.inf)  # every code generates a phrase, never ∅
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,8 @@ class Prediction:
     order: Order
     source_length: int  # tokens of the document
     read_length: int  # how many of them, from the start, the network has read
-    # What `project` keeps of the network's states, for each word of the document.  (words, ·)
-    views: "NDArray[Any] | None" = field(default=None, compare=False, repr=False)
+    # The projected encoder states of the document's words.  (words, ·)
+    word_states: "NDArray[Any] | None" = field(default=None, compare=False, repr=False)
 
     @property
     def phrases(self) -> list[Slot]:
@@ -99,8 +99,8 @@ class Prediction:
         return int(slot.code >= len(self.slots) // 2)
 
 
-def silenced(prediction: Prediction, bias: NullBias) -> Prediction:
-    """The prediction, if ∅ had been biased so: codes whose odds are below their bias say ∅."""
+def apply_null_bias(prediction: Prediction, bias: NullBias) -> Prediction:
+    """The prediction as with this bias on ∅: codes whose log odds are below their bias say ∅."""
     slots = tuple(
         slot
         if slot.odds >= bias[prediction.half(slot)]

@@ -26,10 +26,10 @@ class Generated(NamedTuple):
     """What is generated of one document."""
 
     slots: tuple[Slot, ...] = ()
-    views: NDArray[Any] | None = None  # (S, ·) what is kept of each source token
+    token_states: NDArray[Any] | None = None  # (S, ·) projected states of the source tokens
 
 
-# What to keep of the states (S, D) of a document's source tokens: (S, ·).
+# Projects the encoder states of a document's source tokens: (S, D) → (S, ·).
 Project = Callable[[NDArray[np.float32]], NDArray[Any]]
 
 # Of each of some documents.
@@ -46,8 +46,8 @@ class Predictor(Protocol):
         null_bias: NullBias = AS_TRAINED,
         project: Project | None = None,
     ) -> Iterator[Prediction]:
-        """The prediction of each document, in their order. It has views only if `project` is
-        given, which says what to keep of the network's states."""
+        """The prediction of each document, in their order. It has `word_states` only if
+        `project` is given, which projects the encoder's states."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,24 +97,28 @@ class Stream:
                 order,
                 source_length=len(example.source),
                 read_length=len(read[index].source),
-                views=self._of_words(documents[index], said[index].views),
+                word_states=self._pool_words(documents[index], said[index].token_states),
             )
             for index, example in enumerate(examples)
         ]
 
-    def _of_words(self, document: Document, views: NDArray[Any] | None) -> NDArray[Any] | None:
-        """Views of tokens (S, ·) as those of words: of each the mean over its tokens, and 0 where
-        none was read."""
-        if views is None:
+    def _pool_words(
+        self, document: Document, token_states: NDArray[Any] | None
+    ) -> NDArray[Any] | None:
+        """States of tokens (S, ·) → states of words: the mean over the tokens of a word, and 0
+        where none was read."""
+        if token_states is None:
             return None
-        start, end = np.array(self.vocabulary.spans(document)[: len(views)]).T
+        start, end = np.array(self.vocabulary.spans(document)[: len(token_states)]).T
         begins, ends = np.reshape(document.tokens().spans, (-1, 2)).T  # tokens may be of no word
         first = np.searchsorted(end, begins, side="right")
         count = np.maximum(np.searchsorted(start, ends) - first, 0) * (ends > begins)
-        total = np.cumsum(np.vstack([np.zeros_like(views[:1]), views]), axis=0, dtype=np.float64)
+        total = np.cumsum(
+            np.vstack([np.zeros_like(token_states[:1]), token_states]), axis=0, dtype=np.float64
+        )
         mean = (total[first + count] - total[first]) / np.maximum(count, 1)[:, None]
-        of_words: NDArray[Any] = mean.astype(views.dtype)
-        return of_words
+        pooled: NDArray[Any] = mean.astype(token_states.dtype)
+        return pooled
 
     def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
         """Documents of like length together, the longest first. A document without words is in no

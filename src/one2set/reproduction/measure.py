@@ -21,11 +21,11 @@ from one2set.evaluation.scoring import Gold, Group, Scores, gold_of_document, sc
 from one2set.prediction.engine import Engine
 from one2set.prediction.prediction import (
     AS_TRAINED,
-    EVERYTHING,
+    NO_NULL,
     SIDES,
     NullBias,
     Prediction,
-    silenced,
+    apply_null_bias,
 )
 from one2set.reproduction.published import Figure
 from one2set.text import stem_all
@@ -135,10 +135,10 @@ def tuned_bias(engine: Engine, documents: Sequence[Document]) -> NullBias:
     Every code is made to speak once; for each pair of biases some of them are silenced again.
     """
     golds = [gold_of_document(document) for document in documents]
-    spoken = list(engine.predict(documents, null_bias=EVERYTHING))
+    spoken = list(engine.predict(documents, null_bias=NO_NULL))
 
     def quality(bias: NullBias, side: Group) -> float:
-        scores = _score(golds, [silenced(one, bias) for one in spoken])
+        scores = _score(golds, [apply_null_bias(one, bias) for one in spoken])
         return _f1(scores, side, "5") + _f1(scores, side, "M")
 
     bias = AS_TRAINED

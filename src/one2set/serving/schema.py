@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, mod
 
 from one2set.data.document import Document
 from one2set.data.reading.records import make_document
-from one2set.keyphrases.generator import document_of
+from one2set.keyphrases.generator import document_from_text
 from one2set.keyphrases.selection import Wanted
 from one2set.serving.limits import Limits, ProblemError
 
@@ -72,7 +72,7 @@ class TitledText(_Strict):
         """As the generator takes it. Of a text without a title the first line may be one."""
         id = id if self.id is None else self.id
         if not self.title:
-            return document_of(self.text, id)
+            return document_from_text(self.text, id)
         return make_document(id, title=self.title, abstract=self.text, keyphrases=None)
 
 
@@ -167,7 +167,7 @@ class ExploreRequest(SizedRequest):
 
     def to_document(self) -> Document:
         """As the generator takes it."""
-        return document_of(self.text)
+        return document_from_text(self.text)
 
 
 def _check_length(title: object, text: object, limits: Limits) -> None:
