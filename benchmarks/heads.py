@@ -20,7 +20,7 @@ from safetensors.torch import load_file
 from one2set.data.corpus.corpus import Corpus
 from one2set.data.document import Document
 from one2set.data.head_targets import HeadTargetBuilder, enumerate_spans
-from one2set.data.vocabulary import Vocabulary, document_of
+from one2set.data.vocabulary import Vocabulary, document_from_example
 from one2set.evaluation.metrics import figures
 from one2set.evaluation.protocols import YE2021
 from one2set.evaluation.rankings import Cutoff
@@ -127,7 +127,7 @@ def main() -> None:
     vocabulary = corpus.vocabulary()
     chosen = spread(len(corpus.split("valid")), options.documents)
     valid = corpus.split("valid")
-    documents = [document_of(valid[index], vocabulary) for index in chosen]
+    documents = [document_from_example(valid[index], vocabulary) for index in chosen]
     print("run, documents seen: F1@5 F1@M of set present, set absent, spans, known phrases absent")
     for folder in options.runs:
         built, seen = load(folder, corpus, vocabulary)

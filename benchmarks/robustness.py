@@ -21,15 +21,18 @@ import tempfile
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
+from dataclasses import asdict
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 
 from one2set.data.document import Document
 from one2set.data.reading.readers import read
+from one2set.data.reading.records import document_from_text
 from one2set.errors import One2SetError
-from one2set.keyphrases.generator import KeyphraseGenerator, document_from_text
-from one2set.keyphrases.selection import Keyphrase, Wanted
+from one2set.keyphrases.generator import KeyphraseGenerator
+from one2set.keyphrases.results import Keyphrase
+from one2set.keyphrases.selection import Wanted
 from one2set.model.paths import DEFAULT
 
 RANGES = [(0, 0x7F), (0x80, 0x24F), (0x250, 0xFFFF), (0x10000, 0x10FFFF), (0xD800, 0xDFFF)]
@@ -132,7 +135,7 @@ class Trial:
 
     def document(self, document: Document, wanted: Wanted) -> None:
         start = time.perf_counter()
-        ((_, found),) = self.generator.stream([document], wanted)
+        ((_, found),) = self.generator.stream([document], **asdict(wanted))
         seconds = time.perf_counter() - start
         check(found, document.text)
         self.slowest = max(self.slowest, seconds)

@@ -6,8 +6,7 @@ python examples/search_index.py papers.jsonl "graph networks"
 import argparse
 from collections import defaultdict
 
-from one2set import KeyphraseGenerator, read
-from one2set.text import stem_all, words_of
+from one2set import KeyphraseGenerator, read, stem_all, words_of
 
 Index = dict[tuple[str, ...], list[tuple[float, str]]]
 

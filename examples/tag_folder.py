@@ -8,8 +8,6 @@ import csv
 from pathlib import Path
 
 from one2set import KeyphraseGenerator, read
-from one2set.keyphrases.generator import with_title
-from one2set.keyphrases.selection import Wanted
 
 
 def main() -> None:
@@ -21,11 +19,11 @@ def main() -> None:
     given = arguments.parse_args()
 
     generator = KeyphraseGenerator(given.model)
-    documents = map(with_title, read(given.folder))  # a text's short first line is its title
+    documents = read(given.folder, titles=True)  # a short first line of a text is its title
     with given.output.open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
         table.writerow(["document", "keyphrase", "score", "present"])
-        for document, keyphrases in generator.stream(documents, Wanted(top=given.top)):
+        for document, keyphrases in generator.stream(documents, top=given.top):
             for one in keyphrases:
                 table.writerow([document.id, one.text, f"{one.score:.3f}", one.present])
             print(f"{document.id}: {'; '.join(one.text for one in keyphrases)}")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from one2set.bulk.lines import json_line, keyphrase_line, text_line
 from one2set.data.document import Document
 from one2set.keyphrases.calibration import Calibration, Curve, Half
-from one2set.keyphrases.selection import Keyphrase
+from one2set.keyphrases.results import Keyphrase
 from one2set.prediction.prediction import Prediction, Slot
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from one2set.cli.keyphrase_formats import array, jsonl, page, readable, table
 from one2set.data.document import Document
-from one2set.keyphrases.selection import Keyphrase
+from one2set.keyphrases.results import Keyphrase
 
 TEXT = 'Sets & "graphs" <b>\nof sets, or sets of graphs.'
 DOCUMENT = Document("a, b", "", TEXT)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 
 import one2set
 from one2set.data.document import Document
+from one2set.data.reading.records import document_from_text
 from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError
@@ -19,9 +20,9 @@ from one2set.export.runtime import Runtime
 from one2set.keyphrases.calibration import Calibration, Curve, Half
 from one2set.keyphrases.candidates import Reading
 from one2set.keyphrases.exploration import DIAL
-from one2set.keyphrases.generator import KeyphraseGenerator, document_from_text
+from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.keyphrases.passages import PASSAGE, passages
-from one2set.keyphrases.selection import Keyphrase, Wanted
+from one2set.keyphrases.results import Keyphrase
 from one2set.model.folder import save_model
 from one2set.model.settrans import SetTrans
 from one2set.prediction.prediction import NO_NULL
@@ -171,37 +172,14 @@ def test_documents_stream(generator: KeyphraseGenerator, documents: list[Documen
                 pulled += 1
                 yield document
 
-    stream = generator.stream(source(), Wanted(top=5))
+    stream = generator.stream(source(), top=5)
     first = [next(stream) for _ in range(3)]
     assert pulled < 450
     assert [document.id for document, _ in first] == [documents[0].id, "long", documents[1].id]
     for document, found in first:
-        ((_, alone),) = generator.stream([document], Wanted(top=5))
+        ((_, alone),) = generator.stream([document], top=5)
         assert [one.text for one in found] == [one.text for one in alone]
         assert all(0 <= start < end <= len(document.text) for o in found for start, end in o.spans)
-
-
-@pytest.mark.parametrize(
-    ("text", "title"),
-    [
-        ("Graph networks\nWe train them.", "Graph networks"),
-        ("# Graph networks\n\nWe train them.", "# Graph networks"),
-        ("We train them.\nThey learn.", ""),
-        ("Graph networks", ""),
-        ("Graph networks\n \n", ""),
-        ("\nGraph networks\nWe train them.", ""),
-        ("word " * 50 + "\nMore.", ""),
-    ],
-)
-def test_a_short_first_line_is_a_title(text: str, title: str) -> None:
-    document = document_from_text(text)
-    assert document.title == title
-    assert document.text == text
-
-
-@given(ANY_TEXT)
-def test_spans_of_a_document_are_spans_of_its_text(text: str) -> None:
-    assert document_from_text(text).text == text
 
 
 def test_a_model_that_is_not_there(tmp_path: Path) -> None:
@@ -219,7 +197,7 @@ def test_it_explores_what_it_generates(
     assert [one.document for one in explored] == chosen
     assert [len(one.passages) for one in explored] == [len(passages(one)) for one in chosen]
     for number in (0, 4, 6, 9):
-        direct = generator.stream(chosen, Wanted(more=DIAL[number]))
+        direct = generator.stream(chosen, more=DIAL[number])
         for one, (_, found) in zip(explored, direct, strict=True):
             position, keyphrases = one.dial[number]
             assert position == DIAL[number]

@@ -8,7 +8,8 @@ from one2set.data.document import Document
 from one2set.errors import ConfigError
 from one2set.keyphrases.calibration import Calibration, Half
 from one2set.keyphrases.candidates import Candidate, Reading
-from one2set.keyphrases.selection import Keyphrase, Wanted, keyphrases, without_parts
+from one2set.keyphrases.results import Keyphrase
+from one2set.keyphrases.selection import Wanted, keyphrases, without_parts
 from one2set.prediction.prediction import Prediction, Slot
 
 DOCUMENT = Document(

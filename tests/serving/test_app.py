@@ -10,9 +10,10 @@ import pytest
 from fastapi.testclient import TestClient
 
 from one2set.data.document import Document
+from one2set.data.reading.records import document_from_text
 from one2set.keyphrases.exploration import DIAL
-from one2set.keyphrases.generator import KeyphraseGenerator, document_from_text
-from one2set.keyphrases.selection import Keyphrase, Wanted
+from one2set.keyphrases.generator import KeyphraseGenerator
+from one2set.keyphrases.results import Keyphrase
 from one2set.serving.app import create_app
 from one2set.serving.limits import Access
 from tests.keyphrases.test_language import FOREIGN
@@ -126,7 +127,7 @@ def test_hostile_texts(client: TestClient, generator: KeyphraseGenerator, text: 
     except UnicodeEncodeError:
         assert response.status_code == 422
         return
-    ((_, found),) = generator.stream([document_from_text(text)], Wanted(more=3))
+    ((_, found),) = generator.stream([document_from_text(text)], more=3)
     assert_same(response.json()["documents"][0]["keyphrases"], found)
     assert client.post(EXPLORE, json={"text": text}).status_code == 200
 

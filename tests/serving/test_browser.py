@@ -10,8 +10,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from one2set.data.document import Document
+from one2set.data.reading.records import document_from_text
 from one2set.keyphrases.exploration import DIAL
-from one2set.keyphrases.generator import KeyphraseGenerator, document_from_text
+from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.serving.app import create_app
 from one2set.serving.limits import Access, Limits
 from tests.serving.running import served

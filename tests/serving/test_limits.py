@@ -13,7 +13,8 @@ from starlette.types import Message, Receive, Scope, Send
 from one2set.data.document import Document
 from one2set.errors import ConfigError
 from one2set.keyphrases.generator import KeyphraseGenerator
-from one2set.keyphrases.selection import Keyphrase, Wanted
+from one2set.keyphrases.results import Keyphrase
+from one2set.keyphrases.selection import Wanted
 from one2set.serving.app import create_app
 from one2set.serving.limits import Access, Gate, Limits
 from tests.serving.running import URL

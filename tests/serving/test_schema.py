@@ -2,8 +2,7 @@
 
 import pytest
 
-from one2set.data.reading.records import make_document
-from one2set.keyphrases.generator import document_from_text
+from one2set.data.reading.records import document_from_text, make_document
 from one2set.serving.limits import Limits, ProblemError
 from one2set.serving.schema import ExploreRequest, KeyphrasesRequest
 

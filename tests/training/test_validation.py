@@ -9,7 +9,7 @@ import torch
 from one2set.config import Config
 from one2set.data.corpus.corpus import Corpus
 from one2set.data.document import Document
-from one2set.data.vocabulary import document_of
+from one2set.data.vocabulary import document_from_example
 from one2set.distributed import Processes
 from one2set.evaluation.scoring import evaluate
 from one2set.prediction.engine import Engine
@@ -99,7 +99,7 @@ def test_f1_is_over_all_phrases_and_over_those_of_either_kind(said: str, corpus:
 
     found = make(corpus, generate=generate).run(stopped=lambda: False)
     assert found is not None
-    documents = [document_of(example, vocabulary) for example in examples]
+    documents = [document_from_example(example, vocabulary) for example in examples]
     expected = evaluate(documents, [phrases[document.id] for document in documents])
     assert found["f1"] == pytest.approx(expected["all"]["M"].f1)
     assert found["f1_present"] == pytest.approx(expected["present"]["M"].f1)

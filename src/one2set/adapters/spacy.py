@@ -5,12 +5,13 @@ values, so that documents can be written to disk and read again.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import tee
 from typing import Any
 
+from one2set.data.reading.records import document_from_text
 from one2set.errors import missing_extra
-from one2set.keyphrases.generator import KeyphraseGenerator, document_from_text
+from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.keyphrases.selection import Wanted
 from one2set.model.paths import DEFAULT
 from one2set.prediction.prediction import Side
@@ -64,9 +65,8 @@ class KeyphraseComponent:
         if self._generator is None:
             self._generator = KeyphraseGenerator(self._model, threads=self._threads)
         docs, again = tee(stream)
-        found = self._generator.stream(
-            (document_from_text(doc.text) for doc in again), self._wanted
-        )
+        documents = (document_from_text(doc.text) for doc in again)
+        found = self._generator.stream(documents, **asdict(self._wanted))
         for doc, (_, keyphrases) in zip(docs, found, strict=True):
             doc.user_data[_KEY] = [
                 [one.text, one.score, one.present, [list(span) for span in one.spans]]

@@ -7,7 +7,7 @@ source are always the same, and so are their lines, wherever they are made.
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache, partial
 from glob import glob, has_magic
 from itertools import chain
@@ -20,13 +20,13 @@ from one2set.bulk.lines import json_line, keyphrase_line, predict_all, text_line
 from one2set.bulk.resume import Begun
 from one2set.data.document import Document
 from one2set.data.reading.readers import read
-from one2set.data.reading.records import Fields
+from one2set.data.reading.records import Fields, with_title
 from one2set.data.reading.remote import is_remote, remote_matches
-from one2set.data.reading.streams import Intake, OnError
+from one2set.data.reading.streams import ErrorPolicy, OnError
 from one2set.errors import DataError, missing_extra
 from one2set.export.runtime import Runtime
 from one2set.keyphrases.calibration import Calibration
-from one2set.keyphrases.generator import KeyphraseGenerator, with_title
+from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.keyphrases.loading import exported
 from one2set.keyphrases.selection import Wanted
 from one2set.parallel import ordered_map
@@ -65,9 +65,9 @@ class Source:
     def chunks(self, begun: Begun = Begun()) -> Iterator[Chunk]:  # noqa: B008
         """The chunks that are not done yet, and at last an empty one. Of what is done it checks
         that it is of the same documents."""
-        with Intake(self.on_error, self.report) as intake:
+        with ErrorPolicy(self.on_error, self.report) as errors:
             documents = chain.from_iterable(
-                read(path, fields=self.fields, intake=intake) for path in self.inputs
+                read(path, fields=self.fields, errors=errors) for path in self.inputs
             )
             lines, end = begun.read(), 0
             for some in _split(documents):
@@ -75,12 +75,12 @@ class Source:
                 for number in range(max(first, begun.packed), min(end, begun.done)):
                     _expect(some[number - first], next(lines), number)
                 if end > begun.done:
-                    yield Chunk(first, some, intake.bytes_read, intake.skipped)
+                    yield Chunk(first, some, errors.bytes_read, errors.skipped)
             if end < begun.done and begun.lines:
                 raise DataError(
                     f"the input has {end} documents, and more are done already", fix=_OTHER_INPUT
                 )
-            yield Chunk(end, [], intake.bytes_read, intake.skipped)
+            yield Chunk(end, [], errors.bytes_read, errors.skipped)
 
 
 def _split(documents: Iterator[Document]) -> Iterator[list[Document]]:
@@ -140,7 +140,7 @@ class Keyphrases:
         generator = KeyphraseGenerator(self.model, threads=self.threads)
 
         def lines(documents: Sequence[Document]) -> tuple[list[bytes], int]:
-            found = generator.stream(map(with_title, documents), self.wanted)
+            found = generator.stream(map(with_title, documents), **asdict(self.wanted))
             return [keyphrase_line(*pair) for pair in found], 0
 
         return lines

@@ -58,7 +58,7 @@ def calibrate(
         raise missing_extra("torch", extra="train", purpose="Calibrating a model") from None
     from one2set.data.reading.readers import read
     from one2set.data.reading.records import Fields
-    from one2set.data.reading.streams import Intake
+    from one2set.data.reading.streams import ErrorPolicy
 
     if str(model) == DEFAULT:
         raise ConfigError(
@@ -69,9 +69,9 @@ def calibrate(
     engine = load_predictor(folder, device=device, batch_tokens=batch_tokens, threads=threads)
     knowledge = Knowledge.load(folder)
     judged = []
-    with Intake(on_error) as intake, progress_bar("Predicting", total=None) as update:
+    with ErrorPolicy(on_error) as errors, progress_bar("Predicting", total=None) as update:
         documents = chain.from_iterable(
-            read(path, fields=Fields.mapped(field), intake=intake) for path in inputs
+            read(path, fields=Fields.from_options(field), errors=errors) for path in inputs
         )
         pairs = predict_all(engine, documents, null_bias=NO_NULL, project=knowledge.project)
         for number, (document, prediction) in enumerate(pairs, 1):

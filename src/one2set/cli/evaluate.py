@@ -113,7 +113,7 @@ def _inputs(
     if source and target and predictions and not files:
         return read_pair(source, target), predictions
     if len(files) > 1 and not (source or target or predictions):
-        return read_gold(files[0], fields=Fields.mapped(field)), files[1:]
+        return read_gold(files[0], fields=Fields.from_options(field)), files[1:]
     given = [
         *files,
         *(name for name, value in (("--source", source), ("--target", target)) if value),

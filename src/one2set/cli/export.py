@@ -63,18 +63,18 @@ def export(
     from one2set.data.document import Document
     from one2set.data.reading.readers import read
     from one2set.data.reading.records import Fields
-    from one2set.data.reading.streams import Intake
+    from one2set.data.reading.streams import ErrorPolicy
     from one2set.export.runtime import Runtime
     from one2set.extraction.knowledge import NOTHING, Knowledge
     from one2set.model.paths import is_model, named_model
 
     folder = named_model(str(model))
-    with Intake(on_error) as intake:
-        fields = Fields.mapped(field)
+    with ErrorPolicy(on_error) as errors:
+        fields = Fields.from_options(field)
 
         def documents() -> Iterator[Document]:
             for path in phrases:
-                yield from read(path, fields=fields, intake=intake)
+                yield from read(path, fields=fields, errors=errors)
 
         knowledge, origin = NOTHING, None
         if knowledge_of is not None:

@@ -25,7 +25,7 @@ from one2set.errors import ConfigError, DataError
 if TYPE_CHECKING:
     from one2set.data.document import Document
     from one2set.data.reading.records import Fields
-    from one2set.data.reading.streams import Intake
+    from one2set.data.reading.streams import ErrorPolicy
 
 # By which an argument that is no file is known to be meant as one.
 _ENDINGS = (
@@ -75,16 +75,18 @@ def generate(
     Present phrases are spelt as in the text, which is shown with them in colour. The number before
     each is how likely it is one of the text's keyphrases.
     """
+    from dataclasses import asdict
+
     from one2set.cli import keyphrase_formats as formats
     from one2set.data.reading.records import Fields
-    from one2set.data.reading.streams import Intake
+    from one2set.data.reading.streams import ErrorPolicy
     from one2set.keyphrases.generator import KeyphraseGenerator
 
     wanted = wanted_by(top, min_score, present_only, absent_only, more, fewer)
     generator = KeyphraseGenerator(model, threads=threads)
-    with Intake(on_error) as intake:
-        read = _Read(inputs or _standard_input(), Fields.mapped(field), intake)
-        found = generator.stream(read.documents(), wanted)
+    with ErrorPolicy(on_error) as errors:
+        read = _Read(inputs or _standard_input(), Fields.from_options(field), errors)
+        found = generator.stream(read.documents(), **asdict(wanted))
         match format:
             case "text":
                 for document, keyphrases in found:
@@ -116,8 +118,8 @@ def _standard_input() -> list[str]:
 class _Read:
     """The documents that the arguments name, and what was odd about them."""
 
-    def __init__(self, inputs: Sequence[str], fields: "Fields", intake: "Intake") -> None:
-        self._inputs, self._fields, self._intake = inputs, fields, intake
+    def __init__(self, inputs: Sequence[str], fields: "Fields", errors: "ErrorPolicy") -> None:
+        self._inputs, self._fields, self._errors = inputs, fields, errors
         self._any_words = False
         self.only_text = len(inputs) == 1 and not _is_file(inputs[0])
 
@@ -145,11 +147,10 @@ class _Read:
 
     def _documents(self, each: str, number: int) -> "Iterator[Document]":
         from one2set.data.reading.readers import read
-        from one2set.keyphrases.generator import document_from_text, with_title
+        from one2set.data.reading.records import document_from_text
 
         if _is_file(each):
-            for document in read(each, fields=self._fields, intake=self._intake):
-                yield with_title(document)
+            yield from read(each, fields=self._fields, errors=self._errors, titles=True)
             return
         try:
             each.encode()

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from one2set.bulk.lines import keyphrase_line
 from one2set.data.document import Document
-from one2set.keyphrases.selection import Keyphrase
+from one2set.keyphrases.results import Keyphrase
 from one2set.text import Span
 
 Found = Iterable[tuple[Document, Sequence[Keyphrase]]]

@@ -255,7 +255,7 @@ def predict(
         "format": format,
         "work": [type(work).__name__, {k: v for k, v in asdict(work).items() if k not in how}],
     }
-    source = Source(tuple(inputs), Fields.mapped(field), on_error, report)
+    source = Source(tuple(inputs), Fields.from_options(field), on_error, report)
     run_there = run_on_ray if engine == "ray" else run
     write_lines(source, partial(run_there, source, work, workers=workers), target, settings)
 

@@ -92,7 +92,7 @@ def prepare(
     from one2set.data.corpus.prepare import prepare as write_corpus
     from one2set.data.corpus.selection import Filters
     from one2set.data.reading.records import Fields
-    from one2set.data.reading.streams import Intake
+    from one2set.data.reading.streams import ErrorPolicy
     from one2set.data.vocabulary import WordVocabulary, vocabulary_file
     from one2set.keyphrases.loading import model_vocabulary
     from one2set.model.paths import named_model
@@ -139,8 +139,8 @@ def prepare(
             filters=filters,
             tokenizer=tokenizer,
             model_vocabulary=words,
-            fields=Fields.mapped(field),
-            intake=Intake(on_error, report),
+            fields=Fields.from_options(field),
+            errors=ErrorPolicy(on_error, report),
             workers=workers,
             overwrite=overwrite,
             progress=progress,

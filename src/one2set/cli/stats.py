@@ -26,12 +26,12 @@ def stats(
     from one2set.data.corpus.statistics import published_row, statistics
     from one2set.data.reading.readers import read
     from one2set.data.reading.records import Fields
-    from one2set.data.reading.streams import Intake, printable
+    from one2set.data.reading.streams import ErrorPolicy, printable
 
     rows = []
-    with Intake(on_error, report) as intake:
+    with ErrorPolicy(on_error, report) as errors:
         for path in paths:
-            documents = read(path, fields=Fields.mapped(field), intake=intake)
+            documents = read(path, fields=Fields.from_options(field), errors=errors)
             measured = statistics(documents, name=printable(path))
             rows.append((measured, published_row(Path(path).name)))
     if as_json:
@@ -40,5 +40,5 @@ def stats(
             out.print_json(data=row, indent=None)
     else:
         out.print(statistics_table(rows))
-    if intake.skipped:
-        err.print(f"[yellow]{intake.skipped:,} records were skipped[/]")
+    if errors.skipped:
+        err.print(f"[yellow]{errors.skipped:,} records were skipped[/]")

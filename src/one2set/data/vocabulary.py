@@ -217,7 +217,7 @@ class PieceVocabulary:
         return path
 
 
-def document_of(example: Example, vocabulary: Vocabulary) -> Document:
+def document_from_example(example: Example, vocabulary: Vocabulary) -> Document:
     """An example in words again."""
     cut = example.title_length
     parts = (example.source[:cut], example.source[cut:], *example.present, *example.absent)

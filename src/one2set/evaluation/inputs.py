@@ -12,7 +12,7 @@ import orjson
 
 from one2set.data.reading.readers import read
 from one2set.data.reading.records import Fields
-from one2set.data.reading.streams import COMPRESSED, Intake, read_lines
+from one2set.data.reading.streams import COMPRESSED, ErrorPolicy, read_lines
 from one2set.data.specials import EOS, SPECIALS
 from one2set.errors import DataError
 from one2set.evaluation.scoring import Gold, gold_of_document, gold_of_lines, phrases_of_line
@@ -163,7 +163,7 @@ def _phrase(item: object) -> str:
 
 def _lines(path: str) -> Iterator[str]:
     found = False
-    for _, line in read_lines(path, Intake()):
+    for _, line in read_lines(path, ErrorPolicy()):
         assert line is not None  # a line that is not UTF-8 has raised
         found = True
         yield line

@@ -1,7 +1,7 @@
 """Exploration: a document at every position of the dial, and what each control code says.
 
 Codes write apart from one another, and a bias only decides whether a code begins. So a network that
-was made to let every code speak has said all that it says at any bias: codes are silenced again.
+was made to let every code speak has said all that it says at any bias: codes are apply_null_bias again.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +11,8 @@ from typing import NamedTuple
 from one2set.data.document import Document
 from one2set.keyphrases.calibration import Calibration
 from one2set.keyphrases.candidates import Reading
-from one2set.keyphrases.selection import Keyphrase, Wanted, keyphrases
+from one2set.keyphrases.results import Keyphrase
+from one2set.keyphrases.selection import Wanted, keyphrases
 from one2set.prediction.prediction import SIDES, Prediction, Side, Slot, apply_null_bias
 from one2set.text import stem_all, words_of
 

@@ -1,45 +1,72 @@
-"""The generator: texts in, keyphrases out. What Python programs and `one2set generate` use.
+"""The generator: texts in, keyphrases out. Used by Python programs and by `one2set generate`.
 
     KeyphraseGenerator().generate("Some text")
 
-Texts of any length; nothing of them is left unread. Without torch, where the model is exported.
+Texts may have any length and are read to their end. An exported model runs without torch.
 """
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
 from one2set.data.document import Document
-from one2set.data.reading.records import make_document
+from one2set.data.reading.records import document_from_text
 from one2set.extraction.knowledge import Knowledge
 from one2set.keyphrases.calibration import Calibration
 from one2set.keyphrases.candidates import Reading
 from one2set.keyphrases.exploration import DIAL, Exploration, explore
 from one2set.keyphrases.loading import load_predictor
 from one2set.keyphrases.passages import passages
-from one2set.keyphrases.selection import Keyphrase, Wanted, keyphrases
+from one2set.keyphrases.results import KeyphraseList
+from one2set.keyphrases.selection import Wanted, keyphrases
 from one2set.model.paths import DEFAULT, named_model
 from one2set.prediction.prediction import NO_NULL, NullBias, Prediction, Side
 
-_MOST = 20  # keyphrases of a document, where nobody says how many: as many as networks have codes
-_LONGEST_TITLE = 40  # words
-_BATCH_TOKENS = 2048  # what is fastest on a processor
+_DEFAULT_TOP = 20  # keyphrases per document: as many as networks have codes
+_BATCH_TOKENS = 2048  # the fastest on a CPU
 
 
 class KeyphraseGenerator:
-    """Finds the keyphrases of texts: those that stand in them, and those that do not.
+    """Finds the keyphrases of English texts: phrases that occur in a text, and phrases that do not.
 
-    `model` is the folder of a model; without it, the one that this package carries.
+    A network writes candidates, counts of known phrases propose more, and a calibrated model gives
+    each its probability of being a keyphrase. Texts longer than the network's input are read in
+    passages. The results for a text do not depend on the other texts of a batch.
+
+    A generator can be pickled, for example for `multiprocessing`. Only the model's name and
+    `threads` are stored; the model is loaded again where the pickle is loaded.
+
+    Args:
+        model: The folder of a model or of a training run. Default: the model in this package.
+        threads: Number of CPU threads; 0 for one per core.
+
+    Raises:
+        ConfigError: If there is no such model, or if it needs torch, which is not installed.
+        DataError: If a file of the model is damaged or missing.
+
+    Example:
+        >>> from one2set import KeyphraseGenerator
+        >>> generator = KeyphraseGenerator()
+        >>> generator.generate("We forecast traffic with graph neural networks.", top=2)
+        [Keyphrase('graph neural networks', 0.66, present), ...]
     """
 
     def __init__(self, model: str | Path = DEFAULT, *, threads: int = 0) -> None:
-        """`threads` compute at once, 0 for one on every core."""
         folder = named_model(model)
+        # The default model may be in another place where a pickle arrives; others are not.
+        self._model = model if model == DEFAULT else folder.absolute()
+        self._threads = threads
         self._predictor = load_predictor(folder, threads=threads, batch_tokens=_BATCH_TOKENS)
         self._calibration, self._knowledge = Calibration.load(folder), Knowledge.load(folder)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self._model)!r}, threads={self._threads})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(type(self), threads=self._threads), (self._model,)
 
     @overload
     def generate(  # type: ignore[overload-overlap]  # a string is an iterable of strings too
@@ -50,7 +77,7 @@ class KeyphraseGenerator:
         min_score: float = 0.0,
         only: Side | None = None,
         more: float = 0.0,
-    ) -> list[Keyphrase]: ...
+    ) -> KeyphraseList: ...
 
     @overload
     def generate(
@@ -61,7 +88,7 @@ class KeyphraseGenerator:
         min_score: float = 0.0,
         only: Side | None = None,
         more: float = 0.0,
-    ) -> list[list[Keyphrase]]: ...
+    ) -> list[KeyphraseList]: ...
 
     def generate(
         self,
@@ -71,25 +98,73 @@ class KeyphraseGenerator:
         min_score: float = 0.0,
         only: Side | None = None,
         more: float = 0.0,
-    ) -> list[Keyphrase] | list[list[Keyphrase]]:
-        """The keyphrases of a text, best first; of several texts, a list for each.
+    ) -> KeyphraseList | list[KeyphraseList]:
+        """Find the keyphrases of a text, or of several texts in batches.
 
-        `top` limits their number (else 20), `min_score` what is shown, `only` its kind. `more` asks
-        for more of them than the model holds best, below 0 for fewer: 1 is a step.
+        Args:
+            text: A text of any length, or an iterable of texts. A short first line without a full
+                stop is taken as the title.
+            top: Maximum number of keyphrases per text; None for 20.
+            min_score: Leave out keyphrases with a lower score, from 0 to 1.
+            only: "present" or "absent" for keyphrases of that kind; None for both.
+            more: Shift of the model's operating point, in log odds. Above 0 gives more
+                keyphrases with lower scores, below 0 fewer with higher scores; 1 is one `--more`
+                of the command line.
+
+        Returns:
+            For one text, a `KeyphraseList`: its keyphrases, best first. It can be empty. For
+            several texts, a list with a `KeyphraseList` for each, in their order.
+
+        Raises:
+            ConfigError: If `top`, `min_score`, `only` or `more` is out of its range.
+
+        Example:
+            >>> text = "We forecast traffic on road networks with graph neural networks."
+            >>> for keyphrase in generator.generate(text, top=3):
+            ...     print(f"{keyphrase.score:.2f} {keyphrase.text}")
         """
-        wanted = Wanted(top, min_score, only, more)
+        options: dict[str, Any] = {"top": top, "min_score": min_score, "only": only, "more": more}
         if isinstance(text, str):
-            return next(self.stream([document_from_text(text)], wanted))[1]
-        return [found for _, found in self.stream(map(document_from_text, text), wanted)]
+            return next(self.stream([document_from_text(text)], **options))[1]
+        return [found for _, found in self.stream(map(document_from_text, text), **options)]
 
     def stream(
         self,
         documents: Iterable[Document],
-        wanted: Wanted = Wanted(),  # noqa: B008  (frozen)
-    ) -> Iterator[tuple[Document, list[Keyphrase]]]:
-        """Each document with its keyphrases, in order and in bounded memory."""
-        if wanted.top is None:
-            wanted = replace(wanted, top=_MOST)
+        *,
+        top: int | None = None,
+        min_score: float = 0.0,
+        only: Side | None = None,
+        more: float = 0.0,
+    ) -> Iterator[tuple[Document, KeyphraseList]]:
+        """Find the keyphrases of documents one after the other, in bounded memory.
+
+        Args:
+            documents: Documents, for example from `one2set.read`. Any number: they are taken from
+                the iterable in batches, as results are asked for.
+            top: Maximum number of keyphrases per document; None for 20.
+            min_score: Leave out keyphrases with a lower score, from 0 to 1.
+            only: "present" or "absent" for keyphrases of that kind; None for both.
+            more: Above 0 for more keyphrases, below 0 for fewer, as in `generate`.
+
+        Returns:
+            An iterator over pairs of a document and its keyphrases, best first, in the order of
+            the documents. Spans refer to `document.text`.
+
+        Raises:
+            ConfigError: If `top`, `min_score`, `only` or `more` is out of its range.
+
+        Example:
+            >>> from one2set import read
+            >>> for document, keyphrases in generator.stream(read("papers.jsonl"), top=5):
+            ...     print(document.id, [keyphrase.text for keyphrase in keyphrases])
+        """
+        wanted = Wanted(_DEFAULT_TOP if top is None else top, min_score, only, more)
+        return self._stream(documents, wanted)
+
+    def _stream(
+        self, documents: Iterable[Document], wanted: Wanted
+    ) -> Iterator[tuple[Document, KeyphraseList]]:
         for reading, said in self._read(documents, self._calibration.null_bias(wanted.more)):
             pool = (reading.candidates(*pair) for pair in said)
             yield reading.document, keyphrases(pool, reading, self._calibration, wanted)
@@ -98,7 +173,7 @@ class KeyphraseGenerator:
         self, documents: Iterable[Document], dial: Sequence[float] = DIAL
     ) -> Iterator[Exploration]:
         """Each document at several positions of the dial, and what every code says of it."""
-        positions = [Wanted(_MOST, more=more) for more in dial]
+        positions = [Wanted(_DEFAULT_TOP, more=more) for more in dial]
         for reading, said in self._read(documents, NO_NULL):
             yield explore(reading, said, self._calibration, positions)
 
@@ -121,20 +196,3 @@ class KeyphraseGenerator:
             document, parts = waiting.popleft()
             said = [prediction, *islice(predictions, len(parts) - 1)]
             yield Reading(document, self._knowledge), list(zip(said, parts, strict=True))
-
-
-def document_from_text(text: str, id: str = "text") -> Document:
-    """A text as a document; a short first line, if there are more, is its title. Spans in the
-    document are spans in the text."""
-    first, newline, rest = text.partition("\n")
-    words = len(first.split())
-    has_title = newline and rest.strip() and 0 < words <= _LONGEST_TITLE and first[-1] not in ".,;:"
-    title, abstract = (first, rest) if has_title else ("", text)
-    return make_document(id, title=title, abstract=abstract, keyphrases=None)
-
-
-def with_title(document: Document) -> Document:
-    """A document read from plain text, with its title found; any other as it is."""
-    if document.title or document.tokenised:
-        return document
-    return document_from_text(document.abstract, document.id)

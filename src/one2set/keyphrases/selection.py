@@ -1,7 +1,7 @@
 """Presentation: what a reader is shown of what a model says.
 
-`Keyphrase` is the result that the world sees. Here candidates become keyphrases: each once, likely
-enough, and spelt as the document spells it. The raw prediction stays as it is.
+Here candidates become keyphrases: each once, likely enough, and spelt as the document spells it.
+The raw prediction stays as it is.
 """
 
 from collections import Counter
@@ -12,18 +12,9 @@ from one2set.data.document import Document
 from one2set.errors import ConfigError
 from one2set.keyphrases.calibration import Calibration
 from one2set.keyphrases.candidates import Candidate, Reading
+from one2set.keyphrases.results import Keyphrase, KeyphraseList
 from one2set.prediction.prediction import Side
 from one2set.text import Span, words_of
-
-
-@dataclass(frozen=True, slots=True)
-class Keyphrase:
-    """A keyphrase of a text."""
-
-    text: str  # as the text spells it, if it holds it
-    score: float  # how likely it is one of the text's keyphrases, 0 to 1
-    present: bool  # whether the text holds it
-    spans: tuple[Span, ...]  # where it stands there, in any inflection: text[start:end]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +29,8 @@ class Wanted:
     def __post_init__(self) -> None:
         if self.top is not None and self.top < 0:
             raise ConfigError(f"top is {self.top}; expected 0 or more")
+        if self.only not in (None, "present", "absent"):
+            raise ConfigError(f"only is {self.only!r}; expected 'present', 'absent' or None")
         if not 0 <= self.min_score <= 1:
             raise ConfigError(f"min score is {self.min_score}; expected a probability, 0 to 1")
         if not abs(self.more) <= 100:
@@ -49,7 +42,7 @@ def keyphrases(
     reading: Reading,
     calibration: Calibration,
     wanted: Wanted = Wanted(),  # noqa: B008  (frozen)
-) -> list[Keyphrase]:
+) -> KeyphraseList:
     """The keyphrases of a document, best first, of which passages were read one by one.
 
     A phrase of several passages is as likely as that one of them is right: 1 − Π (1 − p).
@@ -78,7 +71,7 @@ def keyphrases(
         for stems in ranked
         if 1 - doubt[stems] >= wanted.min_score and wanted.only in (None, best[stems][1].side)
     ]
-    found = []
+    found = KeyphraseList()
     for one in chosen[: wanted.top]:
         spans = reading.spans(one)
         text = _spelt(one, spans, reading.document)

@@ -54,7 +54,7 @@ class Engine:
     @classmethod
     def load(
         cls,
-        folder: Path,
+        folder: str | Path,
         *,
         search: Search | None = None,
         batch_tokens: int = 4096,
@@ -62,7 +62,7 @@ class Engine:
         device: str = "auto",
     ) -> "Engine":
         """The engine of a model's folder, or of a run's."""
-        folder = model_folder(folder)
+        folder = model_folder(Path(folder))
         network, vocabulary, config = load_model(folder)
         return cls(
             network,

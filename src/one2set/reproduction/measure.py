@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from one2set.arrays import Floats
 from one2set.data.corpus.corpus import Corpus
 from one2set.data.document import Document
-from one2set.data.vocabulary import document_of, load_vocabulary
+from one2set.data.vocabulary import document_from_example, load_vocabulary
 from one2set.errors import ConfigError
 from one2set.evaluation.metrics import addends, counts, figures
 from one2set.evaluation.protocols import YE2021
@@ -74,7 +74,7 @@ def documents_of(corpus: Corpus, split: str) -> list[Document]:
     """The documents of a split, in words."""
     expect_split(corpus, split)
     vocabulary = load_vocabulary(corpus.folder, size=corpus.manifest.vocabulary_size)
-    return [document_of(example, vocabulary) for example in corpus.split(split)]
+    return [document_from_example(example, vocabulary) for example in corpus.split(split)]
 
 
 def measure(

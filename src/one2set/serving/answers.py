@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from one2set.keyphrases.exploration import Exploration, Voice
-from one2set.keyphrases.selection import Keyphrase
+from one2set.keyphrases.results import Keyphrase
 
 _SPANS = "`text[start:end]`, counted in Unicode characters, end exclusive"
 

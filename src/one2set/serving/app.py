@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -14,7 +14,8 @@ from one2set.data.document import Document
 from one2set.keyphrases.exploration import Exploration
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.keyphrases.language import looks_foreign
-from one2set.keyphrases.selection import Keyphrase, Wanted
+from one2set.keyphrases.results import Keyphrase
+from one2set.keyphrases.selection import Wanted
 from one2set.serving.answers import (
     DocumentAnswer,
     ExploreAnswer,
@@ -52,7 +53,7 @@ class _Generate:
     def __call__(
         self, generator: KeyphraseGenerator, documents: Sequence[Document]
     ) -> Iterator[tuple[list[Keyphrase], list[str]]]:
-        for document, found in generator.stream(documents, self.wanted):
+        for document, found in generator.stream(documents, **asdict(self.wanted)):
             yield found, _notices(document)
 
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
-from one2set.keyphrases.selection import Keyphrase
+from one2set.keyphrases.results import Keyphrase
 from one2set.serving.limits import Limits, ProblemError
 from one2set.serving.schema import KeyphrasesRequest, SizedRequest, TitledText
 

@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, model_validator
 
 from one2set.data.document import Document
-from one2set.data.reading.records import make_document
-from one2set.keyphrases.generator import document_from_text
+from one2set.data.reading.records import document_from_text, make_document
 from one2set.keyphrases.selection import Wanted
 from one2set.serving.limits import Limits, ProblemError
 

@@ -12,7 +12,7 @@ from torch import nn
 from one2set.data.batch import Batch
 from one2set.data.document import Document
 from one2set.data.example import Example
-from one2set.data.vocabulary import Vocabulary, document_of
+from one2set.data.vocabulary import Vocabulary, document_from_example
 from one2set.distributed import Processes
 from one2set.evaluation.metrics import counts, figures
 from one2set.evaluation.protocols import YE2021
@@ -97,7 +97,7 @@ class Validator:
     @cached_property
     def _documents(self) -> list[Document]:
         """The examples in words again."""
-        return [document_of(example, self.vocabulary) for example in self.examples]
+        return [document_from_example(example, self.vocabulary) for example in self.examples]
 
 
 def spread(total: int, count: int) -> list[int]:

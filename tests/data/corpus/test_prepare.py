@@ -12,7 +12,7 @@ from one2set.data.corpus.prepare import Inputs, prepare
 from one2set.data.corpus.selection import Filters
 from one2set.data.document import Document
 from one2set.data.reading.records import Fields
-from one2set.data.reading.streams import Intake
+from one2set.data.reading.streams import ErrorPolicy
 from one2set.data.specials import SPECIALS
 from one2set.errors import ConfigError, DataError
 from one2set.text import split_present_absent
@@ -223,12 +223,12 @@ def test_fields_and_bad_records(tmp_path: Path) -> None:
     good = {"summary": "A text.", "tags": ["a"]}
     data = "\n".join(map(json.dumps, [good, {"tags": 1}, {**good, "summary": "More."}])) + "\nx\n"
     path = write(tmp_path, "a.jsonl", data.encode())
-    fields = Fields.mapped(["abstract=summary", "keyphrases=tags"])
+    fields = Fields.from_options(["abstract=summary", "keyphrases=tags"])
     with pytest.raises(DataError, match=r"a\.jsonl:2: has no 'summary'"):
         prepare(tmp_path / "corpus", Inputs(train=[path]), fields=fields)
     assert not (tmp_path / "corpus").exists()
     manifest = prepare(
-        tmp_path / "corpus", Inputs(train=[path]), fields=fields, intake=Intake("skip")
+        tmp_path / "corpus", Inputs(train=[path]), fields=fields, errors=ErrorPolicy("skip")
     )
     assert (manifest.skipped, manifest.splits["train"].documents) == (2, 2)
     report = (tmp_path / "corpus" / "skipped.jsonl").read_text().splitlines()
@@ -242,7 +242,7 @@ def test_bad_records_of_excluded_sets_are_skipped_and_counted_too(tmp_path: Path
     with pytest.raises(DataError, match=r"e\.jsonl:1: is not JSON"):
         prepare(tmp_path / "corpus", inputs)
     report = tmp_path / "elsewhere.jsonl"
-    manifest = prepare(tmp_path / "corpus", inputs, intake=Intake("skip", report))
+    manifest = prepare(tmp_path / "corpus", inputs, errors=ErrorPolicy("skip", report))
     assert manifest.skipped == 1
     assert json.loads(report.read_text())["path"] == exclude
 
@@ -283,7 +283,7 @@ def test_the_bytes_do_not_depend_on_the_workers(
             Inputs(train=[train], tests={"t": test}),
             filters=Filters(hold_out=0.1),
             tokenizer=tokenizer if pieces else None,
-            intake=Intake("skip"),
+            errors=ErrorPolicy("skip"),
             workers=workers,
         )
     one, two, three = (tree(tmp_path / str(workers)) for workers in (1, 2, 3))

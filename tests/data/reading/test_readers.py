@@ -113,7 +113,7 @@ def test_line_ends_and_byte_order_marks_do_not_matter(tmp_path: Path) -> None:
 
 def test_fields_can_be_mapped_in_any_table(tmp_path: Path) -> None:
     path = write(tmp_path, "a.csv", b'Title,Summary,Tags\nT,"S,\nmore.",a;b\n')
-    fields = Fields.mapped(["title=Title", "abstract=Summary", "keyphrases=Tags"])
+    fields = Fields.from_options(["title=Title", "abstract=Summary", "keyphrases=Tags"])
     assert list(read(path, fields=fields)) == [Document("a-2", "T", "S,\nmore.", ("a", "b"))]
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from one2set.data.reading.readers import read
-from one2set.data.reading.streams import Intake
+from one2set.data.reading.streams import ErrorPolicy
 from one2set.errors import DataError
 from tests.data.formats import COMPRESSIONS, FORMATS, sources, targets, write
 
@@ -61,7 +61,7 @@ def test_stop_says_where_what_and_what_to_do(case: str, tmp_path: Path) -> None:
     name, data, line, what, _ = BAD[case]
     path = write(tmp_path, name, data)
     with pytest.raises(DataError, match=rf"(?s){what}.*or pass --on-error skip") as caught:
-        list(read(path, intake=Intake("stop")))
+        list(read(path, errors=ErrorPolicy("stop")))
     assert (caught.value.path, caught.value.line) == (path, line)
     with pytest.raises(DataError, match=rf"(?s){what}") as unasked:
         list(read(path))
@@ -72,11 +72,11 @@ def test_stop_says_where_what_and_what_to_do(case: str, tmp_path: Path) -> None:
 def test_skip_keeps_the_good_and_reports_the_bad(case: str, tmp_path: Path) -> None:
     name, data, line, _, survivors = BAD[case]
     path, report = write(tmp_path, name, data), tmp_path / "report.jsonl"
-    with Intake("skip", report) as intake:
-        documents = list(read(path, intake=intake))
+    with ErrorPolicy("skip", report) as errors:
+        documents = list(read(path, errors=errors))
     rows = [json.loads(row) for row in report.read_bytes().splitlines()]
     assert len(documents) == survivors
-    assert len(rows) == intake.skipped >= 1
+    assert len(rows) == errors.skipped >= 1
     assert (rows[0]["path"], rows[0]["line"]) == (path, line)
     assert all(row["what"] and row["fix"] for row in rows)
 
@@ -91,21 +91,21 @@ def test_an_unequal_pair(longer: str, shorter: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"is missing; .*{longer} has this line; make") as caught:
         list(read(path))
     assert (caught.value.path, caught.value.line) == (str(tmp_path / shorter), 3)
-    intake = Intake("skip")
-    assert [one.abstract for one in read(path, intake=intake)] == ["a", "b"]
-    assert intake.skipped == 2
+    errors = ErrorPolicy("skip")
+    assert [one.abstract for one in read(path, errors=errors)] == ["a", "b"]
+    assert errors.skipped == 2
 
 
 def test_a_bad_line_on_either_side_of_a_pair_leaves_both_out(tmp_path: Path) -> None:
     write(tmp_path, "x_trg.txt", b"one\n\xff\nthree\nfour\n")
     path = write(tmp_path, "x_src.txt", b"1\n2\n\xff\n4\n")
-    intake = Intake("skip")
-    documents = list(read(path, intake=intake))
+    errors = ErrorPolicy("skip")
+    documents = list(read(path, errors=errors))
     assert [(one.abstract, one.keyphrases) for one in documents] == [
         ("1", ("one",)),
         ("4", ("four",)),
     ]
-    assert intake.skipped == 2
+    assert errors.skipped == 2
 
 
 @pytest.mark.parametrize(
@@ -122,9 +122,9 @@ def test_a_folder_with_a_file_that_is_not_ours(name: str, what: str, tmp_path: P
     with pytest.raises(DataError, match=what) as caught:
         list(read(tmp_path))
     assert caught.value.path == path
-    intake = Intake("skip")
-    assert len(list(read(tmp_path, intake=intake))) == 1
-    assert intake.skipped == 1
+    errors = ErrorPolicy("skip")
+    assert len(list(read(tmp_path, errors=errors))) == 1
+    assert errors.skipped == 1
 
 
 def test_an_empty_folder(tmp_path: Path) -> None:
@@ -134,9 +134,9 @@ def test_an_empty_folder(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["missing.jsonl", "missing", "missing_src.txt", "a.csv"])
 def test_a_missing_file(name: str, tmp_path: Path) -> None:
-    for intake in (Intake(), Intake("skip")):
+    for errors in (ErrorPolicy(), ErrorPolicy("skip")):
         with pytest.raises(DataError, match=r"cannot be read .No such file.*check the path"):
-            list(read(tmp_path / name, intake=intake))
+            list(read(tmp_path / name, errors=errors))
 
 
 def test_a_folder_below_that_cannot_be_listed(
@@ -172,10 +172,10 @@ def damage(draw: st.DrawFn, data: bytes) -> bytes:
 
 
 def check_damaged(path: str) -> None:
-    intake = Intake("skip")
-    documents = list(read(path, intake=intake))
-    assert documents or intake.skipped
-    if intake.skipped:
+    errors = ErrorPolicy("skip")
+    documents = list(read(path, errors=errors))
+    assert documents or errors.skipped
+    if errors.skipped:
         with pytest.raises(DataError, match="; "):
             list(read(path))
     else:

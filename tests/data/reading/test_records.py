@@ -1,5 +1,6 @@
 """Records: which fields become which part of a document, and what is said where they cannot."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,16 +8,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from one2set.data.document import Document
-from one2set.data.reading.records import Fields, documents_of, make_document, phrases_of
-from one2set.data.reading.streams import Intake
+from one2set.data.reading.records import (
+    Fields,
+    document_from_text,
+    documents_of,
+    make_document,
+    phrases_of,
+    with_title,
+)
+from one2set.data.reading.streams import ErrorPolicy
 from one2set.errors import ConfigError, DataError
+from tests.test_text import ANY_TEXT
 
 
 def document_of(record: dict[str, Any], fields: Fields | None = None) -> Document:
     (document,) = documents_of(
         record,
         fields=fields or Fields(),
-        intake=Intake("stop"),
+        errors=ErrorPolicy("stop"),
         path="some/papers.jsonl.gz",
         line=7,
     )
@@ -54,7 +63,7 @@ def test_token_lists() -> None:
 
 
 def test_fields_can_be_mapped() -> None:
-    fields = Fields.mapped(["abstract=summary", "keyphrases=tags", "id=doi"])
+    fields = Fields.from_options(["abstract=summary", "keyphrases=tags", "id=doi"])
     record = {"doi": "10/x", "title": "T", "summary": "S", "abstract": "no", "tags": "a;b"}
     assert document_of(record, fields) == Document("10/x", "T", "S", ("a", "b"))
     assert {"doi", "title", "summary", "tags", "document"} <= fields.names()
@@ -63,7 +72,7 @@ def test_fields_can_be_mapped() -> None:
 @pytest.mark.parametrize("setting", ["abstract", "abstract=", "body=x", "=x", ""])
 def test_a_mapping_that_is_none_is_refused(setting: str) -> None:
     with pytest.raises(ConfigError, match=r"--field is .*expected PART=NAME.*pass for example"):
-        Fields.mapped([setting])
+        Fields.from_options([setting])
 
 
 @pytest.mark.parametrize(
@@ -87,10 +96,10 @@ def test_what_cannot_be_used_is_told_with_its_place_and_a_remedy(
         document_of(record)
     assert (caught.value.path, caught.value.line) == ("some/papers.jsonl.gz", 7)
     assert "--on-error skip" in caught.value.fix
-    intake = Intake("skip")
-    found = documents_of(record, fields=Fields(), intake=intake, path="p", line=1)
+    errors = ErrorPolicy("skip")
+    found = documents_of(record, fields=Fields(), errors=errors, path="p", line=1)
     assert list(found) == []
-    assert intake.skipped == 1
+    assert errors.skipped == 1
 
 
 JSON = st.recursive(
@@ -105,9 +114,9 @@ NAMES = st.sampled_from(sorted(Fields().names())) | st.text(max_size=3)
 
 @given(st.dictionaries(NAMES, JSON))
 def test_any_json_object_is_a_document_or_a_problem(record: dict[str, Any]) -> None:
-    intake = Intake("skip")
-    found = list(documents_of(record, fields=Fields(), intake=intake, path="p", line=1))
-    assert len(found) + intake.skipped == 1
+    errors = ErrorPolicy("skip")
+    found = list(documents_of(record, fields=Fields(), errors=errors, path="p", line=1))
+    assert len(found) + errors.skipped == 1
 
 
 def test_the_form_is_judged_by_title_and_abstract_together() -> None:
@@ -118,3 +127,33 @@ def test_the_form_is_judged_by_title_and_abstract_together() -> None:
 def test_phrases_of_a_string_are_stripped_and_never_empty() -> None:
     assert phrases_of(";; a ; <peos> ;b c;") == ("a", "b c")
     assert phrases_of("") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("Graph networks\nWe train them.", "Graph networks"),
+        ("# Graph networks\n\nWe train them.", "# Graph networks"),
+        ("We train them.\nThey learn.", ""),
+        ("Graph networks", ""),
+        ("Graph networks\n \n", ""),
+        ("\nGraph networks\nWe train them.", ""),
+        ("word " * 50 + "\nMore.", ""),
+    ],
+)
+def test_a_short_first_line_is_a_title(text: str, title: str) -> None:
+    document = document_from_text(text)
+    assert document.title == title
+    assert document.text == text
+
+
+@given(ANY_TEXT)
+def test_spans_of_a_document_are_spans_of_its_text(text: str) -> None:
+    assert document_from_text(text).text == text
+
+
+def test_titles_are_found_only_in_plain_text() -> None:
+    plain = Document("a", "", "Graph networks\nWe train them.", ("graphs",))
+    assert with_title(plain) == Document("a", "Graph networks", "We train them.", ("graphs",))
+    for other in (replace(plain, title="T"), replace(plain, tokenised=True)):
+        assert with_title(other) == other

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from one2set.data.reading.streams import (
     STDIN,
-    Intake,
+    ErrorPolicy,
     is_pipe,
     label,
     open_stream,
@@ -33,8 +33,8 @@ def stdin_of(data: bytes) -> io.TextIOWrapper:
     return io.TextIOWrapper(io.BufferedReader(io.BytesIO(data)))
 
 
-def read_all(path: str, intake: Intake | None = None) -> bytes:
-    with open_stream(path, intake or Intake()) as stream:
+def read_all(path: str, errors: ErrorPolicy | None = None) -> bytes:
+    with open_stream(path, errors or ErrorPolicy()) as stream:
         return stream.read()
     return b""
 
@@ -43,10 +43,10 @@ def read_all(path: str, intake: Intake | None = None) -> bytes:
 def test_compression_is_known_by_content(compression: str, tmp_path: Path) -> None:
     # Not by the name, which says nothing here.
     path = write(tmp_path, "file", COMPRESSIONS[compression](TEXT))
-    intake = Intake()
+    errors = ErrorPolicy()
     assert peek(path) == TEXT[: len(peek(path))] != b""
-    assert read_all(path, intake) == TEXT
-    assert intake.bytes_read == os.path.getsize(path)
+    assert read_all(path, errors) == TEXT
+    assert errors.bytes_read == os.path.getsize(path)
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
@@ -93,18 +93,18 @@ def test_a_cut_off_file_is_damaged(compression: str, on_error: str, tmp_path: Pa
         path = write(tmp_path, "cut", data[:size])
         if on_error == "stop":
             with pytest.raises(DataError, match=r"damaged or cut off .*copy or download") as caught:
-                list(read_lines(path, Intake()))
+                list(read_lines(path, ErrorPolicy()))
             assert caught.value.path == path
         else:
-            intake = Intake("skip")
-            lines = [line for _, line in read_lines(path, intake)]
+            errors = ErrorPolicy("skip")
+            lines = [line for _, line in read_lines(path, errors)]
             assert lines == TEXT.decode().splitlines()[: len(lines)]
-            assert intake.skipped == 1
+            assert errors.skipped == 1
 
 
 def test_lines_before_the_damage_survive(tmp_path: Path) -> None:
     path = write(tmp_path, "cut.gz", gzip.compress(TEXT)[:-5])
-    lines = list(read_lines(path, Intake("skip")))
+    lines = list(read_lines(path, ErrorPolicy("skip")))
     assert len(lines) > 10_000
     assert lines[0] == (1, "line 0, naïve")
 
@@ -117,13 +117,13 @@ def test_random_damage_raises_our_errors_only(
     for _ in range(data.draw(st.integers(1, 3))):
         damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
     path = write(tmp_path, "file", bytes(damaged))
-    intake = Intake("skip")
-    lines = list(read_lines(path, intake))
-    if intake.skipped:
+    errors = ErrorPolicy("skip")
+    lines = list(read_lines(path, errors))
+    if errors.skipped:
         with pytest.raises(DataError, match=path):
-            list(read_lines(path, Intake()))
+            list(read_lines(path, ErrorPolicy()))
     else:
-        assert list(read_lines(path, Intake())) == lines
+        assert list(read_lines(path, ErrorPolicy())) == lines
 
 
 def test_zstandard_may_be_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,15 +137,15 @@ def test_zstandard_may_be_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_what_cannot_be_opened(name: str, tmp_path: Path) -> None:
     write(tmp_path, "file", b"")
     path = os.path.join(tmp_path, name)
-    for intake in (Intake(), Intake("skip")):  # a wrong path is not a bad record
+    for errors in (ErrorPolicy(), ErrorPolicy("skip")):  # a wrong path is not a bad record
         with pytest.raises(DataError, match=r"cannot be read .*check the path") as caught:
-            read_all(path, intake)
+            read_all(path, errors)
         assert caught.value.path == path
 
 
 def test_lines_lose_their_ends_and_the_byte_order_mark(tmp_path: Path) -> None:
     path = write(tmp_path, "a.txt", "\ufeffone\r\n\ufefftwo\n\n\u2028three\x85".encode())
-    lines = list(read_lines(path, Intake()))
+    lines = list(read_lines(path, ErrorPolicy()))
     assert lines == [(1, "one"), (2, "\ufefftwo"), (3, ""), (4, "\u2028three\x85")]
 
 
@@ -161,34 +161,34 @@ def test_lines_lose_their_ends_and_the_byte_order_mark(tmp_path: Path) -> None:
 def test_lines_that_are_not_utf8_text(line: bytes, what: str, tmp_path: Path) -> None:
     path = write(tmp_path, "a.txt", b"one\n" + line + b"\nthree\n")
     with pytest.raises(DataError, match=f"{what}.*UTF-8.*--on-error skip") as caught:
-        list(read_lines(path, Intake("stop")))
+        list(read_lines(path, ErrorPolicy("stop")))
     assert (caught.value.path, caught.value.line) == (path, 2)
-    intake = Intake("skip")
-    assert list(read_lines(path, intake)) == [(1, "one"), (2, None), (3, "three")]
-    assert intake.skipped == 1
+    errors = ErrorPolicy("skip")
+    assert list(read_lines(path, errors)) == [(1, "one"), (2, None), (3, "three")]
+    assert errors.skipped == 1
 
 
-# --- The intake -----------------------------------------------------------------------------------
+# --- The errors -----------------------------------------------------------------------------------
 
 
 def test_the_report_lists_what_was_skipped(tmp_path: Path) -> None:
     report = tmp_path / "report.jsonl"
-    with Intake("skip", report) as intake:
+    with ErrorPolicy("skip", report) as errors:
         assert not report.exists()  # no report of nothing
-        intake.met("is odd", fix="mend it", path="a.txt", line=3)
-        intake.met("is bad", fix="copy it", path="b\udce9.txt")
+        errors.report("is odd", fix="mend it", path="a.txt", line=3)
+        errors.report("is bad", fix="copy it", path="b\udce9.txt")
     rows = [json.loads(line) for line in report.read_bytes().splitlines()]
     assert rows == [
         {"path": "a.txt", "line": 3, "what": "is odd", "fix": "mend it"},
         {"path": "b\ufffd.txt", "line": None, "what": "is bad", "fix": "copy it"},
     ]
-    assert intake.skipped == 2
+    assert errors.skipped == 2
 
 
 def test_a_report_that_cannot_be_written_is_said_at_once(tmp_path: Path) -> None:
-    intake = Intake("skip", tmp_path / "missing" / "report.jsonl")
+    errors = ErrorPolicy("skip", tmp_path / "missing" / "report.jsonl")
     with pytest.raises(ConfigError, match=r"--report is .*name another file"):
-        intake.met("is odd", fix="mend it", path="a.txt")
+        errors.report("is odd", fix="mend it", path="a.txt")
 
 
 def test_names_of_files(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ from one2set.data.corpus.shards import remap_shard, write_shard
 from one2set.data.example import Ids
 from one2set.data.reading.readers import read
 from one2set.data.reading.records import Fields
-from one2set.data.reading.streams import Intake, is_pipe, printable
+from one2set.data.reading.streams import ErrorPolicy, is_pipe, printable
 from one2set.data.vocabulary import PieceVocabulary, Vocabulary, WordVocabulary
 from one2set.errors import ConfigError
 from one2set.parallel import ordered_map
@@ -79,7 +79,7 @@ def prepare(
     tokenizer: Path | None = None,
     model_vocabulary: WordVocabulary | None = None,
     fields: Fields = Fields(),  # noqa: B008  (frozen)
-    intake: Intake | None = None,
+    errors: ErrorPolicy | None = None,
     workers: int = 1,
     overwrite: bool = False,
     progress: Callable[[int, int], None] = lambda bytes_read, documents: None,
@@ -89,14 +89,14 @@ def prepare(
     With `tokenizer`, ids are those of its word pieces instead of words; with `model_vocabulary`,
     words that a model knows have its ids.
     """
-    intake = intake or Intake()
+    errors = errors or ErrorPolicy()
     _check_output(output, overwrite=overwrite)
     _check(inputs, filters)
     pieces = None if tokenizer is None else PieceVocabulary.from_file(tokenizer)
-    with complete_folder(output, overwrite=overwrite) as folder, intake:
-        if intake.report is None:
-            intake.report = folder / "skipped.jsonl"
-        selection = Selection(filters, _excluded_titles(inputs, fields, intake))
+    with complete_folder(output, overwrite=overwrite) as folder, errors:
+        if errors.report_file is None:
+            errors.report_file = folder / "skipped.jsonl"
+        selection = Selection(filters, _excluded_titles(inputs, fields, errors))
         splits = inputs.splits()
         names = [*splits, *([VALID] if filters.hold_out else [])]
         writers = {name: _Writer(folder / name) for name in names}
@@ -104,7 +104,7 @@ def prepare(
         documents = 0
         for name, repeat, paths in _groups(splits, inputs.oversample):
             writers[name].begin(repeat)
-            read_all = (read(path, fields=fields, intake=intake) for path in paths)
+            read_all = (read(path, fields=fields, errors=errors) for path in paths)
             found = chunks(chain.from_iterable(read_all))
             for chunk in ordered_map(partial(encode, tokenizer=tokenizer), found, workers=workers):
                 for target, kept in selection.choose(chunk, name).items():
@@ -113,7 +113,7 @@ def prepare(
                         kept.tokens = dictionary.add(kept.tokens, chunk.words, counted=counted)
                     writers[target].add(kept)
                 documents += len(chunk.rows)
-                progress(intake.bytes_read, documents)
+                progress(errors.bytes_read, documents)
         vocabulary: Vocabulary
         if pieces is None:
             vocabulary, final_ids = dictionary.close(filters.vocabulary_size)
@@ -130,7 +130,7 @@ def prepare(
                 for name, paths in {**splits, "exclude": inputs.exclude}.items()
             },
             filters=filters.model_dump(),
-            skipped=intake.skipped,
+            skipped=errors.skipped,
             vocabulary_size=vocabulary.size,
             vocabulary_sha256=file_hash(vocabulary.save(folder)),
             splits={
@@ -189,15 +189,15 @@ def _check(inputs: Inputs, filters: Filters) -> None:
         )
 
 
-def _excluded_titles(inputs: Inputs, fields: Fields, intake: Intake) -> frozenset[bytes]:
+def _excluded_titles(inputs: Inputs, fields: Fields, errors: ErrorPolicy) -> frozenset[bytes]:
     """The titles that training must not see: of excluded sets, and of the corpus's own others."""
-    unnoticed = Intake("skip")  # what is wrong with the corpus's own sets is met when they are read
+    ignored = ErrorPolicy("skip")  # problems of the corpus's own sets are reported when it is read
     keys: set[bytes] = set()
     for path in inputs.exclude:
-        documents = read(path, fields=fields, intake=intake)
+        documents = read(path, fields=fields, errors=errors)
         keys.update(text_key(document.title_words()) for document in documents)
     for path in chain(inputs.valid, inputs.tests.values()):
-        documents = read(path, fields=fields, intake=unnoticed)
+        documents = read(path, fields=fields, errors=ignored)
         keys.update(text_key(document.title_words()) for document in documents)
     return frozenset(keys - {b""})
 

@@ -11,19 +11,19 @@ from typing import IO, cast
 
 from one2set.data.document import Document
 from one2set.data.reading.records import Fields, documents_of
-from one2set.data.reading.streams import Intake, open_stream, read_lines
+from one2set.data.reading.streams import ErrorPolicy, open_stream, read_lines
 from one2set.errors import missing_extra
 
 _LONGEST_CELL = 1 << 24  # characters: what an unclosed quote swallows stays bounded
 
 
-def read_csv(path: str, delimiter: str, fields: Fields, intake: Intake) -> Iterator[Document]:
+def read_csv(path: str, delimiter: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Document]:
     """A header row names the columns."""
-    rows = _csv_rows(path, delimiter, intake)
+    rows = _csv_rows(path, delimiter, errors)
     _, header = next(rows, (0, []))
     for number, row in rows:
         if len(row) != len(header):
-            intake.met(
+            errors.report(
                 f"has {len(row)} columns; the header names {len(header)}",
                 fix="mend the row",
                 path=path,
@@ -31,14 +31,14 @@ def read_csv(path: str, delimiter: str, fields: Fields, intake: Intake) -> Itera
             )
             continue
         record = dict(zip(header, row, strict=True))
-        yield from documents_of(record, fields=fields, intake=intake, path=path, line=number)
+        yield from documents_of(record, fields=fields, errors=errors, path=path, line=number)
 
 
-def _csv_rows(path: str, delimiter: str, intake: Intake) -> Iterator[tuple[int, list[str]]]:
+def _csv_rows(path: str, delimiter: str, errors: ErrorPolicy) -> Iterator[tuple[int, list[str]]]:
     """Rows with the number of their first line. After one that is not CSV, reading goes on at the
     next line: an unclosed quote must not swallow the good rows behind it."""
     csv.field_size_limit(_LONGEST_CELL)
-    lines = ((number, line) for number, line in read_lines(path, intake) if line is not None)
+    lines = ((number, line) for number, line in read_lines(path, errors) if line is not None)
     again: deque[tuple[int, str]] = deque()
     taken: list[tuple[int, str]] = []  # the lines of the current row
 
@@ -53,7 +53,7 @@ def _csv_rows(path: str, delimiter: str, intake: Intake) -> Iterator[tuple[int, 
         try:
             row = next(rows, None)
         except csv.Error as error:
-            intake.met(
+            errors.report(
                 f"is not {delimiter!r}-separated ({error})",
                 fix="quote fields that hold quotes or line ends",
                 path=path,
@@ -68,14 +68,14 @@ def _csv_rows(path: str, delimiter: str, intake: Intake) -> Iterator[tuple[int, 
             yield taken[0][0], row
 
 
-def read_parquet(path: str, fields: Fields, intake: Intake) -> Iterator[Document]:
+def read_parquet(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Document]:
     """Records by row group; only the columns that are asked for are read."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
         raise missing_extra("pyarrow", extra="data", purpose="reading Parquet") from None
-    with open_stream(path, intake) as stream, _seekable(stream) as file:
+    with open_stream(path, errors) as stream, _seekable(stream) as file:
         try:
             table = pq.ParquetFile(file)
             asked = fields.names()
@@ -85,10 +85,10 @@ def read_parquet(path: str, fields: Fields, intake: Intake) -> Iterator[Document
                 for record in batch.to_pylist():
                     number += 1
                     yield from documents_of(
-                        record, fields=fields, intake=intake, path=path, line=number
+                        record, fields=fields, errors=errors, path=path, line=number
                     )
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            intake.met(f"is not Parquet ({error})", fix="check the file", path=path)
+            errors.report(f"is not Parquet ({error})", fix="check the file", path=path)
 
 
 @contextmanager

@@ -20,10 +20,17 @@ import orjson
 
 from one2set.data.document import Document
 from one2set.data.reading.delimited import read_csv, read_parquet
-from one2set.data.reading.records import Fields, default_id, documents_of, make_document, phrases_of
+from one2set.data.reading.records import (
+    Fields,
+    default_id,
+    documents_of,
+    make_document,
+    phrases_of,
+    with_title,
+)
 from one2set.data.reading.streams import (
     COMPRESSED,
-    Intake,
+    ErrorPolicy,
     decode,
     label,
     open_stream,
@@ -57,41 +64,65 @@ def read(
     path: str | Path,
     *,
     fields: Fields = Fields(),  # noqa: B008  (frozen)
-    intake: Intake | None = None,
+    errors: ErrorPolicy | None = None,
+    titles: bool = False,
 ) -> Iterator[Document]:
-    """The documents of a file, a folder, or `-` for standard input."""
-    path, intake = str(path), intake or Intake()
-    skipped, found = intake.skipped, False
-    for document in _documents(path, fields, intake):
+    """Read the documents of a file or of all files in a folder, one by one.
+
+    Formats: JSONL, CSV, TSV, Parquet, plain text (one document per file), and the text pairs
+    `x_src.txt`, `x_trg.txt`; compressed with gzip or Zstandard or not. The format is taken from the
+    file name, or from the content if the name does not tell.
+
+    Args:
+        path: A file, a folder, a URL such as `s3://…`, or `-` for standard input.
+        fields: The names of the fields that contain id, title, abstract and keyphrases.
+        errors: What to do with records that cannot be used. Default: raise the first problem.
+        titles: In plain text, take a short first line as the title.
+
+    Returns:
+        An iterator over documents, in the order of the file; files of a folder in the order of
+        their names. `keyphrases` is None where a record has none.
+
+    Raises:
+        DataError: If the file cannot be read, has no documents, or has a record that cannot be
+            used. Raised during iteration.
+
+    Example:
+        >>> for document in read("papers.csv", fields=Fields(abstract=("summary",))):
+        ...     print(document.id, document.title)
+    """
+    path, errors = str(path), errors or ErrorPolicy()
+    skipped, found = errors.skipped, False
+    for document in _documents(path, fields, errors):
         found = True
-        yield document
-    if not found and intake.skipped == skipped:
-        intake.met("holds no documents", fix="check that it is the right file", path=path)
+        yield with_title(document) if titles else document
+    if not found and errors.skipped == skipped:
+        errors.report("holds no documents", fix="check that it is the right file", path=path)
 
 
-def _documents(path: str, fields: Fields, intake: Intake) -> Iterator[Document]:
+def _documents(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Document]:
     if os.path.isdir(path):
-        return _read_folder(path, fields, intake)
-    match _format_of(path, fields, intake):
+        return _read_folder(path, fields, errors)
+    match _format_of(path, fields, errors):
         case "jsonl":
-            return _read_jsonl(path, fields, intake)
+            return _read_jsonl(path, fields, errors)
         case "pair":
-            return _read_pair(path, intake)
+            return _read_pair(path, errors)
         case "csv" | "tsv" as table:
-            return read_csv(path, _DELIMITERS[table], fields, intake)
+            return read_csv(path, _DELIMITERS[table], fields, errors)
         case "parquet":
-            return read_parquet(path, fields, intake)
+            return read_parquet(path, fields, errors)
         case "text":
-            return _read_text(path, intake)
+            return _read_text(path, errors)
         case None:
             return iter(())
 
 
-def _format_of(path: str, fields: Fields, intake: Intake) -> Format | None:
+def _format_of(path: str, fields: Fields, errors: ErrorPolicy) -> Format | None:
     """The format by the file's name; by its first bytes where the name says nothing. None for a
-    file that is met and skipped."""
+    file that is reported and skipped."""
     if _is_half(path, "trg"):
-        intake.met(
+        errors.report(
             "holds only keyphrases, the second half of a text pair",
             fix=f"pass the first half, {_other_half(path, 'trg', 'src')}",
             path=path,
@@ -107,10 +138,10 @@ def _format_of(path: str, fields: Fields, intake: Intake) -> Format | None:
     for magic, kind in _OTHERS.items():
         if start.startswith(magic):
             fix = "save it as plain text first (for a PDF: pdftotext)"
-            intake.met(f"is {kind}, not text", fix=fix, path=path)
+            errors.report(f"is {kind}, not text", fix=fix, path=path)
             return None
     if b"\0" in start:
-        intake.met("is binary, not text", fix=f"expected text or one of {_ALLOWED}", path=path)
+        errors.report("is binary, not text", fix=f"expected text or one of {_ALLOWED}", path=path)
         return None
     text = start.decode("utf-8", "replace").removeprefix("\ufeff")
     if _JSON_START.match(text):
@@ -147,7 +178,7 @@ def _other_half(path: str, this: str, other: str) -> str:
     return next(filter(os.path.exists, names), names[0])
 
 
-def _read_folder(path: str, fields: Fields, intake: Intake) -> Iterator[Document]:
+def _read_folder(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Document]:
     """Every file below a folder, in the order of its name; text files are named by their path."""
     for folder, folders, names in os.walk(path, onerror=_refuse):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -157,12 +188,12 @@ def _read_folder(path: str, fields: Fields, intake: Intake) -> Iterator[Document
             if name.startswith(".") or second_half:
                 continue
             if _named_format(name):
-                for document in read(file, fields=fields, intake=intake):
+                for document in read(file, fields=fields, errors=errors):
                     plain = document.id == label(file)
                     place = printable(os.path.relpath(file, path))
                     yield replace(document, id=place) if plain else document
             else:
-                intake.met(
+                errors.report(
                     f"the format {Path(name).suffix or 'without extension'!r} is not known",
                     fix=f"expected one of {_ALLOWED}: move it away",
                     path=file,
@@ -174,44 +205,44 @@ def _refuse(error: OSError) -> None:
     raise DataError(what, fix="check its permissions", path=error.filename)
 
 
-def _read_text(path: str, intake: Intake) -> Iterator[Document]:
+def _read_text(path: str, errors: ErrorPolicy) -> Iterator[Document]:
     """A plain text file is one document."""
     text = None
-    with open_stream(path, intake) as stream:
-        text = decode(stream.read(), path, None, intake)
+    with open_stream(path, errors) as stream:
+        text = decode(stream.read(), path, None, errors)
     if text is not None and text.strip():
         yield make_document(label(path), title="", abstract=text, keyphrases=None)
 
 
-def _read_jsonl(path: str, fields: Fields, intake: Intake) -> Iterator[Document]:
-    for number, line in read_lines(path, intake):
+def _read_jsonl(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Document]:
+    for number, line in read_lines(path, errors):
         if line is None or not line.strip():
             continue
         try:
             record = orjson.loads(line)
         except orjson.JSONDecodeError as error:
             fix = f"write one object a line (for example: jq -c . {path})"
-            intake.met(f"is not JSON ({error})", fix=fix, path=path, line=number)
+            errors.report(f"is not JSON ({error})", fix=fix, path=path, line=number)
             continue
         if not isinstance(record, dict):
             fix = f"write one object a line (for an array: jq -c '.[]' {path})"
-            intake.met(f"is a JSON {type(record).__name__}", fix=fix, path=path, line=number)
+            errors.report(f"is a JSON {type(record).__name__}", fix=fix, path=path, line=number)
             continue
-        yield from documents_of(record, fields=fields, intake=intake, path=path, line=number)
+        yield from documents_of(record, fields=fields, errors=errors, path=path, line=number)
 
 
-def _read_pair(path: str, intake: Intake) -> Iterator[Document]:
+def _read_pair(path: str, errors: ErrorPolicy) -> Iterator[Document]:
     """`title <eos> abstract` a line, and in the other file `a;b;<peos>;c`. Without the other file
     these are documents to predict for. Such text is always in the field's form."""
     target_path = _other_half(path, "src", "trg")
     paired = _is_half(path, "src") and os.path.exists(target_path)
-    targets = read_lines(target_path, intake) if paired else repeat((0, None))
-    sources = read_lines(path, intake)
+    targets = read_lines(target_path, errors) if paired else repeat((0, None))
+    sources = read_lines(path, errors)
     pairs = zip_longest(sources, targets) if paired else zip(sources, targets, strict=False)
     for source, target in pairs:
         if source is None or target is None:
             longer, shorter = (path, target_path) if target is None else (target_path, path)
-            intake.met(
+            errors.report(
                 f"is missing; {longer} has this line",
                 fix="make both files of the pair hold one line for each document",
                 path=shorter,
@@ -220,10 +251,10 @@ def _read_pair(path: str, intake: Intake) -> Iterator[Document]:
             continue
         (number, line), phrases = source, target[1]
         if line is None or (paired and phrases is None):
-            continue  # a line that is not UTF-8: met and skipped
+            continue  # a line that is not UTF-8: reported and skipped
         parts = line.split(SPECIALS[EOS])
         if len(parts) > 2:
-            intake.met(
+            errors.report(
                 f"holds {len(parts) - 1} times {SPECIALS[EOS]}; expected `title <eos> abstract`",
                 fix="mend the line",
                 path=path,

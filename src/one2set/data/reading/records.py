@@ -5,13 +5,14 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 from one2set.data.document import Document
-from one2set.data.reading.streams import Intake, label
+from one2set.data.reading.streams import ErrorPolicy, label
 from one2set.data.specials import PEOS, SPECIALS
 from one2set.errors import ConfigError
 from one2set.text import looks_tokenised
 
 # The token-list form: `document` is a list of words, its keyphrases come in two lists.
 _TOKENS, _TOKEN_PHRASES = "document", ("extractive_keyphrases", "abstractive_keyphrases")
+_MAX_TITLE_WORDS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Fields:
     keyphrases: tuple[str, ...] = ("keyphrases", "keywords", "keyword")
 
     @classmethod
-    def mapped(cls, pairs: Iterable[str]) -> Self:
+    def from_options(cls, pairs: Iterable[str]) -> Self:
         """Fields from `PART=NAME` settings, such as `abstract=summary`."""
         parts = [field.name for field in fields(cls)]
         chosen = cls()
@@ -53,13 +54,13 @@ class _UnusableError(Exception):
 
 
 def documents_of(
-    record: Mapping[str, Any], *, fields: Fields, intake: Intake, path: str, line: int
+    record: Mapping[str, Any], *, fields: Fields, errors: ErrorPolicy, path: str, line: int
 ) -> Iterator[Document]:
     """The record's document; none where the record is a problem that is skipped."""
     try:
         yield _document(record, fields, default_id(path, line))
     except _UnusableError as error:
-        intake.met(str(error), fix=error.fix, path=path, line=line)
+        errors.report(str(error), fix=error.fix, path=path, line=line)
 
 
 def default_id(path: str, line: int) -> str:
@@ -73,6 +74,28 @@ def make_document(
     """A document whose form, raw or the field's, is judged by its text."""
     tokenised = looks_tokenised(f"{title} {abstract}")
     return Document(id, title, abstract, keyphrases, tokenised)
+
+
+def document_from_text(text: str, id: str = "text") -> Document:
+    """Make a document of a plain text.
+
+    The first line becomes the title if it is short, does not end like a sentence, and more text
+    follows. Either way `Document.text` equals `text`, so spans in one are spans in the other.
+    """
+    first, newline, rest = text.partition("\n")
+    words = len(first.split())
+    has_title = newline and rest.strip() and 0 < words <= _MAX_TITLE_WORDS
+    if not has_title or first[-1] in ".,;:":
+        return make_document(id, title="", abstract=text, keyphrases=None)
+    return make_document(id, title=first, abstract=rest, keyphrases=None)
+
+
+def with_title(document: Document) -> Document:
+    """Find the title of a document that was read from plain text; return any other unchanged."""
+    if document.title or document.tokenised:
+        return document
+    found = document_from_text(document.abstract, document.id)
+    return replace(found, keyphrases=document.keyphrases)
 
 
 def phrases_of(value: object) -> tuple[str, ...]:

@@ -22,30 +22,33 @@ STDIN = "-"
 OnError = Literal["stop", "skip"]
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 COMPRESSED = (".gz", ".zst")
-_MENDED = "or pass --on-error skip to leave it out"
+_OR_SKIP = "or pass --on-error skip to leave it out"
 
 
-class Intake:
-    """How input is taken in: what happens to what cannot be used, and how far reading has come.
+class ErrorPolicy:
+    """What to do with input that cannot be used. It also counts the bytes read, for progress.
 
-    With `stop` the first problem is raised, as it is where there is no choice (None). With `skip`
-    each is counted and becomes a line of the `report` file: path, line, what is wrong, what to do.
+    Args:
+        on_error: "stop" raises the first problem; so does None, for callers whose users have no
+            choice. "skip" leaves the record out and counts it in `skipped`.
+        report_file: With "skip", a JSONL file that gets a line for each problem: path, line, what
+            is wrong and what to do.
     """
 
-    def __init__(self, on_error: OnError | None = None, report: Path | None = None) -> None:
-        self.on_error, self.report = on_error, report
+    def __init__(self, on_error: OnError | None = None, report_file: Path | None = None) -> None:
+        self.on_error, self.report_file = on_error, report_file
         self.skipped, self.bytes_read = 0, 0
         self._file: IO[bytes] | None = None
 
-    def met(self, what: str, *, fix: str, path: str, line: int | None = None) -> None:
-        """Raise the problem, or write it down."""
+    def report(self, what: str, *, fix: str, path: str, line: int | None = None) -> None:
+        """Raise a problem, or count it and write it to the report file."""
         if self.on_error != "skip":
-            choice = f", {_MENDED}" if self.on_error == "stop" else ""
+            choice = f", {_OR_SKIP}" if self.on_error == "stop" else ""
             raise DataError(what, fix=f"{fix}{choice}", path=path, line=line)
         self.skipped += 1
-        if self.report is not None:
+        if self.report_file is not None:
             if self._file is None:
-                self._file = _created(self.report)
+                self._file = _create(self.report_file)
             row = {"path": printable(path), "line": line, "what": what, "fix": fix}
             self._file.write(orjson.dumps(row) + b"\n")
 
@@ -58,7 +61,7 @@ class Intake:
             self._file = None
 
 
-def _created(report: Path) -> IO[bytes]:
+def _create(report: Path) -> IO[bytes]:
     try:
         return report.open("wb")
     except OSError as error:
@@ -85,24 +88,24 @@ def is_pipe(path: str) -> bool:
 
 
 class _CountedFile(io.FileIO):
-    """A file that tells its intake how much of it has been read, for progress and time left."""
+    """A file that counts the bytes read of it in the error policy, for progress and time left."""
 
-    def __init__(self, path: str, intake: Intake) -> None:
+    def __init__(self, path: str, errors: ErrorPolicy) -> None:
         super().__init__(path)
-        self._intake = intake
+        self._errors = errors
 
     @classmethod
-    def buffered(cls, path: str, intake: Intake) -> IO[bytes]:
-        return io.BufferedReader(cls(path, intake), 1 << 17)
+    def buffered(cls, path: str, errors: ErrorPolicy) -> IO[bytes]:
+        return io.BufferedReader(cls(path, errors), 1 << 17)
 
     def readinto(self, buffer: Any) -> int | None:
         size = super().readinto(buffer)
-        self._intake.bytes_read += size or 0
+        self._errors.bytes_read += size or 0
         return size
 
     def readall(self) -> bytes:
         data = super().readall() or b""
-        self._intake.bytes_read += len(data)
+        self._errors.bytes_read += len(data)
         return data
 
 
@@ -141,7 +144,7 @@ class _ZstdStream(io.RawIOBase):
         return size
 
 
-def _uncompressed(file: IO[bytes]) -> io.BufferedIOBase:
+def _decompress(file: IO[bytes]) -> io.BufferedIOBase:
     """Compression is known by the first bytes, not by the name."""
     start: bytes = file.peek(4)  # type: ignore[attr-defined]
     if start.startswith(_GZIP):
@@ -158,24 +161,26 @@ _peeked: dict[str, tuple[IO[bytes], io.BufferedIOBase]] = {}
 
 def peek(path: str) -> bytes:
     """The first bytes of a file, uncompressed; who reads it next still sees them."""
-    unnoticed = Intake("skip")  # a damaged file is met when it is read
-    with open_stream(path, unnoticed, keep=is_pipe(path)) as stream:
+    ignored = ErrorPolicy("skip")  # a damaged file is reported when it is read
+    with open_stream(path, ignored, keep=is_pipe(path)) as stream:
         start: bytes = stream.peek(1 << 12)  # type: ignore[attr-defined]
         return start
     return b""
 
 
 @contextmanager
-def open_stream(path: str, intake: Intake, *, keep: bool = False) -> Iterator[io.BufferedIOBase]:
+def open_stream(
+    path: str, errors: ErrorPolicy, *, keep: bool = False
+) -> Iterator[io.BufferedIOBase]:
     """The bytes of a file, or of standard input, uncompressed. Where compressed data is damaged
-    the stream ends, and the intake has met it. With `keep` it stays open for the next reader."""
+    the stream ends, and the damage is reported. With `keep` it stays open for the next reader."""
     file: IO[bytes] | None = None
     try:
         if path in _peeked:
             file, stream = _peeked.pop(path)
         else:
-            file = _opened(path, intake)
-            stream = _uncompressed(file)
+            file = _open(path, errors)
+            stream = _decompress(file)
         if keep:
             _peeked[path] = file, stream
         yield stream
@@ -183,42 +188,42 @@ def open_stream(path: str, intake: Intake, *, keep: bool = False) -> Iterator[io
         if not isinstance(error, gzip.BadGzipFile):
             what = f"cannot be read ({error.strerror or error})"
             raise DataError(what, fix="check the path", path=path) from None
-        _met_damage(path, error, intake)
+        _report_damage(path, error, errors)
     except (EOFError, zlib.error) as error:
-        _met_damage(path, error, intake)
+        _report_damage(path, error, errors)
     except Exception as error:
         # zstandard is optional, so its error class cannot be named in an except clause.
         if type(error).__name__ != "ZstdError":
             raise
-        _met_damage(path, error, intake)
+        _report_damage(path, error, errors)
     finally:
         if file is not None and not keep and path != STDIN:
             file.close()
 
 
-def _opened(path: str, intake: Intake) -> IO[bytes]:
+def _open(path: str, errors: ErrorPolicy) -> IO[bytes]:
     if path == STDIN:
         return sys.stdin.buffer
-    return open_remote(path) if is_remote(path) else _CountedFile.buffered(path, intake)
+    return open_remote(path) if is_remote(path) else _CountedFile.buffered(path, errors)
 
 
-def _met_damage(path: str, error: Exception, intake: Intake) -> None:
-    intake.met(
+def _report_damage(path: str, error: Exception, errors: ErrorPolicy) -> None:
+    errors.report(
         f"compressed data is damaged or cut off ({error})",
         fix="copy or download the file again",
         path=path,
     )
 
 
-def read_lines(path: str, intake: Intake) -> Iterator[tuple[int, str | None]]:
+def read_lines(path: str, errors: ErrorPolicy) -> Iterator[tuple[int, str | None]]:
     """Numbered lines of UTF-8 text, without their ends; None for one that is not UTF-8."""
-    with open_stream(path, intake) as stream:
+    with open_stream(path, errors) as stream:
         for number, line in enumerate(stream, 1):
-            text = decode(line, path, number, intake)
+            text = decode(line, path, number, errors)
             yield number, None if text is None else text.rstrip("\r\n")
 
 
-def decode(data: bytes, path: str, line: int | None, intake: Intake) -> str | None:
+def decode(data: bytes, path: str, line: int | None, errors: ErrorPolicy) -> str | None:
     """Strict UTF-8 without NUL, and without a byte order mark at the start of the file."""
     try:
         text = data.decode("utf-8")
@@ -227,7 +232,7 @@ def decode(data: bytes, path: str, line: int | None, intake: Intake) -> str | No
         text, at, what = "", error.start, "is not UTF-8"
     if at < 0:
         return text.removeprefix("\ufeff") if line in (None, 1) else text
-    intake.met(
+    errors.report(
         f"byte 0x{data[at]:02x} at column {at + 1} {what}",
         fix="save the file as UTF-8 (for example: iconv -f latin1 -t utf-8)",
         path=path,
