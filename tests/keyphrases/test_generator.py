@@ -1,9 +1,11 @@
 """The generator: texts in, keyphrases out, whatever the texts are."""
 
 import math
+import pickle
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -100,7 +102,27 @@ def test_with_torch_it_says_the_same(
         assert [(one.text, one.spans) for one in found] == [(o.text, o.spans) for o in other]
 
 
-def test_wishes(generator: KeyphraseGenerator, documents: list[Document]) -> None:
+def test_it_can_be_pickled(
+    generator: KeyphraseGenerator, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It loads its model again, also from another working directory."""
+    text = "Graph networks forecast traffic."
+    monkeypatch.chdir(folder)
+    data = pickle.dumps(KeyphraseGenerator("exported", threads=1))
+    assert len(data) < 1000
+    monkeypatch.chdir(tmp_path)
+    again = pickle.loads(data)
+    assert again.generate(text, more=3.0) == generator.generate(text, more=3.0) != []
+    assert repr(again) == f"KeyphraseGenerator({str(folder / 'exported')!r}, threads=1)"
+
+
+def test_a_spawned_process_gets_its_own(generator: KeyphraseGenerator) -> None:
+    text = "Graph networks forecast traffic."
+    with get_context("spawn").Pool(1) as pool:
+        assert pool.apply(generator.generate, (text,)) == generator.generate(text)
+
+
+def test_options(generator: KeyphraseGenerator, documents: list[Document]) -> None:
     text = documents[0].text
     found = generator.generate(text)
     assert generator.generate(text, top=2) == found[:2]
@@ -110,6 +132,8 @@ def test_wishes(generator: KeyphraseGenerator, documents: list[Document]) -> Non
     assert generator.generate(text, min_score=least) == [o for o in found if o.score >= least]
     with pytest.raises(ConfigError, match="top is -1"):
         generator.generate(text, top=-1)
+    with pytest.raises(ConfigError, match="only is 'both'"):
+        generator.stream([], only="both")  # type: ignore[arg-type]  # before the first result
 
 
 def test_the_dial(generator: KeyphraseGenerator, documents: list[Document]) -> None:

@@ -174,9 +174,30 @@ def evaluate(
     *,
     protocol: str = YE2021.name,
 ) -> dict[Group, dict[Cutoff, Figures]]:
-    """The figures of a system's phrases, best first, one sequence for each document.
+    """Score predicted keyphrases against the keyphrases of documents.
 
-    `evaluate(documents, predictions)["present"]["M"].f1` is the paper's F1@M.
+    Phrases are compared by their stems, and split into present and absent ones by the document's
+    text.
+
+    Args:
+        documents: Documents with their gold keyphrases.
+        predictions: For each document, in the same order, its predicted phrases, best first.
+        protocol: "ye2021", the authors' (default), "mean-f1", "with-gold", "unpadded", "micro", or
+            several joined by "+".
+
+    Returns:
+        Precision, recall, F1 and more by group ("present", "absent", "all") and cutoff ("5", "10",
+        "M", "O"). F1@M of present keyphrases is `evaluate(…)["present"]["M"].f1`.
+
+    Raises:
+        ConfigError: If the protocol is not known.
+        ValueError: If there are more documents than predictions, or fewer.
+
+    Example:
+        >>> documents = list(read("test.jsonl"))
+        >>> found = (keyphrases for _, keyphrases in KeyphraseGenerator().stream(documents))
+        >>> figures = evaluate(documents, [[one.text for one in some] for some in found])
+        >>> print(figures["present"]["M"].f1)
     """
     scores = score([gold_of_document(document) for document in documents], predictions)
     chosen = protocol_named(protocol)

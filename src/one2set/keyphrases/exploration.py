@@ -1,7 +1,7 @@
 """Exploration: a document at every position of the dial, and what each control code says.
 
-Codes write apart from one another, and a bias only decides whether a code begins. So a network that
-was made to let every code speak has said all that it says at any bias: codes are apply_null_bias again.
+Codes generate independently, and the bias on ∅ only decides whether a code generates at all. So one
+run without ∅ contains the output at every bias: `apply_null_bias` removes what a bias suppresses.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
