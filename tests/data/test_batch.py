@@ -1,4 +1,4 @@
-"""Layouts and batches (baselines.md §11, tests 1–4) and what a network relies on in them."""
+"""Layouts write the expected target strings; batches have the masks, counts and ids needed."""
 
 from collections.abc import Sequence
 from dataclasses import replace

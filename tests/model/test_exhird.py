@@ -121,7 +121,7 @@ def phrases_of(targets: list[int]) -> list[list[int]]:
 
 
 def decode_by_formula(network: ExHiRD, batch: Batch, index: int) -> Tensor:
-    """(L, X) the distributions over what one document writes, by §6.1 of the specification."""
+    """(L, X) the distributions over what one document writes, in plain torch."""
     length, width = batch.lengths[index], network.arguments["hidden_width"]
     decoder = network.decoder
     phrase_map, word_map = decoder.query.weight[:, width:], decoder.query.weight[:, :width]

@@ -1,4 +1,4 @@
-"""What every network promises, and what must not matter to it (baselines.md §11, tests 5, 8–10)."""
+"""Every network: batching and padding change nothing; teacher forcing equals repeated steps."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""Control codes: baselines.md §11, tests 38 and 39."""
+"""Control codes do not see each other or their own future; equal codes write equal rows."""
 
 import torch
 

@@ -70,8 +70,8 @@ def test_the_tests_see_every_kind_of_slot(
 
 
 def plain(network: Network, vocabulary: WordVocabulary, document: Document) -> list[str]:
-    """The phrases of a set as §4.1 of the specification has it: every code writes six tokens of the
-    whole distribution, everything is computed again at each step, one document at a time."""
+    """The phrases of a set, computed plainly: every code writes six tokens of the whole
+    distribution, everything is computed again at each step, one document at a time."""
     example = vocabulary.encode(document)
     batch = collate([example], vocabulary_size=vocabulary.size)
     size = vocabulary.size + len(batch.oov[0])

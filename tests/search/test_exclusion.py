@@ -1,4 +1,4 @@
-"""Exclusive search with rigged networks, and against the rules said plainly (baselines.md §11)."""
+"""Exclusive search, with rigged networks and against a plain statement of its rules."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -132,7 +132,7 @@ def test_a_nested_row_is_well_formed_whatever_the_network_likes() -> None:
 
 
 def allowed_nested(written: list[int], window: int) -> set[int]:
-    """§6.4: what may follow, from the history alone."""
+    """Which words may follow, from the history alone."""
     parts: list[list[int]] = [[]]
     for token in written:
         parts[-1].append(token)

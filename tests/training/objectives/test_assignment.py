@@ -1,4 +1,4 @@
-"""Costs and assignments: baselines.md §11, tests 40–42, and brute force over all permutations."""
+"""Costs match their definition, and assignments a search over all permutations."""
 
 from itertools import permutations
 from typing import cast

@@ -1,4 +1,4 @@
-"""The set loss: baselines.md §11, tests 43, 44 and 46; the oracle; invariances; ablations."""
+"""The set loss against a padded oracle; its invariances and ablations."""
 
 from collections.abc import Iterator
 from dataclasses import replace
