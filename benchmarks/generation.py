@@ -39,7 +39,7 @@ from one2set.data.batch import Batch, collate
 from one2set.data.example import Example
 from one2set.data.specials import BOS, EOS, NULL, SPECIALS, UNK
 from one2set.model.layers import Attention, sinusoids
-from one2set.model.pointer import Choice, Mixture
+from one2set.model.pointer import ChosenTokens, Mixture
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import DecoderLayer, Transformer, TransformerState
 from one2set.search.greedy import greedy_sequence, greedy_set
@@ -67,9 +67,9 @@ class Overruled(Mixture):
 
     said: Tensor  # (R,), −1 where the choice stands
 
-    def greedy(self, forbidden: Tensor | None = None) -> Choice:
+    def greedy(self, forbidden: Tensor | None = None) -> ChosenTokens:
         tokens, probability = super().greedy(forbidden)
-        return Choice(tokens.where(self.said < 0, self.said), probability)
+        return ChosenTokens(tokens.where(self.said < 0, self.said), probability)
 
 
 def overruled(mixture: Mixture, said: Tensor) -> Mixture:

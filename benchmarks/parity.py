@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.model import reference
 
 from one2set.data.batch import SetLayout, sequence_missing_eos, shifted
-from one2set.model.import_release import import_network, our_name
+from one2set.model.import_release import import_network, rename_weight
 from one2set.model.settrans import SetTrans
 from one2set.search.greedy import greedy_set, roll_out
 from one2set.training.objectives.assignment import hungarian, match_scores
@@ -136,7 +136,7 @@ def training() -> Iterator[Row]:
         if recorded["step"] == 0:
             with np.load(folder / "set_separate_step0_clipped_grads.npz") as file:
                 theirs = np.concatenate([file[name].ravel() for name in file])
-                grads = [weights[our_name(name)].grad for name in file]
+                grads = [weights[rename_weight(name)].grad for name in file]
             ours = np.concatenate([grad.numpy().ravel() for grad in grads if grad is not None])
             yield compared("gradient of the first step", ours, theirs, _DISTRIBUTION)
         optimiser.step()

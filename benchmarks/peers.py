@@ -24,7 +24,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 
-from one2set.atomic import complete_file
+from one2set.atomic import atomic_file
 from one2set.data.reading.readers import read
 from one2set.evaluation.comparison import CELLS, Cell, compare
 from one2set.evaluation.protocols import PROTOCOLS, YE2021, Protocol
@@ -83,7 +83,7 @@ def predict(tool: Tool, sets: Mapping[str, Documents], cache: Path) -> dict[str,
         with Process(tool, cache) as process:
             for name in missing:
                 print(f"{tool.name}: {name}", file=sys.stderr, flush=True)
-                with complete_file(paths[name]) as file:
+                with atomic_file(paths[name]) as file:
                     for part in parts(sets[name]):
                         for one, phrases in zip(part, process.ask(part)["phrases"], strict=True):
                             line = json.dumps({"id": one.id, "keyphrases": phrases})

@@ -19,7 +19,7 @@ import torch
 
 from one2set.data.corpus.corpus import Corpus
 from one2set.data.document import Document
-from one2set.distributed import processes
+from one2set.distributed import join_processes
 from one2set.model.folder import load_model
 from one2set.prediction.engine import Engine
 from one2set.reproduction.measure import documents_of
@@ -62,7 +62,7 @@ def main() -> None:
 
 def training(run: Run, corpus: Corpus) -> Callable[[], int]:
     """Some steps on the next batches; how many documents they had."""
-    with processes() as group:
+    with join_processes() as group:
         task = task_of(run, corpus)
         stepper = Stepper(
             task.objective, task.collate, run.config, seed=run.facts.seed, processes=group

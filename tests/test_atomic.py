@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from one2set.atomic import complete_file, complete_folder
+from one2set.atomic import atomic_file, atomic_folder
 from one2set.errors import ConfigError
 
 
@@ -34,11 +34,11 @@ def interrupt(_: object, error: BaseException) -> None:
 
 def test_a_file_appears_when_the_block_ends(tmp_path: Path) -> None:
     path = tmp_path / "new" / "folder" / "file"
-    with complete_file(path) as file:
+    with atomic_file(path) as file:
         file.write(b"one")
         assert not path.exists()
     assert path.read_bytes() == b"one"
-    with complete_file(path) as file:
+    with atomic_file(path) as file:
         file.write(b"two")
         assert path.read_bytes() == b"one"
     assert path.read_bytes() == b"two"
@@ -51,7 +51,7 @@ def test_a_file_appears_when_the_block_ends(tmp_path: Path) -> None:
 def test_an_interrupted_file_leaves_nothing(error: BaseException, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"old")
-    with pytest.raises(type(error)), complete_file(path) as file:
+    with pytest.raises(type(error)), atomic_file(path) as file:
         interrupt(file.write(b"new"), error)
     assert path.read_bytes() == b"old"
     assert names(tmp_path) == ["file"]
@@ -64,16 +64,16 @@ def test_a_disk_that_is_full_at_the_last_moment(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space"), complete_file(tmp_path / "file") as file:
+    with pytest.raises(OSError, match="No space"), atomic_file(tmp_path / "file") as file:
         file.write(b"new")
-    with pytest.raises(OSError, match="No space"), complete_folder(tmp_path / "folder") as folder:
+    with pytest.raises(OSError, match="No space"), atomic_folder(tmp_path / "folder") as folder:
         fill(folder, "new")
     assert names(tmp_path) == []
 
 
 def test_a_folder_appears_when_the_block_ends(tmp_path: Path) -> None:
     path = tmp_path / "new" / "corpus"
-    with complete_folder(path) as folder:
+    with atomic_folder(path) as folder:
         fill(folder, "one")
         assert not path.exists()
     assert (path / "below" / "file").read_text() == "one"
@@ -89,7 +89,7 @@ def test_an_interrupted_folder_leaves_nothing(
     if overwrite:
         path.mkdir()
         fill(path, "old")
-    with pytest.raises(type(error)), complete_folder(path, overwrite=overwrite) as folder:
+    with pytest.raises(type(error)), atomic_folder(path, overwrite=overwrite) as folder:
         interrupt(fill(folder, "new"), error)
     assert names(tmp_path) == (["corpus"] if overwrite else [])
     assert not overwrite or (path / "below" / "file").read_text() == "old"
@@ -99,9 +99,9 @@ def test_a_folder_is_replaced_only_when_asked(tmp_path: Path) -> None:
     path = tmp_path / "corpus"
     path.mkdir()
     fill(path, "old")
-    with pytest.raises(ConfigError, match="exists already"), complete_folder(path):
+    with pytest.raises(ConfigError, match="exists already"), atomic_folder(path):
         pytest.fail("the block must not run")
-    with complete_folder(path, overwrite=True) as folder:
+    with atomic_folder(path, overwrite=True) as folder:
         fill(folder, "new")
         assert (path / "below" / "file").read_text() == "old"
     assert (path / "below" / "file").read_text() == "new"
@@ -122,7 +122,7 @@ def test_the_old_folder_comes_back_when_its_successor_cannot_take_its_name(
         return rename(self, target)
 
     monkeypatch.setattr(Path, "rename", fail_for_the_new)
-    with pytest.raises(KeyboardInterrupt), complete_folder(path, overwrite=True) as folder:
+    with pytest.raises(KeyboardInterrupt), atomic_folder(path, overwrite=True) as folder:
         fill(folder, "new")
     assert (path / "below" / "file").read_text() == "old"
     assert names(tmp_path) == ["corpus"]
@@ -137,9 +137,9 @@ def test_what_a_killed_process_left_is_removed(own_number: bool, tmp_path: Path)
     (tmp_path / f".corpus2.partial-{process}").mkdir()
     (tmp_path / ".corpus.partial-x").mkdir()
     (tmp_path / "corpus").mkdir()
-    with complete_folder(tmp_path / "corpus", overwrite=True) as folder:
+    with atomic_folder(tmp_path / "corpus", overwrite=True) as folder:
         fill(folder, "new")
-    with complete_file(tmp_path / "file") as file:
+    with atomic_file(tmp_path / "file") as file:
         file.write(b"new")
     left = [".corpus.partial-x", f".corpus2.partial-{process}", "corpus", "file"]
     assert names(tmp_path) == left
@@ -147,7 +147,7 @@ def test_what_a_killed_process_left_is_removed(own_number: bool, tmp_path: Path)
 
 def test_what_a_living_process_writes_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / f".corpus.partial-{os.getppid()}").mkdir()
-    with complete_folder(tmp_path / "corpus") as folder:
+    with atomic_folder(tmp_path / "corpus") as folder:
         fill(folder, "ours")
     assert names(tmp_path) == [f".corpus.partial-{os.getppid()}", "corpus"]
 
@@ -158,7 +158,7 @@ def test_a_folder_whose_replacing_was_killed_half_way_comes_back(tmp_path: Path)
     fill(old, "old")
     with (
         pytest.raises(ConfigError, match="exists already"),
-        complete_folder(tmp_path / "corpus"),
+        atomic_folder(tmp_path / "corpus"),
     ):
         pytest.fail("the block must not run")
     assert (tmp_path / "corpus" / "below" / "file").read_text() == "old"
@@ -168,16 +168,19 @@ def test_a_folder_whose_replacing_was_killed_half_way_comes_back(tmp_path: Path)
 def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with (
-        pytest.raises(ConfigError, match=r"cannot be written \(.*\); name another place"),
-        complete_file(tmp_path / "file" / "below"),
+        pytest.raises(ConfigError, match=r"cannot be written \(.*\); choose another path"),
+        atomic_file(tmp_path / "file" / "below"),
     ):
         pytest.fail("the block must not run")
     with (
-        pytest.raises(ConfigError, match=r"cannot be written \(.*\); name another place"),
-        complete_folder(Path("/proc/corpus")),
+        pytest.raises(ConfigError, match=r"cannot be written \(.*\); choose another path"),
+        atomic_folder(Path("/proc/corpus")),
     ):
         pytest.fail("the block must not run")
-    with pytest.raises(ConfigError, match="is a folder; name a file"), complete_file(tmp_path):
+    with (
+        pytest.raises(ConfigError, match="is a folder; pass the path"),
+        atomic_file(tmp_path),
+    ):
         pytest.fail("the block must not run")
 
 
@@ -186,5 +189,5 @@ def test_the_current_folder_is_a_folder_like_others(
 ) -> None:
     (tmp_path / "corpus").mkdir()
     monkeypatch.chdir(tmp_path / "corpus")
-    with pytest.raises(ConfigError, match="corpus exists already"), complete_folder(Path(".")):
+    with pytest.raises(ConfigError, match="corpus exists already"), atomic_folder(Path(".")):
         pytest.fail("the block must not run")

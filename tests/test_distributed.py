@@ -148,7 +148,7 @@ def test_alone_everything_is_trivial() -> None:
     assert alone.first
     assert alone.sum([1.0, 2.0]) == [1.0, 2.0]
     assert alone.gather("a") == ["a"]
-    assert alone.lead(lambda: 3) == 3
+    assert alone.on_main(lambda: 3) == 3
     module = torch.nn.Linear(1, 1)
     assert alone.wrap(module) is module
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from one2set.errors import ConfigError
-from one2set.parallel import cores, ordered_map
+from one2set.parallel import count_cores, ordered_map
 from tests.processes import end_by_themselves
 
 WORKERS = pytest.mark.parametrize("workers", [1, 2, 3])
@@ -87,7 +87,7 @@ def process_of(_: int) -> int:
 @pytest.mark.parametrize("workers", [0, -1])
 def test_there_is_at_least_one_worker(workers: int) -> None:
     with pytest.raises(
-        ConfigError, match=rf"--workers is {workers}; expected 1 or more .*{cores()}"
+        ConfigError, match=rf"--workers is {workers}; expected 1 or more .*{count_cores()}"
     ):
         next(ordered_map(abs, [1], workers=workers))
 
@@ -109,7 +109,7 @@ def test_ctrl_c_is_put_off_while_workers_start(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_cores_are_those_we_may_use() -> None:
-    assert 1 <= cores() <= (os.cpu_count() or 1)
+    assert 1 <= count_cores() <= (os.cpu_count() or 1)
 
 
 ENDLESS = """

@@ -1,4 +1,4 @@
-"""Files and folders that appear complete or not at all, whatever interrupts the writing."""
+"""Atomic writes: a file or folder appears complete or not at all."""
 
 import os
 import re
@@ -12,11 +12,11 @@ from one2set.errors import ConfigError
 
 
 @contextmanager
-def complete_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write; it takes its name, replacing what had it, when the block ends well."""
+def atomic_file(path: Path) -> Iterator[IO[bytes]]:
+    """Open a temporary file; it replaces `path` when the block ends without an error."""
     path = path.resolve()
     if path.is_dir():
-        raise ConfigError(f"{path} is a folder; name a file")
+        raise ConfigError(f"{path} is a folder; pass the path of a file")
     partial = _partial(path)
     try:
         with _writable(path):
@@ -33,12 +33,12 @@ def complete_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def complete_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """A folder to fill; it takes its name when the block ends well."""
+def atomic_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """Make a temporary folder; it becomes `path` when the block ends without an error."""
     path = path.resolve()
     partial = _partial(path)
     if path.exists() and not overwrite:
-        raise ConfigError(f"{path} exists already; remove it or name another place")
+        raise ConfigError(f"{path} exists already; remove it or choose another path")
     try:
         with _writable(path):
             partial.mkdir()
@@ -48,7 +48,7 @@ def complete_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
                 _sync(Path(folder, name))
             _sync(Path(folder))
         if path.exists():
-            # Two renames: the old one is whole until the new one is.
+            # Two renames, so that the old folder stays complete until the new one is in place.
             old = path.with_name(f"{partial.name}.old")
             path.rename(old)
             try:
@@ -71,13 +71,13 @@ def _writable(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise ConfigError(
-            f"{path} cannot be written ({error.strerror}); name another place"
+            f"{path} cannot be written ({error.strerror}); choose another path"
         ) from None
 
 
 def _partial(path: Path) -> Path:
-    """A hidden name beside the final one, with our process's number. What killed processes left
-    under such names is removed."""
+    """A hidden path beside the final one, with our process id. Leftovers of killed processes are
+    removed."""
     with _writable(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     left_over = re.compile(rf"\.{re.escape(path.name)}\.partial-(\d+)(\.old)?")
@@ -94,7 +94,7 @@ def _partial(path: Path) -> Path:
 
 
 def _alive_elsewhere(process: int) -> bool:
-    # We write nothing twice at a time: our own number was another's, as containers repeat them.
+    # A leftover with our own id is from an earlier process: containers reuse ids.
     if process == os.getpid():
         return False
     try:

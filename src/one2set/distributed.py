@@ -1,8 +1,8 @@
-"""What we compute on, and with whom: several processes as one, devices, threads, precision.
+"""Processes of distributed training, devices, threads and precision.
 
-`torchrun` starts the processes and tells each its rank in the environment. Without it there is one,
-and everything here is trivial. Small numbers travel by gloo over the CPU; gradients by nccl on CUDA
-devices, otherwise by gloo as well.
+`torchrun` starts the processes and sets the rank of each in the environment. Without it there is a
+single process, and every operation here is trivial. Gradients are reduced with nccl on CUDA
+devices; everything else uses gloo on the CPU.
 """
 
 import os
@@ -17,25 +17,25 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from one2set.errors import ConfigError, One2SetError
-from one2set.parallel import cores
+from one2set.parallel import count_cores
 
 Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """The processes of a run, seen from one of them."""
+    """The process group of a run: the rank of this process and the number of processes."""
 
     rank: int
     count: int
 
     @property
-    def first(self) -> bool:
-        """Whether this is the process that writes files."""
+    def is_main(self) -> bool:
+        """Whether this is rank 0, the process that writes files."""
         return self.rank == 0
 
     def sum(self, values: Sequence[float]) -> list[float]:
-        """The sum over all processes, number by number; the same in each of them."""
+        """All-reduce: the elementwise sum over all processes."""
         if self.count == 1:
             return list(values)
         total = torch.tensor(values, dtype=torch.float64)
@@ -43,21 +43,21 @@ class Processes:
         return total.tolist()
 
     def gather(self, value: Value) -> list[Value]:
-        """Every process's value, in every process."""
+        """All-gather: the values of all processes, in order of rank."""
         if self.count == 1:
             return [value]
         gathered: list[Value | None] = [None] * self.count
         dist.all_gather_object(gathered, value)
         return gathered  # type: ignore[return-value]
 
-    def lead(self, action: Callable[[], Value]) -> Value:
-        """Let the first process do something, while the others wait. Its result, or the user's
-        error that it raises, is everyone's."""
+    def on_main(self, action: Callable[[], Value]) -> Value:
+        """Run `action` in rank 0 while the others wait. All processes return its result, or raise
+        its error if it is a One2SetError."""
         if self.count == 1:
             return action()
         sent: list[Value | str | None] = [None, None]  # result, error
         failure = None
-        if self.first:
+        if self.is_main:
             try:
                 sent[0] = action()
             except One2SetError as error:
@@ -68,11 +68,11 @@ class Processes:
         return sent[0]  # type: ignore[return-value]
 
     def wrap(self, objective: nn.Module, *, staged: bool = False) -> nn.Module:
-        """An objective whose gradients are averaged over the processes as they arise; not every
-        step has all of them where it is `staged`."""
+        """Average gradients over the processes. With `staged`, a step may leave some parameters
+        without a gradient."""
         if self.count == 1:
             return objective
-        # No buffer is trained, so none needs to be sent; and views save a copy of the gradients.
+        # No buffer is trained, so none is broadcast. Bucket views save a copy of the gradients.
         return DistributedDataParallel(
             objective,
             broadcast_buffers=False,
@@ -82,8 +82,8 @@ class Processes:
 
 
 @contextmanager
-def processes() -> Iterator[Processes]:
-    """Meet the other processes that `torchrun` started, and part from them at the end."""
+def join_processes() -> Iterator[Processes]:
+    """Join the process group that `torchrun` started; leave it at the end of the block."""
     count = int(os.environ.get("WORLD_SIZE", "1"))
     if count == 1:
         yield Processes(0, 1)
@@ -102,7 +102,7 @@ def processes() -> Iterator[Processes]:
 
 
 def choose_device(name: str) -> torch.device:
-    """The device of this process; `auto` is the best that the machine has."""
+    """The device of this process; `auto` is CUDA, then MPS, then the CPU."""
     found = {
         "cuda": torch.cuda.is_available(),
         "mps": torch.backends.mps.is_available(),
@@ -117,17 +117,18 @@ def choose_device(name: str) -> torch.device:
     return torch.device(chosen, _local_rank()) if chosen == "cuda" else torch.device(chosen)
 
 
-def use_threads(count: int) -> None:
-    """Use so many threads; 0 for our share of the cores, unless OMP_NUM_THREADS says otherwise."""
+def set_num_threads(count: int) -> None:
+    """Set the number of CPU threads; 0 shares the cores among local processes, unless
+    OMP_NUM_THREADS is set."""
     if count or "OMP_NUM_THREADS" not in os.environ:
-        here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-        torch.set_num_threads(count or max(1, cores() // here))
+        local_processes = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+        torch.set_num_threads(count or max(1, count_cores() // local_processes))
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:
-    """The context in which networks compute; `auto` is bfloat16 where the device is made for it."""
-    made_for_it = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
-    mixed = precision == "bfloat16" or (precision == "auto" and made_for_it)
+    """The autocast context; `auto` is bfloat16 on devices that support it natively."""
+    native = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+    mixed = precision == "bfloat16" or (precision == "auto" and native)
     return torch.autocast(device.type, torch.bfloat16, enabled=mixed)
 
 

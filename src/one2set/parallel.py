@@ -19,29 +19,31 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
-def cores() -> int:
-    """The cores that this process may use."""
+def count_cores() -> int:
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def ordered_map(
     function: Callable[[Task], Result], tasks: Iterable[Task], *, workers: int
 ) -> Iterator[Result]:
-    """`map` over processes: results in the order of the tasks, few of them waiting at a time."""
+    """`map` over worker processes. Results keep the order of the tasks; the queue is bounded."""
     if workers < 1:
-        raise ConfigError(f"--workers is {workers}; expected 1 or more (this machine: {cores()})")
+        raise ConfigError(
+            f"--workers is {workers}; expected 1 or more (this machine: {count_cores()})"
+        )
     if workers == 1:
         yield from map(function, tasks)
         return
     waiting: deque[Future[Result]] = deque()
-    # Forked workers share what is loaded already, and start at once.
+    # Forked workers share loaded modules and data with the parent, and start at once.
     context = get_context("fork") if sys.platform == "linux" else None
     executor = ProcessPoolExecutor(
-        workers, context, initializer=_follow_parent, initargs=(os.getpid(),)
+        workers, context, initializer=_die_with_parent, initargs=(os.getpid(),)
     )
     try:
         for task in tasks:
-            with _uninterrupted():
+            with _defer_interrupts():
                 waiting.append(executor.submit(function, task))
             if len(waiting) > 3 * workers:
                 yield waiting.popleft().result()
@@ -52,26 +54,26 @@ def ordered_map(
 
 
 @contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Put off Ctrl-C: amid the start of workers it would be lost, or leave them unled."""
+def _defer_interrupts() -> Iterator[None]:
+    """Defer Ctrl-C: while workers start, it would be lost or leave orphaned workers behind."""
     if current_thread() is not main_thread():
-        yield  # Python tells the main thread only
+        yield  # only the main thread receives signals
         return
-    came: list[tuple[int, FrameType | None]] = []
-    handler = signal.signal(signal.SIGINT, lambda *which: came.append(which))
+    received: list[tuple[int, FrameType | None]] = []
+    handler = signal.signal(signal.SIGINT, lambda *which: received.append(which))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
-    if came and callable(handler):
-        handler(*came[0])
+    if received and callable(handler):
+        handler(*received[0])
 
 
-def _follow_parent(parent: int) -> None:
-    """In a worker: Ctrl-C is the parent's to handle, and its death is ours."""
+def _die_with_parent(parent: int) -> None:
+    """In a worker: leave Ctrl-C to the parent, and exit when the parent dies."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         set_parent_death_signal = 1
         ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
-        if os.getppid() != parent:  # it died before we asked to be told
+        if os.getppid() != parent:  # the parent died before prctl was called
             os._exit(1)

@@ -39,7 +39,7 @@ def task_of(run: Run, corpus: Corpus) -> Task:
     description = {
         "system": run.facts.system,
         "seed": run.facts.seed,
-        "generation": built.generation.saved(),
+        "generation": built.generation.to_dict(),
         **run.config.model_dump(),
     }
     engine = Engine(

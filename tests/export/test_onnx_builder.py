@@ -8,8 +8,8 @@ import pytest
 from onnx import TensorProto
 from safetensors.numpy import save_file
 
-from one2set.export.export import weight_places
-from one2set.export.onnx_builder import Array, Graph, quantise
+from one2set.export.export import weight_offsets
+from one2set.export.onnx_builder import Array, Graph, quantize
 from one2set.model.folder import SCALE, TRANSPOSED
 
 RNG = np.random.default_rng(3)
@@ -26,7 +26,7 @@ TABLE = RNG.normal(size=(11, 8)).astype(np.float32)
 def run(graph: Graph, weights: dict[str, Array], folder: Path, **inputs: Array) -> Array:
     """What a graph gives for inputs, by way of its files."""
     save_file(weights, folder / "w.safetensors")
-    graph.save(folder, "w.safetensors", weight_places(folder / "w.safetensors"))
+    graph.save(folder, "w.safetensors", weight_offsets(folder / "w.safetensors"))
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(folder / f"{graph.name}.onnx", options)
@@ -38,7 +38,7 @@ def linear(folder: Path, x: Array, *, int8: bool, name: str = "map") -> Array:
     weights: dict[str, Array] = {}
     graph = Graph("g", weights, int8=int8)
     value = graph.input("x", TensorProto.FLOAT, "rows", 8)
-    graph.output("y", graph.linear(graph.rows(value), name, STATE), TensorProto.FLOAT)
+    graph.output("y", graph.linear(graph.quantize_rows(value), name, STATE), TensorProto.FLOAT)
     return run(graph, weights, folder, x=x)
 
 
@@ -93,7 +93,9 @@ def test_graphs_share_weights_by_name() -> None:
     weights: dict[str, Array] = {}
     for name in ("first", "second"):
         graph = Graph(name, weights, int8=True)
-        graph.linear(graph.rows(graph.input("x", TensorProto.FLOAT, "rows", 8)), "map", STATE)
+        graph.linear(
+            graph.quantize_rows(graph.input("x", TensorProto.FLOAT, "rows", 8)), "map", STATE
+        )
     assert set(weights) == {"map.weight" + TRANSPOSED, "map.weight" + SCALE, "map.bias"}
     assert weights["map.weight" + TRANSPOSED].dtype == np.int8
 
@@ -102,10 +104,10 @@ def test_graphs_share_weights_by_name() -> None:
 def test_rounding_gives_the_nearest_and_keeps_what_is_whole(axis: int) -> None:
     """However often it is read back and rounded again."""
     matrix = RNG.normal(size=(300, 70)).astype(np.float32)
-    whole, scale = quantise(matrix, axis=axis, largest=63)
+    whole, scale = quantize(matrix, axis=axis, largest=63)
     assert np.abs(whole).max() == 63
     assert (np.abs(whole * scale - matrix) <= 0.501 * scale).all()
-    again, same_scale = quantise(whole * scale, axis=axis, largest=63)
+    again, same_scale = quantize(whole * scale, axis=axis, largest=63)
     np.testing.assert_array_equal(again, whole)
     np.testing.assert_allclose(same_scale, scale, rtol=1e-6)
 
@@ -114,9 +116,9 @@ def test_rounding_gives_the_nearest_and_keeps_what_is_whole(axis: int) -> None:
 def test_rounding_keeps_changes_of_what_was_whole(size: float) -> None:
     """Of any part of a step, as further training makes them: of small ones, the nearest whole
     numbers would keep nothing."""
-    whole, scale = quantise(RNG.normal(size=(300, 400)).astype(np.float32), axis=0, largest=63)
+    whole, scale = quantize(RNG.normal(size=(300, 400)).astype(np.float32), axis=0, largest=63)
     before = whole * scale
     change = size * scale * RNG.normal(size=before.shape).astype(np.float32)
-    after, new_scale = quantise(before + change, axis=0, largest=63)
+    after, new_scale = quantize(before + change, axis=0, largest=63)
     kept = ((after * new_scale - before) * change).sum() / (change**2).sum()
     assert kept == pytest.approx(1, abs=0.15)

@@ -8,7 +8,7 @@ from safetensors.numpy import save_file
 
 from one2set.data.batch import Batch, collate
 from one2set.data.specials import BOS, NULL, UNK
-from one2set.export.export import weight_places
+from one2set.export.export import weight_offsets
 from one2set.export.onnx_builder import Array
 from one2set.export.onnx_settrans import encoder_graph, step_graph
 from one2set.model.settrans import SetTrans
@@ -39,7 +39,7 @@ def sessions(
     options.intra_op_num_threads = 1
     found = []
     for graph in graphs:
-        graph.save(folder, "w.safetensors", weight_places(folder / "w.safetensors"))
+        graph.save(folder, "w.safetensors", weight_offsets(folder / "w.safetensors"))
         found.append(onnxruntime.InferenceSession(folder / f"{graph.name}.onnx", options))
     return found
 

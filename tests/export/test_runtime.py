@@ -67,7 +67,7 @@ def test_it_says_what_the_engine_says(
     assert_same(list(Runtime(exported, threads=1).predict(many)), expected)
     slots = [slot for one in expected for slot in one.slots]
     assert len({slot.text for slot in slots}) > 300
-    assert sum(slot.says_null for slot in slots) > 300
+    assert sum(slot.is_null for slot in slots) > 300
 
 
 @pytest.mark.parametrize("bias", BIASES, ids=str)

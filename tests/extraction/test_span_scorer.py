@@ -25,7 +25,7 @@ from one2set.keyphrases.calibration import Calibration, Curve, Half
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.keyphrases.learn import teach_to_see
 from one2set.model.folder import save_model
-from one2set.model.paths import named_model
+from one2set.model.paths import find_model_folder
 from one2set.model.settrans import SetTrans
 from one2set.prediction.engine import Engine
 from one2set.prediction.stream import Generated, Stream
@@ -103,7 +103,7 @@ def test_engine_and_runtime_see_the_same_whatever_the_batch(
 
 
 def test_views_of_words_are_means_over_their_pieces() -> None:
-    vocabulary = PieceVocabulary.from_file(named_model("default") / "tokenizer.json")
+    vocabulary = PieceVocabulary.from_file(find_model_folder("default") / "tokenizer.json")
     document = Document(
         "d", "Micromagnetics, 3D", "Photo-electrochemical (ZnO) at 17.5 %; naïve ﬁt."
     )

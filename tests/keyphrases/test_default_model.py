@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from one2set.cli import app
 from one2set.keyphrases.generator import KeyphraseGenerator
-from one2set.model.paths import DEFAULT, named_model
+from one2set.model.paths import DEFAULT, find_model_folder
 from tests.keyphrases.test_generator import assert_sound
 from tests.test_text import ANY_TEXT
 
@@ -65,7 +65,7 @@ def test_the_package_stays_small_and_names_whose_weights_it_has() -> None:
     package = Path(str(files("one2set")))
     size = sum(path.stat().st_size for path in package.rglob("*") if path.is_file())
     assert size < 80e6
-    assert "all-MiniLM-L6-v2" in (named_model(DEFAULT) / "NOTICE").read_text(encoding="utf-8")
+    assert "all-MiniLM-L6-v2" in (find_model_folder(DEFAULT) / "NOTICE").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("text", ["€ £", "!!", "\u200b", "_", "…", "한", "½", "\ufffd"])

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from one2set.data.batch import Batch, collate
-from one2set.model.bert import LONGEST, BertEncoder
+from one2set.model.bert import MAX_POSITIONS, BertEncoder
 from one2set.training.objectives.set_loss import SetLoss
 from tests.model import tiny
 
@@ -56,10 +56,10 @@ def test_it_reads_as_torchs_own_layers_do() -> None:
 def test_a_long_document_is_read_to_its_end() -> None:
     network = tiny.settrans(encoder="bert").eval()
     example = tiny.examples(1)[0]
-    long = type(example)("long", example.source.repeat(LONGEST)[: LONGEST + 5], 0)
+    long = type(example)("long", example.source.repeat(MAX_POSITIONS)[: MAX_POSITIONS + 5], 0)
     batch = collate([long], vocabulary_size=tiny.V)
     states = network.encode(batch).states
-    assert len(states) == LONGEST + 5
+    assert len(states) == MAX_POSITIONS + 5
     assert states.isfinite().all()
 
 

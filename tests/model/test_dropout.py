@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from one2set.model.dropout import Dropout, attention_weights, draw_bytes
+from one2set.model.dropout import Dropout, attention_weights, draw_mask
 
 
 def dropping(rate: float = 0.3) -> Dropout:
@@ -32,7 +32,7 @@ def test_a_share_is_dropped_and_the_mean_stays(rate: float) -> None:
 def test_the_rate_is_exact_on_average(rate: float) -> None:
     """It is rounded to 1/256, up or down at random; the numbers that are kept make up for it."""
     torch.manual_seed(0)
-    draws = [draw_bytes(torch.Size([8]), rate) for _ in range(20_000)]
+    draws = [draw_mask(torch.Size([8]), rate) for _ in range(20_000)]
     dropped = [draw.highest + 129 for draw in draws]
     assert set(dropped) <= {int(256 * rate), int(256 * rate) + 1}
     assert max(dropped) <= 255  # something is always kept
@@ -65,7 +65,7 @@ def test_rectified_dropout_is_dropout_of_the_rectified() -> None:
     torch.manual_seed(3)
     expected = dropping()(x.relu())
     torch.manual_seed(3)
-    found = dropping().rectified(x + 0)
+    found = dropping().relu_dropout(x + 0)
     torch.testing.assert_close(found, expected)
     weight = torch.randn(6, 5)
     gradients = [torch.autograd.grad((out * weight).sum(), x)[0] for out in (found, expected)]
@@ -81,7 +81,7 @@ def test_attention_is_dropout_of_its_weights(masked: bool) -> None:
     found = dropping().attention(q, k, v, mask)
     torch.manual_seed(3)
     weights = attention_weights(q, k, mask)
-    draw = draw_bytes(weights.shape, 0.3)
+    draw = draw_mask(weights.shape, 0.3)
     keep = draw.bytes > draw.highest
     assert not keep.all()
     expected = (weights * keep * draw.scale) @ v

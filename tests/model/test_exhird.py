@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from one2set.data.batch import Batch, collate, nested, shifted
 from one2set.data.specials import BOS, PAD, SEP, UNK
-from one2set.model.exhird import ExHiRD, Source, Steady, gated
+from one2set.model.exhird import ExHiRD, SharedMatmul, SourceAttention, gru_cell
 from one2set.model.network import Network
 from one2set.model.pointer import Mixture
 from tests.model import tiny
@@ -39,12 +39,12 @@ def test_gradients_are_those_of_a_plain_loop(rows: int | None) -> None:
     for matrix in (ours, expected):
         x = start.clone().requires_grad_()
         starts.append(x)
-        steady, state = Steady(matrix), x
+        matmul, state = SharedMatmul(matrix), x
         total = torch.zeros(())
         for count in ROWS:
             if matrix is ours:
-                there = steady.map(state[:count])
-                state = torch.tanh(steady.map_back(torch.sin(there)))
+                there = matmul.apply(state[:count])
+                state = torch.tanh(matmul.apply_transposed(torch.sin(there)))
             else:
                 there = multiply_by_row(matrix, state[:count], transposed=False)
                 state = torch.tanh(multiply_by_row(matrix, torch.sin(there), transposed=True))
@@ -60,27 +60,27 @@ def test_gradients_are_those_of_a_plain_loop(rows: int | None) -> None:
 
 def test_steps_that_nothing_depends_on_add_nothing() -> None:
     matrix = torch.eye(2, requires_grad=True)
-    steady = Steady(matrix)
-    kept = steady.map(torch.tensor([[1.0, 2.0]]))
-    steady.map(torch.full((1, 2), 100.0))
+    matmul = SharedMatmul(matrix)
+    kept = matmul.apply(torch.tensor([[1.0, 2.0]]))
+    matmul.apply(torch.full((1, 2), 100.0))
     torch.autograd.backward(kept[0, 0])
     assert matrix.grad is not None
     assert matrix.grad.tolist() == [[1.0, 0.0], [2.0, 0.0]]
 
 
 def test_nothing_is_kept_without_gradients() -> None:
-    steady = Steady(torch.eye(2))
-    assert not steady.map(torch.ones(1, 2)).requires_grad
-    steady = Steady(torch.eye(2, requires_grad=True))
+    matmul = SharedMatmul(torch.eye(2))
+    assert not matmul.apply(torch.ones(1, 2)).requires_grad
+    matmul = SharedMatmul(torch.eye(2, requires_grad=True))
     with torch.no_grad():
-        assert not steady.map(torch.ones(1, 2)).requires_grad
-    assert not steady.factors
+        assert not matmul.apply(torch.ones(1, 2)).requires_grad
+    assert not matmul.factors
 
 
 def test_the_cell_is_torch_s() -> None:
     torch.manual_seed(0)
     cell, x, h = nn.GRUCell(3, 4), torch.randn(5, 3), torch.randn(5, 4)
-    found = gated(
+    found = gru_cell(
         nn.functional.linear(x, cell.weight_ih, cell.bias_ih),
         nn.functional.linear(h, cell.weight_hh, cell.bias_hh),
         h,
@@ -168,7 +168,7 @@ def test_gradients_are_those_of_the_specification(network: ExHiRD, batch: Batch)
 
 
 def test_attention_is_rescaled_by_that_of_the_phrase() -> None:
-    source = Source(torch.eye(3)[None], torch.ones(1, 3) > 0)
+    source = SourceAttention(torch.eye(3)[None], torch.ones(1, 3) > 0)
     alpha, beta = torch.tensor([[0.5, 0.3, 0.2]]), torch.tensor([[0.1, 0.1, 0.8]])
     found, context = source.attend(alpha.log() + beta.log())
     close(found, torch.tensor([[0.2083, 0.125, 0.6667]]), atol=1e-4)
@@ -180,7 +180,7 @@ def test_attention_is_rescaled_by_that_of_the_phrase() -> None:
 def test_padding_is_not_attended_to() -> None:
     states = torch.randn(2, 3, 4)
     mask = torch.tensor([[True, True, False], [True, True, True]])
-    weights, _ = Source(states, mask).attend(torch.randn(2, 4))
+    weights, _ = SourceAttention(states, mask).attend(torch.randn(2, 4))
     assert weights[0, 2] == 0
     close(weights.sum(1), torch.ones(2))
 

@@ -20,7 +20,7 @@ from one2set.model.import_release import (
     import_checkpoint,
     import_network,
     import_vocabulary,
-    our_name,
+    rename_weight,
 )
 from one2set.model.layers import sinusoids
 from one2set.model.settrans import SetTrans
@@ -101,7 +101,7 @@ def test_sizes_and_paradigm_are_read_off_the_weights(network: Transformer, tmp_p
 
 def test_every_name_of_the_release_is_one_of_ours() -> None:
     network = tiny.settrans()
-    ours = {our_name(name) for name in checkpoint(network) if "pos_embed" not in name}
+    ours = {rename_weight(name) for name in checkpoint(network) if "pos_embed" not in name}
     assert ours == set(network.state_dict())
 
 

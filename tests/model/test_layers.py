@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 
 from one2set.model import layers
-from one2set.model.dropout import draw_bytes
-from one2set.model.layers import Attention, Linear, Positions, Scope, sinusoids
+from one2set.model.dropout import draw_mask
+from one2set.model.layers import Attention, Linear, Positions, Segments, sinusoids
 
 
 def test_positions_are_the_specified_sinusoids() -> None:
@@ -32,10 +32,10 @@ def test_attention_stays_in_its_document_and_under_its_mask() -> None:
     layer = Attention(width=8, heads=2, dropout=0.0)
     x = torch.randn(5, 8)
     masks = [torch.ones(2, 2).tril().bool(), torch.ones(3, 3).tril().bool()]
-    scope = Scope([2, 3], [2, 3], masks)
-    before = layer(x, *layer.project(x), scope)
+    segments = Segments([2, 3], [2, 3], masks)
+    before = layer(x, *layer.project(x), segments)
     x[3] += 1.0
-    after = layer(x, *layer.project(x), scope)
+    after = layer(x, *layer.project(x), segments)
     assert (before != after).any(1).tolist() == [False, False, False, True, True]
 
 
@@ -44,8 +44,8 @@ def test_weights_are_those_of_the_first_head_and_end_with_the_document() -> None
     layer = Attention(width=8, heads=2, dropout=0.0)
     x, source = torch.randn(3, 8), torch.randn(6, 8)
     key, value = layer.project(source)
-    out, weights = layer.weigh(x, key, value, Scope([1, 2], [4, 2]))
-    torch.testing.assert_close(out, layer(x, key, value, Scope([1, 2], [4, 2])))
+    out, weights = layer.forward_with_weights(x, key, value, Segments([1, 2], [4, 2]))
+    torch.testing.assert_close(out, layer(x, key, value, Segments([1, 2], [4, 2])))
     q = layer.query(x)[:, :4] / 2
     torch.testing.assert_close(weights[0], (key[:4, :4] @ q[0]).softmax(0))
     torch.testing.assert_close(weights[1, :2], (key[4:, :4] @ q[1]).softmax(0))
@@ -59,22 +59,22 @@ def test_packed_attention_is_dropout_of_each_documents_weights(
 ) -> None:
     """Its values and gradients are those that autograd finds document by document; documents that
     differ in length are padded when there are few enough weights."""
-    monkeypatch.setattr(layers, "_FEW_WEIGHTS", weights)
+    monkeypatch.setattr(layers, "_MAX_GROUP_WEIGHTS", weights)
     generator = torch.Generator().manual_seed(0)
     queries, keys = [3, 0, 4, 2, 2], [5, 2, 4, 3, 3]
     masks = [torch.ones(q, k).tril(1).bool() for q, k in zip(queries, keys, strict=True)]
-    scope = Scope(queries, keys, masks if masked else None)
+    segments = Segments(queries, keys, masks if masked else None)
     layer = Attention(width=8, heads=2, dropout=0.5).train()
     q, k, v = (
         torch.randn(sum(n), 8, generator=generator, requires_grad=True)
         for n in (queries, keys, keys)
     )
     torch.manual_seed(3)
-    found = layers._PackedAttention.apply(q, k, v, scope.groups(q.device), 2, 0.5)  # type: ignore[no-untyped-call]
+    found = layers._PackedAttention.apply(q, k, v, segments.groups(q.device), 2, 0.5)  # type: ignore[no-untyped-call]
     torch.manual_seed(3)
     expected = []
-    groups = scope.groups(q.device)
-    draw = draw_bytes(torch.Size([2 * sum(group.weights for group in groups)]), 0.5)
+    groups = segments.groups(q.device)
+    draw = draw_mask(torch.Size([2 * sum(group.weights for group in groups)]), 0.5)
     parts = draw.split([2 * group.weights for group in groups])
     for group, part_drawn in zip(groups, parts, strict=True):
         documents = [
@@ -102,7 +102,7 @@ def test_packed_attention_is_dropout_of_each_documents_weights(
         strict=True,
     ):
         torch.testing.assert_close(ours, theirs)
-    assert layer(torch.randn(11, 8), k, v, scope).isfinite().all()
+    assert layer(torch.randn(11, 8), k, v, segments).isfinite().all()
 
 
 def test_documents_without_queries_are_passed_over() -> None:
@@ -110,16 +110,16 @@ def test_documents_without_queries_are_passed_over() -> None:
     layer = Attention(width=8, heads=2, dropout=0.0)
     x, source = torch.randn(2, 8), torch.randn(6, 8)
     key, value = layer.project(source)
-    found = layer(x, key, value, Scope([0, 2, 0], [2, 3, 1]))
-    torch.testing.assert_close(found, layer(x, key[2:5], value[2:5], Scope([2], [3])))
+    found = layer(x, key, value, Segments([0, 2, 0], [2, 3, 1]))
+    torch.testing.assert_close(found, layer(x, key[2:5], value[2:5], Segments([2], [3])))
 
 
 def test_rows_attend_to_keys_of_their_own() -> None:
     torch.manual_seed(0)
     layer = Attention(width=8, heads=2, dropout=0.0)
     x, key, value = torch.randn(3, 8), torch.randn(3, 4, 8), torch.randn(3, 4, 8)
-    expected = layer(x, key.flatten(0, 1), value.flatten(0, 1), Scope([1] * 3, [4] * 3))
-    torch.testing.assert_close(layer.rows(x, key, value), expected)
+    expected = layer(x, key.flatten(0, 1), value.flatten(0, 1), Segments([1] * 3, [4] * 3))
+    torch.testing.assert_close(layer.step(x, key, value), expected)
 
 
 @pytest.mark.parametrize("shape", [(0, 6), (1, 6), (2, 6), (8, 6), (9, 6), (3, 4, 6)])

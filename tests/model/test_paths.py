@@ -5,19 +5,19 @@ from pathlib import Path
 import pytest
 
 from one2set.errors import ConfigError
-from one2set.model.paths import DEFAULT, MODEL, is_model, model_folder, named_model
+from one2set.model.paths import DEFAULT, MODEL, find_model_folder, is_model, model_folder
 
 
 def test_a_name_is_that_of_a_folder_of_a_run_or_of_the_model_inside(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert named_model("some/folder") == Path("some/folder")
-    assert named_model(tmp_path) == model_folder(tmp_path) == tmp_path
+    assert find_model_folder("some/folder") == Path("some/folder")
+    assert find_model_folder(tmp_path) == model_folder(tmp_path) == tmp_path
     (tmp_path / MODEL).mkdir()
-    assert named_model(tmp_path) == model_folder(tmp_path) == tmp_path / MODEL
+    assert find_model_folder(tmp_path) == model_folder(tmp_path) == tmp_path / MODEL
     monkeypatch.setattr("one2set.model.paths._MODELS", "no-such-folder")
     with pytest.raises(ConfigError, match="carries no model; pass --model"):
-        named_model(DEFAULT)
+        find_model_folder(DEFAULT)
 
 
 def test_a_folder_without_a_configuration_is_no_model(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from one2set.data.specials import PAD, UNK
-from one2set.model.pointer import EPSILON, Mixture, Words
+from one2set.model.pointer import EPSILON, CopySource, Mixture
 
 V = 12
 
@@ -31,7 +31,7 @@ def mixture(
         weight=torch.randn(vocabulary, 4, generator=generator),
         gate=torch.rand(rows, generator=generator),
         attention=attention / attention.sum(1, keepdim=True),
-        words=Words(extended, first_places(extended)),
+        copy_source=CopySource(extended, first_places(extended)),
         counts=counts,
     )
 

@@ -116,7 +116,7 @@ def test_predictions_are_the_recorded_ones(network: Transformer) -> None:
         for tokens, scores, places in zip(
             rows.tokens[document].tolist(),
             rows.probability[document],
-            rows.place[document].tolist(),
+            rows.position[document].tolist(),
             strict=True,
         ):
             length = tokens.index(EOS) if EOS in tokens else 6

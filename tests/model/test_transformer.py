@@ -9,7 +9,7 @@ from torch import Tensor
 from one2set.data.batch import Batch, sequence, shifted
 from one2set.errors import ConfigError
 from one2set.model import layers
-from one2set.model.pointer import Mixture, Words
+from one2set.model.pointer import CopySource, Mixture
 from one2set.model.transformer import Cache, Transformer, TransformerMemory, TransformerState
 from tests.model import padded, tiny
 
@@ -37,7 +37,7 @@ def test_selected_rows_are_copies_with_room_for_more() -> None:
 
 
 def test_a_state_counts_the_rows_of_each_document() -> None:
-    words = Words(torch.zeros(3, 1), torch.zeros(3, 1))
+    words = CopySource(torch.zeros(3, 1), torch.zeros(3, 1))
     memory = TransformerMemory((1, 1, 1), words, torch.zeros(3, 2), [])
     state = TransformerState(
         memory, [0, 0, 1, 2, 2], torch.tensor([0, 1, 0, 0, 1]), [cache(5)], step=2
@@ -97,9 +97,9 @@ def test_documents_that_are_padded_together_are_the_same(
     weights: int, network: Transformer, batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All in one call is what devices other than a CPU do."""
-    monkeypatch.setattr(layers, "_FEW_WEIGHTS", 0)
+    monkeypatch.setattr(layers, "_MAX_GROUP_WEIGHTS", 0)
     one_by_one = distributions(network, batch)
-    monkeypatch.setattr(layers, "_FEW_WEIGHTS", weights)
+    monkeypatch.setattr(layers, "_MAX_GROUP_WEIGHTS", weights)
     close(distributions(network, batch), one_by_one)
 
 

@@ -59,8 +59,8 @@ def test_the_tests_see_every_kind_of_slot(
         for network in (transformer, recurrent)
     )
     assert len({slot.text for slot in sets}) > 50
-    assert sum(slot.says_null for slot in sets) > 50
-    assert sum(slot.ended and not slot.says_null for slot in sets) > 50
+    assert sum(slot.is_null for slot in sets) > 50
+    assert sum(slot.ended and not slot.is_null for slot in sets) > 50
     assert sum(not slot.ended for slot in sets) > 50
     known = set(vocabulary.words)
     for slots in (sequences, others):
@@ -162,7 +162,7 @@ def test_a_pool_holds_a_full_beam_of_phrases_for_each_code(
         assert [slot.code for slot in pool.slots] == [c for c in range(8) for _ in range(3)]
         assert all(slot.tokens[0] != "<null>" for slot in pool.slots)
         for slot in one.slots:
-            if not slot.says_null:
+            if not slot.is_null:
                 assert slot.tokens == pool.slots[3 * slot.code].tokens
 
 

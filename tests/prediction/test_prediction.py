@@ -38,9 +38,9 @@ def test_the_score_is_the_mean_over_words_and_the_probability_the_product_over_t
 
 def test_null_and_nothing_have_no_score() -> None:
     null = Slot(0, "", ("<null>",), (0.9,), ended=True, null=0.9)
-    assert null.says_null
+    assert null.is_null
     assert null.score == 0.0
-    assert not slot("", 0.9).says_null
+    assert not slot("", 0.9).is_null
     assert slot("", 0.9).score == 0.0
 
 
@@ -84,4 +84,4 @@ def test_silenced_codes_are_those_of_a_biased_network(
     assert len(set(spoken)) == len(BIASES), "the biases differ in what is said"
     nulls = [slot.null for one in everything for slot in one.slots]
     muted = (apply_null_bias(one, NullBias(1000, 1000)) for one in everything)
-    assert [slot.null for one in muted for slot in one.slots if slot.says_null] == nulls
+    assert [slot.null for one in muted for slot in one.slots if slot.is_null] == nulls

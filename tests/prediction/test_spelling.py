@@ -22,7 +22,7 @@ from one2set.data.specials import (
     UNK,
 )
 from one2set.data.vocabulary import PieceVocabulary, WordVocabulary
-from one2set.prediction.spelling import Row, Speller
+from one2set.prediction.spelling import DecodedRow, Speller
 
 # Dictionary: 7 graph, 8 network, then 9 rare, which the network can only copy.
 WORDS = WordVocabulary([*SPECIALS, "graph", "network", "rare"], size=9)
@@ -36,8 +36,8 @@ def speller() -> Speller:
     return Speller(WORDS, Example("d", source, 0, unknown=("odd",)), oov=(ODD, RARE))
 
 
-def row(*tokens: int, places: Sequence[int] | None = None) -> Row:
-    return Row(tokens, [0.5] * len(tokens), places or [0] * len(tokens))
+def row(*tokens: int, positions: Sequence[int] | None = None) -> DecodedRow:
+    return DecodedRow(tokens, [0.5] * len(tokens), positions or [0] * len(tokens))
 
 
 def test_words_to_eos_are_the_phrase(speller: Speller) -> None:
@@ -54,7 +54,7 @@ def test_null_before_eos_drops_the_phrase_and_keeps_the_tokens(
 ) -> None:
     slot = speller.slot(0, row(*tokens), null=0.0)
     assert slot.text == ""
-    assert slot.says_null
+    assert slot.is_null
     assert slot.tokens == tuple(WORDS.words[t] for t in tokens)
 
 
@@ -69,7 +69,7 @@ def test_eos_first_is_no_phrase(speller: Speller) -> None:
     slot = speller.slot(0, row(EOS), null=0.0)
     assert slot.text == ""
     assert slot.ended
-    assert not slot.says_null
+    assert not slot.is_null
 
 
 def test_other_specials_are_words(speller: Speller) -> None:
@@ -83,9 +83,9 @@ def test_copied_words_are_spelt(speller: Speller) -> None:
 
 
 def test_unk_is_the_most_attended_source_word_of_its_own_step(speller: Speller) -> None:
-    slot = speller.slot(0, row(UNK, GRAPH, UNK, EOS, places=[1, 0, 2, 0]), null=0.0)
+    slot = speller.slot(0, row(UNK, GRAPH, UNK, EOS, positions=[1, 0, 2, 0]), null=0.0)
     assert slot.text == "odd graph rare"
-    (first, second) = speller.slots(row(UNK, SEP, GRAPH, UNK, EOS, places=[2, 3, 3, 1, 0]))
+    (first, second) = speller.slots(row(UNK, SEP, GRAPH, UNK, EOS, positions=[2, 3, 3, 1, 0]))
     assert (first.text, second.text) == ("rare", "graph odd")
 
 
@@ -117,7 +117,7 @@ def test_a_nested_row_is_split_and_its_kinds_are_no_words(speller: Speller) -> N
     assert [slot.text for slot in slots] == ["graph network", "", "graph", ""]
     assert [len(slot.tokens) for slot in slots] == [4, 2, 3, 1]
     assert [len(slot.word_probabilities) for slot in slots] == [2, 0, 1, 0]
-    assert not any(slot.says_null for slot in slots)
+    assert not any(slot.is_null for slot in slots)
     (cut,) = speller.nested_slots(row(PRESENT_START, GRAPH))
     assert (cut.text, cut.ended, cut.word_probabilities) == ("graph", False, (0.5,))
 
@@ -131,7 +131,7 @@ def test_pieces_are_joined_and_specials_stay_readable() -> None:
     speller = Speller(vocabulary, Example("d", np.array([net, work], np.int32), 0), oov=())
     assert speller.slot(0, row(net, work, graph, s, EOS), null=0.0).text == "network graphs"
     assert speller.slot(0, row(net, work, SEP, graph, EOS), null=0.0).text == "network <sep> graph"
-    unk = speller.slot(0, row(net, UNK, EOS, places=[0, 1, 0]), null=0.0)
+    unk = speller.slot(0, row(net, UNK, EOS, positions=[0, 1, 0]), null=0.0)
     assert unk.text == "network"
 
 
@@ -143,7 +143,7 @@ def test_a_phrase_of_pieces_has_neither_hyphens_nor_numbers() -> None:
     first = len(SPECIALS)
     tokens = [first + n for n in (1, 2, 3, 4, 5)] + [EOS]
     example = Example("a", source=np.array([first], np.int32), title_length=0)
-    row = Row(tokens, [0.5] * 6, [0] * 6)
+    row = DecodedRow(tokens, [0.5] * 6, [0] * 6)
     slot = Speller(vocabulary, example, ()).slot(0, row, null=0.1)
     assert slot.text == "self organising <digit>"
     assert slot.tokens[:2] == ("self", "-")

@@ -14,7 +14,7 @@ from one2set.model.pointer import Mixture
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer, TransformerMemory, TransformerState
 from one2set.search.beam import Beams, beam_sequence, beam_set
-from one2set.search.greedy import Rows, greedy_sequence, greedy_set
+from one2set.search.greedy import DecodedRows, greedy_sequence, greedy_set
 
 V, CODES = 10, 4
 SIZES = {
@@ -149,7 +149,9 @@ def test_a_beam_of_one_is_greedy(
             memory = network.encode(batch)
             expected = greedy(network, memory, steps=6)
             found = beam(network, memory, steps=6, beam=1, length_penalty=1.0).best()
-            for name in Rows._fields[: 5 if network is settrans else 4]:  # a sequence has no ∅
+            for name in DecodedRows._fields[
+                : 5 if network is settrans else 4
+            ]:  # a sequence has no ∅
                 torch.testing.assert_close(getattr(found, name), getattr(expected, name))
 
 
@@ -163,11 +165,11 @@ def oracle(
 ) -> list[tuple[float, list[int]]]:
     """The search itself, one code of one document and one hypothesis at a time, without caches."""
     size = V + 3
-    living: list[tuple[float, list[int]]] = [(0.0, [])]
+    active: list[tuple[float, list[int]]] = [(0.0, [])]
     ended: list[tuple[float, list[int]]] = []
     for t in range(steps):
         grown = []
-        for log_p, words in living:
+        for log_p, words in active:
             tokens = torch.zeros(1, CODES, t + 1, dtype=torch.int64)
             tokens[0, code, :t] = torch.tensor(words)
             mixture = network.decode(memory, shifted(tokens), torch.ones_like(tokens) > 0)
@@ -181,7 +183,7 @@ def oracle(
         ended += [
             (p / (t + 1) ** penalty, w) for (p, w), end in zip(kept, stop, strict=True) if end
         ]
-        living = [pair for pair, end in zip(kept, stop, strict=True) if not end]
+        active = [pair for pair, end in zip(kept, stop, strict=True) if not end]
     return sorted(ended, reverse=True)
 
 

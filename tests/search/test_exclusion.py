@@ -12,7 +12,7 @@ from torch import Tensor
 from one2set.data.batch import Batch, collate
 from one2set.data.specials import ABSENT_START, BOS, EOS, PEOS, PRESENT_START, SEP
 from one2set.model.network import Memory, Network, State
-from one2set.model.pointer import Mixture, Words
+from one2set.model.pointer import CopySource, Mixture
 from one2set.search.exclusion import ALL, NESTED_STEPS, Exclusive, ExclusiveNested
 from one2set.search.greedy import Choose, greedy_sequence
 from tests.model import tiny
@@ -41,7 +41,7 @@ class Rigged(Network):
 
     def encode(self, batch: Batch) -> Memory:
         words = torch.full((len(batch.ids), 1), W3)
-        return Memory((1,) * len(batch.ids), Words(words, torch.zeros_like(words)))
+        return Memory((1,) * len(batch.ids), CopySource(words, torch.zeros_like(words)))
 
     def decode(self, memory: Memory, inputs: Tensor, mask: Tensor) -> Mixture:
         raise NotImplementedError
@@ -58,7 +58,9 @@ class Rigged(Network):
             for rank, token in enumerate(self.taste(written[1:])):
                 logits[row, token] = 20.0 - rank
         open_gate, ones = torch.ones(len(tokens)), torch.ones(len(tokens), 1)
-        return Mixture(logits, torch.eye(V), open_gate, ones, state.memory.words, state.counts)
+        return Mixture(
+            logits, torch.eye(V), open_gate, ones, state.memory.copy_source, state.counts
+        )
 
 
 def write(network: Rigged, choose: Choose, *, steps: int) -> list[int]:
@@ -80,13 +82,13 @@ def phrases(tokens: list[int]) -> list[list[int]]:
 
 def always_w1(written: list[int]) -> list[int]:
     """A sequence of `w1 w1`, wherever it may."""
-    place = len(phrases([*written, 9])[-1]) - 1
-    return [SEP] if place == 2 else [*WORDS]
+    position = len(phrases([*written, 9])[-1]) - 1
+    return [SEP] if position == 2 else [*WORDS]
 
 
 def always_w1_nested(written: list[int]) -> list[int]:
-    place = len(phrases([*written, 9])[-1]) - 1
-    return [[PRESENT_START], [*WORDS], [W1], [SEP]][place]
+    position = len(phrases([*written, 9])[-1]) - 1
+    return [[PRESENT_START], [*WORDS], [W1], [SEP]][position]
 
 
 @pytest.mark.parametrize("nested", [False, True])

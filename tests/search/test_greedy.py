@@ -6,9 +6,9 @@ from torch import Tensor
 
 from one2set.data.batch import Batch, collate
 from one2set.data.specials import BOS, EOS, NULL, PAD
-from one2set.model.pointer import Choice, Mixture
+from one2set.model.pointer import ChosenTokens, Mixture
 from one2set.model.transformer import Transformer
-from one2set.search.greedy import Rows, greedy_sequence, greedy_set, roll_out
+from one2set.search.greedy import DecodedRows, greedy_sequence, greedy_set, roll_out
 from tests.model import padded, tiny
 
 STEPS = 5
@@ -25,19 +25,19 @@ def prone_to_stop(network: Transformer, *, seed: int) -> Transformer:
     return network
 
 
-def ended(tokens: Tensor, ends: tuple[int, ...]) -> Tensor:
-    """True after the first of `ends`."""
-    over = torch.isin(tokens, torch.tensor(ends)).cumsum(-1) > 0
+def ended(tokens: Tensor, stop_ids: tuple[int, ...]) -> Tensor:
+    """True after the first of `stop_ids`."""
+    over = torch.isin(tokens, torch.tensor(stop_ids)).cumsum(-1) > 0
     return torch.cat([torch.zeros_like(over[..., :1]), over[..., :-1]], -1)
 
 
-def decode(network: Transformer, batch: Batch) -> Rows:
+def decode(network: Transformer, batch: Batch) -> DecodedRows:
     search = greedy_sequence if network.rows == 1 else greedy_set
     return search(network, network.encode(batch), steps=STEPS)
 
 
 NETWORKS = pytest.mark.parametrize(
-    ("network", "ends"),
+    ("network", "stop_ids"),
     [
         (prone_to_stop(tiny.settrans(seed=0), seed=1), (EOS, NULL)),
         (prone_to_stop(tiny.transformer(seed=1), seed=5), (EOS,)),
@@ -47,10 +47,10 @@ NETWORKS = pytest.mark.parametrize(
 
 
 @NETWORKS
-def test_rows_are_those_of_decoding_anew(network: Transformer, ends: tuple[int, ...]) -> None:
+def test_rows_are_those_of_decoding_anew(network: Transformer, stop_ids: tuple[int, ...]) -> None:
     batch = tiny.batch(8)
     tokens, distributions = padded.roll_out(network, batch, padded.encode(network, batch), STEPS)
-    over = ended(tokens, ends)
+    over = ended(tokens, stop_ids)
     assert 0 < over.sum() < over.numel()
     found = decode(network, batch)
     assert torch.equal(found.tokens, tokens.masked_fill(over, PAD))
@@ -61,12 +61,14 @@ def test_rows_are_those_of_decoding_anew(network: Transformer, ends: tuple[int, 
 
 
 @NETWORKS
-def test_a_batch_is_decoded_as_its_documents(network: Transformer, ends: tuple[int, ...]) -> None:
+def test_a_batch_is_decoded_as_its_documents(
+    network: Transformer, stop_ids: tuple[int, ...]
+) -> None:
     together = decode(network, tiny.batch(8))
     for index, example in enumerate(tiny.examples(8)):
         alone = decode(network, collate([example], vocabulary_size=tiny.V))
         assert torch.equal(alone.tokens[0], together.tokens[index])
-        assert torch.equal(alone.place[0], together.place[index])
+        assert torch.equal(alone.position[0], together.position[index])
         assert torch.equal(alone.length[0], together.length[index])
         torch.testing.assert_close(alone.probability[0], together.probability[index])
         torch.testing.assert_close(alone.null[0], together.null[index])
@@ -74,17 +76,17 @@ def test_a_batch_is_decoded_as_its_documents(network: Transformer, ends: tuple[i
 
 @NETWORKS
 def test_any_choice_can_be_made_and_sees_what_its_rows_have_written(
-    network: Transformer, ends: tuple[int, ...]
+    network: Transformer, stop_ids: tuple[int, ...]
 ) -> None:
     """No word twice in a row: what is written is what was seen, and nothing else changes."""
     memory = network.encode(tiny.batch(8))
     seen: list[tuple[Tensor, Tensor]] = []
 
-    def never_twice(rows: Tensor, mixture: Mixture, written: Tensor) -> Choice:
+    def never_twice(rows: Tensor, mixture: Mixture, written: Tensor) -> ChosenTokens:
         seen.append((rows, written))
         return mixture.greedy(written)
 
-    steps = list(roll_out(network, memory, steps=STEPS, ends=ends, choose=never_twice))
+    steps = list(roll_out(network, memory, steps=STEPS, stop_ids=stop_ids, choose=never_twice))
     texts: dict[int, list[int]] = {row: [] for row in steps[0].rows.tolist()}
     for step, (rows, written) in zip(steps, seen, strict=True):
         assert torch.equal(rows, step.rows)
@@ -92,7 +94,7 @@ def test_any_choice_can_be_made_and_sees_what_its_rows_have_written(
         for row, token in zip(rows.tolist(), step.choice.tokens.tolist(), strict=True):
             texts[row].append(token)
     assert all(len(set(text)) == len(text) for text in texts.values())
-    free = list(roll_out(network, memory, steps=STEPS, ends=ends))
+    free = list(roll_out(network, memory, steps=STEPS, stop_ids=stop_ids))
     assert torch.equal(free[0].choice.tokens, steps[0].choice.tokens)
     changed = [step.choice.tokens.tolist() for step in free]
     assert changed != [step.choice.tokens.tolist() for step in steps]  # it had something to do
@@ -102,8 +104,8 @@ def test_what_is_chosen_is_read_next() -> None:
     network = tiny.settrans()
     memory = network.encode(tiny.batch())
 
-    def second_best(rows: Tensor, mixture: Mixture, written: Tensor) -> Choice:
-        return Choice(*(x[:, 1] for x in mixture.top(2)))
+    def second_best(rows: Tensor, mixture: Mixture, written: Tensor) -> ChosenTokens:
+        return ChosenTokens(*(x[:, 1] for x in mixture.top(2)))
 
     steps = list(roll_out(network, memory, steps=2, choose=second_best))
     assert torch.equal(steps[0].choice.tokens, steps[0].mixture.top(2).tokens[:, 1])
@@ -114,11 +116,11 @@ def test_what_is_chosen_is_read_next() -> None:
 
 
 @NETWORKS
-def test_ended_rows_cost_nothing(network: Transformer, ends: tuple[int, ...]) -> None:
+def test_ended_rows_cost_nothing(network: Transformer, stop_ids: tuple[int, ...]) -> None:
     memory = network.encode(tiny.batch(8))
-    steps = list(roll_out(network, memory, steps=STEPS, ends=ends))
+    steps = list(roll_out(network, memory, steps=STEPS, stop_ids=stop_ids))
     alive = [len(step.mixture.features) for step in steps]
-    over = ended(decode(network, tiny.batch(8)).tokens, ends).flatten(0, 1)
+    over = ended(decode(network, tiny.batch(8)).tokens, stop_ids).flatten(0, 1)
     assert alive == [int(count) for count in (~over).sum(0) if count]
     assert alive[-1] < alive[0]
 
@@ -133,7 +135,7 @@ def test_decoding_ends_when_every_row_has() -> None:
         network.pointer.gate.weight.zero_()
         network.pointer.gate.bias.fill_(20.0)
     memory = network.encode(tiny.batch())
-    assert len(list(roll_out(network, memory, steps=STEPS, ends=(NULL,)))) == 1
+    assert len(list(roll_out(network, memory, steps=STEPS, stop_ids=(NULL,)))) == 1
     assert len(list(roll_out(network, memory, steps=STEPS))) == STEPS
     found = greedy_set(network, memory, steps=STEPS)
     assert (found.tokens[..., 0] == NULL).all()
@@ -144,9 +146,9 @@ def test_the_most_attended_place_is_in_the_document() -> None:
     network, batch = tiny.settrans(), tiny.batch(8)
     memory = network.encode(batch)
     found = greedy_set(network, memory, steps=STEPS)
-    assert (found.place < torch.tensor(batch.lengths)[:, None, None]).all()
+    assert (found.position < torch.tensor(batch.lengths)[:, None, None]).all()
     first = next(iter(roll_out(network, memory, steps=1))).mixture.attention
-    assert torch.equal(found.place[..., 0].flatten(), first.argmax(1))
+    assert torch.equal(found.position[..., 0].flatten(), first.argmax(1))
 
 
 def test_decoding_leaves_no_gradient() -> None:

@@ -23,9 +23,9 @@ from tests.model import tiny
 )
 def test_a_folder_brings_it_back(generation: Generation, tmp_path: Path) -> None:
     words = WordVocabulary([*SPECIALS, *map(str, range(tiny.V))], size=tiny.V)
-    save_model(tmp_path / "m", tiny.transformer(), words, {"generation": generation.saved()})
+    save_model(tmp_path / "m", tiny.transformer(), words, {"generation": generation.to_dict()})
     found = load_model(tmp_path / "m")
-    assert Generation.of_model(found.network, found.config) == generation
+    assert Generation.from_model(found.network, found.config) == generation
 
 
 def test_a_folder_that_says_nothing_is_of_one_of_the_first_two_networks() -> None:
@@ -36,10 +36,10 @@ def test_a_folder_that_says_nothing_is_of_one_of_the_first_two_networks() -> Non
         (tiny.settrans(), {}, Generation("phrase", 6)),
         (tiny.transformer(), {}, Generation("sequence", 60)),
     ):
-        assert Generation.of_model(network, config) == expected
+        assert Generation.from_model(network, config) == expected
 
 
 @pytest.mark.parametrize("wrong", [{}, {"rows": "phrase"}, {"search": {"width": 3}}])
 def test_what_cannot_be_understood_is_told(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="the model's generation is"):
-        Generation.of_model(tiny.transformer(), {"generation": wrong})
+        Generation.from_model(tiny.transformer(), {"generation": wrong})

@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from one2set.data.batch import SetLayout, sequence_missing_eos
-from one2set.model.import_release import import_network, our_name
+from one2set.model.import_release import import_network, rename_weight
 from one2set.model.settrans import SetTrans
 from one2set.training.objectives.assignment import hungarian, match_scores
 from one2set.training.objectives.likelihood import Likelihood
@@ -103,9 +103,9 @@ def test_six_training_steps_are_the_recorded_ones() -> None:
         assert norm.item() == pytest.approx(recorded["grad_norm_before_clip"], rel=reference.LOSS)
         if recorded["step"] == 0:
             with np.load(folder / "set_separate_step0_clipped_grads.npz") as gradients:
-                assert {our_name(name) for name in gradients} == set(weights)
+                assert {rename_weight(name) for name in gradients} == set(weights)
                 for name in gradients:
-                    gradient = weights[our_name(name)].grad
+                    gradient = weights[rename_weight(name)].grad
                     assert gradient is not None
                     reference.close(gradient, gradients[name])
         optimiser.step()
@@ -117,5 +117,5 @@ def test_six_training_steps_are_the_recorded_ones() -> None:
         # Adam has moved weights by up to 6e-4. A bias of keys shifts all scores of a query alike:
         # its gradient is zero but for rounding, which Adam blows up to steps of either sign.
         tolerance = 12e-4 if name.endswith("k_proj.bias") else 1e-5
-        found = weights[our_name(name)].detach()
+        found = weights[rename_weight(name)].detach()
         torch.testing.assert_close(found, weight, rtol=0, atol=tolerance, msg=name)

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from one2set.errors import missing_extra
 from one2set.keyphrases.generator import KeyphraseGenerator
-from one2set.model.paths import DEFAULT, named_model
+from one2set.model.paths import DEFAULT, find_model_folder
 
 try:
     from huggingface_hub import ModelHubMixin, snapshot_download
@@ -57,7 +57,7 @@ class HubKeyphraseGenerator(
     # their values from there.
     def __init__(self, folder: str | Path = DEFAULT, *, threads: int = 0) -> None:
         super().__init__(folder, threads=threads)
-        self._folder = named_model(folder)
+        self._folder = find_model_folder(folder)
 
     def _save_pretrained(self, save_directory: Path) -> None:
         for path in sorted(self._folder.iterdir()):

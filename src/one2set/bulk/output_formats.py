@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal, cast
 
 import orjson
 
-from one2set.atomic import complete_file
+from one2set.atomic import atomic_file
 from one2set.data.reading.remote import is_remote
 from one2set.errors import ConfigError, missing_extra
 
@@ -48,7 +48,7 @@ def pack(lines: Path, path: Path, format: Format) -> None:
     if format != "parquet" and path.suffix not in (".gz", ".zst"):
         lines.replace(path)
         return
-    with lines.open("rb") as source, complete_file(path) as target:
+    with lines.open("rb") as source, atomic_file(path) as target:
         if format == "parquet":
             _write_parquet(source, target)
         elif path.suffix == ".gz":

@@ -194,11 +194,11 @@ class Raw:
 
     def _torch_engine(self) -> Predictor:
         try:
-            from one2set.distributed import use_threads
+            from one2set.distributed import set_num_threads
             from one2set.prediction.engine import Engine
         except ImportError:
             raise missing_extra("torch", extra="train", purpose="generation") from None
-        use_threads(self.threads)
+        set_num_threads(self.threads)
         engine = Engine.load(
             self.model,
             device=self.device,

@@ -52,7 +52,7 @@ def calibrate(
         from one2set.extraction.knowledge import Knowledge
         from one2set.keyphrases import reliability, tuning
         from one2set.keyphrases.loading import load_predictor
-        from one2set.model.paths import DEFAULT, named_model
+        from one2set.model.paths import DEFAULT, find_model_folder
         from one2set.prediction.prediction import NO_NULL
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="Calibrating a model") from None
@@ -65,7 +65,7 @@ def calibrate(
             "the model inside the package stays as it is; calibrate a copy: one2set export default "
             "--output my-model"
         )
-    folder = named_model(model)
+    folder = find_model_folder(model)
     engine = load_predictor(folder, device=device, batch_tokens=batch_tokens, threads=threads)
     knowledge = Knowledge.load(folder)
     judged = []

@@ -8,7 +8,7 @@ import typer
 from rich import box
 from rich.table import Table
 
-from one2set.atomic import complete_file
+from one2set.atomic import atomic_file
 from one2set.cli.console import out
 from one2set.cli.plans import CodeOption, do_plan
 from one2set.errors import missing_extra
@@ -129,7 +129,7 @@ def _save(rows: Sequence[Record], folder: Path) -> None:
 
     lines = [["system", *_COLUMNS], ["---", *(["---:"] * len(_COLUMNS))]]
     lines += [[row["system"], *(shown(row) for shown in _COLUMNS.values())] for row in rows]
-    with complete_file(folder / "comparison.md") as file:
+    with atomic_file(folder / "comparison.md") as file:
         file.writelines(f"| {' | '.join(line)} |\n".encode() for line in lines)
-    with complete_file(folder / "comparison.jsonl") as file:
+    with atomic_file(folder / "comparison.jsonl") as file:
         file.writelines(orjson.dumps(row) + b"\n" for row in rows)

@@ -138,10 +138,10 @@ def _names(paths: Sequence[str]) -> dict[str, str]:
 def _write_per_document(
     path: Path, golds: "Sequence[Gold]", systems: "Mapping[str, Scores]", protocol: Protocol
 ) -> None:
-    from one2set.atomic import complete_file
+    from one2set.atomic import atomic_file
     from one2set.evaluation.comparison import document_records
 
-    with complete_file(path) as file:
+    with atomic_file(path) as file:
         for name, scores in systems.items():
             for record in document_records(golds, scores, protocol):
                 file.write(orjson.dumps({"system": name, **record}) + b"\n")

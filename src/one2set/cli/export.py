@@ -54,7 +54,7 @@ def export(
     Then compares both on the bundled sample. OUT stays a model for predict, train and calibrate.
     """
     try:
-        from one2set.export.export import agreement, export_model
+        from one2set.export.export import count_shared_phrases, export_model
         from one2set.extraction.train_scorers import extend_knowledge
         from one2set.keyphrases.learn import export_with_knowledge, teach_to_see
         from one2set.prediction.engine import Engine
@@ -66,9 +66,9 @@ def export(
     from one2set.data.reading.streams import ErrorPolicy
     from one2set.export.runtime import Runtime
     from one2set.extraction.knowledge import NOTHING, Knowledge
-    from one2set.model.paths import is_model, named_model
+    from one2set.model.paths import find_model_folder, is_model
 
-    folder = named_model(str(model))
+    folder = find_model_folder(str(model))
     with ErrorPolicy(on_error) as errors:
         fields = Fields.from_options(field)
 
@@ -80,7 +80,7 @@ def export(
         if knowledge_of is not None:
             if not is_model(knowledge_of):
                 raise ConfigError(f"--knowledge is {knowledge_of}; expected a model's folder")
-            origin = named_model(knowledge_of)
+            origin = find_model_folder(knowledge_of)
             knowledge = Knowledge.load(origin).of_any_network()
         all_new = knowledge.selector is None
         if phrases:
@@ -100,6 +100,6 @@ def export(
             teach_to_see(output, knowledge.selector, documents())
     size = sum(path.stat().st_size for path in output.iterdir())
     err.print(f"{output}: {size / 1e6:.1f} MB", soft_wrap=True)
-    same, said = agreement(Engine.load(folder, device="cpu"), Runtime(output))
+    same, said = count_shared_phrases(Engine.load(folder, device="cpu"), Runtime(output))
     out.print(f"of {said:,} phrases for the bundled sample {same:,} are the trained network's own")
     err.print(f'next: one2set generate --model {output} "Some text"', soft_wrap=True)

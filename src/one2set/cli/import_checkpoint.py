@@ -43,8 +43,8 @@ def import_checkpoint(
         raise ConfigError(f"{output} exists already; pass --overwrite, or name another folder")
     network, vocabulary = import_files(checkpoint, vocab, heads=heads)
     is_set = network.rows > 1
-    generation = Generation.of_model(network, {})
-    config = {"imported": str(checkpoint), "generation": generation.saved()}
+    generation = Generation.from_model(network, {})
+    config = {"imported": str(checkpoint), "generation": generation.to_dict()}
     save_model(output, network, vocabulary, config, overwrite=overwrite)
     weights = sum(weight.numel() for weight in network.parameters())
     err.print(

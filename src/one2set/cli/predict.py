@@ -23,7 +23,7 @@ from one2set.cli.options import (
 )
 from one2set.cli.writing import Target, write_lines
 from one2set.errors import ConfigError
-from one2set.parallel import cores
+from one2set.parallel import count_cores
 
 if TYPE_CHECKING:
     from one2set.bulk.pipeline import Work
@@ -182,7 +182,7 @@ def predict(
     from one2set.bulk.ray import run_on_ray
     from one2set.data.reading.records import Fields
     from one2set.keyphrases.loading import exported
-    from one2set.model.paths import DEFAULT, is_model, named_model
+    from one2set.model.paths import DEFAULT, find_model_folder, is_model
 
     if output is None and (resume or overwrite):
         raise ConfigError("--resume and --overwrite are about a file; name it with --output")
@@ -199,7 +199,7 @@ def predict(
     inputs = expanded(arguments[1:] if named else arguments)
     if not inputs:
         raise ConfigError(f"{arguments[0]} is a model; name the documents after it")
-    folder = named_model(arguments[0] if named else DEFAULT)
+    folder = find_model_folder(arguments[0] if named else DEFAULT)
     search = {
         "beam": beam,
         "length_penalty": length_penalty,
@@ -243,9 +243,9 @@ def predict(
         wanted = wanted_by(top, min_score, present_only, absent_only, more, fewer)
         work = Keyphrases(folder, wanted)
     if engine == "local":
-        workers = workers or (1 if work.needs_torch else cores())
+        workers = workers or (1 if work.needs_torch else count_cores())
         if workers > 1:
-            threads = threads or max(cores() // workers, 1)
+            threads = threads or max(count_cores() // workers, 1)
     work = replace(work, threads=threads)
     how = ("model", "threads", "batch_tokens", "device")
     settings = {

@@ -9,7 +9,7 @@ import typer
 from one2set.cli.console import err, out, progress_bar
 from one2set.cli.options import FieldOption, OnErrorOption
 from one2set.errors import ConfigError
-from one2set.parallel import cores
+from one2set.parallel import count_cores
 
 
 def prepare(
@@ -76,7 +76,7 @@ def prepare(
         Path | None,
         typer.Option(help="Where skipped records are listed. Default: OUT/skipped.jsonl."),
     ] = None,
-    workers: Annotated[int, typer.Option(help="Processes that tokenise.")] = cores(),
+    workers: Annotated[int, typer.Option(help="Processes that tokenise.")] = count_cores(),
     overwrite: Annotated[bool, typer.Option(help="Replace an existing OUT.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the manifest as JSON.")] = False,
 ) -> None:
@@ -95,7 +95,7 @@ def prepare(
     from one2set.data.reading.streams import ErrorPolicy
     from one2set.data.vocabulary import WordVocabulary, vocabulary_file
     from one2set.keyphrases.loading import model_vocabulary
-    from one2set.model.paths import named_model
+    from one2set.model.paths import find_model_folder
 
     try:
         filters = Filters(
@@ -120,7 +120,7 @@ def prepare(
         raise ConfigError("--vocabulary and --tokenizer exclude each other; pass one of them")
     words = None
     if vocabulary is not None:
-        folder = named_model(vocabulary)
+        folder = find_model_folder(vocabulary)
         kept = model_vocabulary(folder)
         if isinstance(kept, WordVocabulary):
             words = kept

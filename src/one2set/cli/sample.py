@@ -14,11 +14,11 @@ def sample(
     output: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write.")],
 ) -> None:
     """Copy the bundled sample into a folder: 60 documents, and predictions to score them with."""
-    from one2set.atomic import complete_folder
+    from one2set.atomic import atomic_folder
 
     with (
         as_file(files("one2set.data").joinpath("sample")) as bundled,
-        complete_folder(output) as to,
+        atomic_folder(output) as to,
     ):
         shutil.copytree(bundled, to, dirs_exist_ok=True)
     err.print(f"{output}: {', '.join(sorted(path.name for path in output.iterdir()))}")

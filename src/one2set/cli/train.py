@@ -107,7 +107,7 @@ def train(
     processes: torchrun --nproc-per-node 2 -m one2set train …
     """
     try:
-        from one2set.distributed import processes
+        from one2set.distributed import join_processes
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="training") from None
     from one2set.data.corpus.corpus import Corpus
@@ -124,10 +124,10 @@ def train(
         usual = "further"
     limits = {"steps": steps, "documents": documents, "minutes": minutes}
     changes = [f"limits.{name}={value}" for name, value in limits.items() if value is not None]
-    with processes() as group, ExitStack() as stack:
+    with join_processes() as group, ExitStack() as stack:
         try:
             opened = Corpus(corpus)
-            run, remarks = group.lead(
+            run, remarks = group.on_main(
                 lambda: _open_run(
                     output,
                     opened,
@@ -141,14 +141,14 @@ def train(
                 )
             )
             task = task_of(run, opened)
-            group.lead(lambda: stack.enter_context(run.claimed()))
-            show = stack.enter_context(_display(run, shown=group.first))
+            group.on_main(lambda: stack.enter_context(run.claimed()))
+            show = stack.enter_context(_display(run, shown=group.is_main))
             for remark in remarks:
                 show(Remark(remark))
             for event in train(task, run, processes=group):
                 show(event)
         except One2SetError:
-            if group.first:
+            if group.is_main:
                 raise
             raise typer.Exit(2) from None  # the first process says it
     if isinstance(event, Ended) and event.reason == "interrupted":
@@ -158,10 +158,10 @@ def train(
 def _model_to_go_on(name: str) -> tuple[Path, str, list[str]]:
     """A model's folder, its system, and its sizes as settings."""
     from one2set.model.folder import load_model
-    from one2set.model.paths import named_model
+    from one2set.model.paths import find_model_folder
     from one2set.settings import Model
 
-    folder = named_model(name)
+    folder = find_model_folder(name)
     network, _, config = load_model(folder)
     sizes = {**config.get("model", {}), **network.arguments}
     named = [f"model.{key}={value}" for key, value in sizes.items() if key in Model.model_fields]

@@ -14,7 +14,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
-from one2set.atomic import complete_folder
+from one2set.atomic import atomic_folder
 from one2set.data.reading.readers import read
 from one2set.data.vocabulary import Vocabulary, WordVocabulary
 from one2set.errors import ConfigError, missing_extra
@@ -40,7 +40,7 @@ def export_model(
     try:
         from safetensors.numpy import save_file
 
-        from one2set.export.onnx_settrans import LONGEST, encoder_graph, step_graph
+        from one2set.export.onnx_settrans import MAX_SOURCE_LENGTH, encoder_graph, step_graph
     except ImportError:
         raise missing_extra("onnx", extra="train", purpose="Exporting a model") from None
 
@@ -55,18 +55,18 @@ def export_model(
     description = Description(
         vocabulary_size=network.vocabulary_size,
         num_codes=network.rows,
-        steps=Generation.of_model(network, config).steps,
-        longest=LONGEST,
+        steps=Generation.from_model(network, config).steps,
+        longest=MAX_SOURCE_LENGTH,
         int8=int8,
     )
-    with complete_folder(output, overwrite=overwrite) as partial:
+    with atomic_folder(output, overwrite=overwrite) as partial:
         save_config(partial, network, config)
         save_file(weights, partial / WEIGHTS)
         (partial / WEIGHTS).chmod(0o644)  # the library lets only its owner read it
-        places = weight_places(partial / WEIGHTS)
+        offsets = weight_offsets(partial / WEIGHTS)
         for graph in graphs:
-            graph.save(partial, WEIGHTS, places)
-        _trimmed(vocabulary).save(partial)
+            graph.save(partial, WEIGHTS, offsets)
+        _trim_vocabulary(vocabulary).save(partial)
         write_description(partial, description)
         if add_files is not None:
             add_files(partial)
@@ -77,7 +77,7 @@ def export_model(
                 shutil.copy(file, partial)
 
 
-def _trimmed(vocabulary: Vocabulary) -> Vocabulary:
+def _trim_vocabulary(vocabulary: Vocabulary) -> Vocabulary:
     """A vocabulary without the rest of a corpus's dictionary: all unknown words are copied."""
     if not isinstance(vocabulary, WordVocabulary):
         return vocabulary
@@ -85,7 +85,7 @@ def _trimmed(vocabulary: Vocabulary) -> Vocabulary:
     return WordVocabulary(vocabulary.words[:size], size=size, counts=vocabulary.counts[:size])
 
 
-def agreement(one: Predictor, other: Predictor) -> tuple[int, int]:
+def count_shared_phrases(one: Predictor, other: Predictor) -> tuple[int, int]:
     """How many phrases of the bundled sample two models both say, of those that either says."""
     with as_file(files("one2set.data").joinpath("sample", "documents.jsonl")) as path:
         documents = list(read(path))
@@ -96,7 +96,7 @@ def agreement(one: Predictor, other: Predictor) -> tuple[int, int]:
     return same, said
 
 
-def weight_places(path: Path) -> dict[str, tuple[int, int]]:
+def weight_offsets(path: Path) -> dict[str, tuple[int, int]]:
     """Offset and length of each tensor in a safetensors file, which is the length of its header in
     eight bytes, the header in JSON, and the data."""
     with path.open("rb") as file:

@@ -27,7 +27,7 @@ _ONCE_WHOLE = 0.24
 Array = NDArray[Any]
 
 
-class Rows(NamedTuple):
+class LinearInput(NamedTuple):
     """What a linear map reads: as it is, or as whole numbers and each row's largest."""
 
     values: str
@@ -89,27 +89,27 @@ class Graph:
         )
         return self("LayerNormalization", x, scale, shift, axis=-1, epsilon=1e-5)
 
-    def rows(self, x: str) -> Rows:
+    def quantize_rows(self, x: str) -> LinearInput:
         """What `linear` reads; several maps of the same x share the work."""
         if not self._int8:
-            return Rows(x)
+            return LinearInput(x)
         largest = self("ReduceMax", self("Abs", x), self.constant([-1], np.int64), keepdims=1)
         largest = self("Max", largest, self.constant(1e-9))  # a row may be all zeros
         step, zero = self.constant(1 / _ROW), self.constant(_ZERO, np.uint8)
-        return Rows(self("QuantizeLinear", self("Div", x, largest), step, zero), largest)
+        return LinearInput(self("QuantizeLinear", self("Div", x, largest), step, zero), largest)
 
-    def linear(self, x: Rows, name: str, state: Mapping[str, Array]) -> str:
+    def linear(self, x: LinearInput, name: str, state: Mapping[str, Array]) -> str:
         """A linear map, with its bias where it has one."""
         y = self._product(x, f"{name}.weight", state[f"{name}.weight"].T)
         bias = state.get(f"{name}.bias")
         return y if bias is None else self("Add", y, self.weight(f"{name}.bias", bias))
 
-    def _product(self, x: Rows, name: str, matrix: Array) -> str:
+    def _product(self, x: LinearInput, name: str, matrix: Array) -> str:
         """x times a matrix (in, out)."""
         stored = name + TRANSPOSED
         if x.largest is None:
             return self("MatMul", x.values, self.weight(stored, matrix))
-        whole, scale = quantise(matrix, axis=0, largest=_MATRIX)
+        whole, scale = quantize(matrix, axis=0, largest=_MATRIX)
         y = self(
             "MatMulIntegerToFloat",
             x.values,
@@ -125,20 +125,20 @@ class Graph:
         """Rows of a table."""
         if not self._int8:
             return self("Gather", self.weight(name, table), ids)
-        whole, scale = quantise(table, axis=1, largest=_TABLE)
+        whole, scale = quantize(table, axis=1, largest=_TABLE)
         rows = self("Gather", self.weight(name, whole), ids)
         scales = self("Gather", self.weight(name + SCALE, scale), ids)
         return self("Mul", self("Cast", rows, to=TensorProto.FLOAT), scales)
 
-    def save(self, folder: Path, file: str, places: Mapping[str, tuple[int, int]]) -> None:
-        """Write the graph; `places` are offset and length of each weight in a file beside it."""
+    def save(self, folder: Path, file: str, offsets: Mapping[str, tuple[int, int]]) -> None:
+        """Write the graph; `offsets` are offset and length of each weight in a file beside it."""
         external = []
         for name in self._used:
             array = self._weights[name]
             kind = helper.np_dtype_to_tensor_dtype(array.dtype)
             tensor = TensorProto(name=name, data_type=kind, dims=array.shape)
             tensor.data_location = TensorProto.EXTERNAL
-            offset, length = places[name]
+            offset, length = offsets[name]
             for key, value in (("location", file), ("offset", offset), ("length", length)):
                 tensor.external_data.add(key=key, value=str(value))
             external.append(tensor)
@@ -154,7 +154,7 @@ class Graph:
         (folder / f"{self.name}.onnx").write_bytes(model.SerializeToString())
 
 
-def quantise(matrix: Array, *, axis: int, largest: int) -> tuple[Array, Array]:
+def quantize(matrix: Array, *, axis: int, largest: int) -> tuple[Array, Array]:
     """A matrix as whole numbers, and the scales along an axis with which they are multiplied.
 
     A network that was read back from whole numbers and trained gently has weights near them. The

@@ -18,13 +18,13 @@ import numpy as np
 from onnx import TensorProto
 
 from one2set.data.specials import NULL, UNK
-from one2set.export.onnx_builder import MICROSOFT, Array, Graph, Rows
+from one2set.export.onnx_builder import MICROSOFT, Array, Graph, LinearInput
 from one2set.model.bert import BertEncoder
-from one2set.model.folder import PLACES
+from one2set.model.folder import POSITIONS
 from one2set.model.layers import sinusoids
 from one2set.model.settrans import SetTrans
 
-LONGEST = 2048  # source words that the graphs know places for
+MAX_SOURCE_LENGTH = 2048  # source words that the graphs know places for
 _FLOAT, _ID, _LENGTH = TensorProto.FLOAT, TensorProto.INT64, TensorProto.INT32
 _FAR = -1e9  # added to the scores of padding
 
@@ -48,62 +48,64 @@ def encoder_graph(network: SetTrans, weights: dict[str, Array], *, int8: bool) -
     g = Graph("encoder", weights, int8=int8)
     source = g.input("source", _ID, "B", "S")
     lengths = g.input("lengths", _LENGTH, "B")
-    read = _read_bert if isinstance(network.encoder, BertEncoder) else _read
+    read = _bert_encoder if isinstance(network.encoder, BertEncoder) else _encoder
     x = read(g, source, lengths, state, sizes)
-    h = g.rows(x)
+    h = g.quantize_rows(x)
     for layer in range(sizes.decoder_layers):
         name = f"decoder.layers.{layer}.source_attention"
         key, value = (g.linear(h, f"{name}.{part}", state) for part in ("key", "value"))
-        g.output(f"key-{layer}", _by_head(g, key, sizes, (0, 2, 3, 1)), _FLOAT)
-        g.output(f"value-{layer}", _by_head(g, value, sizes, (0, 2, 1, 3)), _FLOAT)
+        g.output(f"key-{layer}", _split_heads(g, key, sizes, (0, 2, 3, 1)), _FLOAT)
+        g.output(f"value-{layer}", _split_heads(g, value, sizes, (0, 2, 1, 3)), _FLOAT)
     return g
 
 
-def _read(g: Graph, source: str, lengths: str, state: Mapping[str, Array], sizes: _Sizes) -> str:
+def _encoder(g: Graph, source: str, lengths: str, state: Mapping[str, Array], sizes: _Sizes) -> str:
     """(B, S, D) states of our encoder."""
-    words = _embedded(g, source, state)
+    words = _embed(g, source, state)
     count = g("Shape", source, start=1, end=2)
-    places = g.weight(PLACES, sinusoids(LONGEST + 1, sizes.width).numpy())
+    positions = g.weight(POSITIONS, sinusoids(MAX_SOURCE_LENGTH + 1, sizes.width).numpy())
     one = g.constant([1], np.int64)
-    places = g("Slice", places, one, g("Add", count, one), g.constant([0], np.int64))  # (S, D)
-    x = g.linear(g.rows(g("Add", words, places)), "encoder.input", state)
+    positions = g(
+        "Slice", positions, one, g("Add", count, one), g.constant([0], np.int64)
+    )  # (S, D)
+    x = g.linear(g.quantize_rows(g("Add", words, positions)), "encoder.input", state)
     for layer in range(sizes.encoder_layers):
         name = f"encoder.layers.{layer}"
         h = g.norm(x, f"{name}.attention_norm", state)
-        x = g("Add", x, _attended(g, h, lengths, f"{name}.attention", state, sizes))
-        x = _fed(g, x, name, state)
+        x = g("Add", x, _self_attention(g, h, lengths, f"{name}.attention", state, sizes))
+        x = _feed_forward(g, x, name, state)
     return g.norm(x, "encoder.norm", state)
 
 
-def _read_bert(
+def _bert_encoder(
     g: Graph, source: str, lengths: str, state: Mapping[str, Array], sizes: _Sizes
 ) -> str:
     """(B, S, D) states of BERT's encoder."""
     words = g.lookup(source, "embedding.weight", state["embedding.weight"])
     end = g("Squeeze", g("Shape", source, start=1, end=2))
-    place = g("Range", g.constant(0, np.int64), end, g.constant(1, np.int64))
+    position = g("Range", g.constant(0, np.int64), end, g.constant(1, np.int64))
     table = state["encoder.places.weight"]
-    place = g("Min", place, g.constant(len(table) - 1, np.int64))
-    places = g.lookup(place, "encoder.places.weight", table)  # (S, D)
-    x = g.norm(g("Add", words, places), "encoder.norm", state)
+    position = g("Min", position, g.constant(len(table) - 1, np.int64))
+    positions = g.lookup(position, "encoder.places.weight", table)  # (S, D)
+    x = g.norm(g("Add", words, positions), "encoder.norm", state)
     for layer in range(sizes.encoder_layers):
         name = f"encoder.layers.{layer}"
-        seen = _attended(g, x, lengths, f"{name}.attention", state, sizes)
+        seen = _self_attention(g, x, lengths, f"{name}.attention", state, sizes)
         x = g.norm(g("Add", x, seen), f"{name}.attention_norm", state)
-        inner = g("Gelu", g.linear(g.rows(x), f"{name}.inner", state))
-        outer = g.linear(g.rows(inner), f"{name}.outer", state)
+        inner = g("Gelu", g.linear(g.quantize_rows(x), f"{name}.inner", state))
+        outer = g.linear(g.quantize_rows(inner), f"{name}.outer", state)
         x = g.norm(g("Add", x, outer), f"{name}.feed_forward_norm", state)
     return x
 
 
-def _attended(
+def _self_attention(
     g: Graph, x: str, lengths: str, name: str, state: Mapping[str, Array], sizes: _Sizes
 ) -> str:
     """(B, S, D) what the words of a document see of one another."""
-    h = g.rows(x)
+    h = g.quantize_rows(x)
     q, k, v = (g.linear(h, f"{name}.{part}", state) for part in ("query", "key", "value"))
     seen = g("MultiHeadAttention", *(q, k, v, "", lengths), domain=MICROSOFT, num_heads=sizes.heads)
-    return g.linear(g.rows(seen), f"{name}.out", state)
+    return g.linear(g.quantize_rows(seen), f"{name}.out", state)
 
 
 def step_graph(network: SetTrans, weights: dict[str, Array], *, int8: bool) -> Graph:
@@ -124,18 +126,18 @@ def step_graph(network: SetTrans, weights: dict[str, Array], *, int8: bool) -> G
     step = g.input("step", _ID)
     own = g.input("own", _FLOAT, 2 * sizes.decoder_layers, "R", sizes.heads, sizes.head, "t")
     new: list[str] = []
-    places = g.weight(PLACES, sinusoids(LONGEST + 1, sizes.width).numpy())
-    x = g.linear(g.rows(_embedded(g, tokens, state)), "decoder.input", state)
-    x = g("Add", x, g("Gather", places, step))
+    positions = g.weight(POSITIONS, sinusoids(MAX_SOURCE_LENGTH + 1, sizes.width).numpy())
+    x = g.linear(g.quantize_rows(_embed(g, tokens, state)), "decoder.input", state)
+    x = g("Add", x, g("Gather", positions, step))
     if "codes.weight" in state:
         x = g("Add", x, g("Gather", g.weight("codes.weight", state["codes.weight"]), code))
-    hidden = _hidden(g, lengths, extended)
+    hidden = _padding_mask(g, lengths, extended)
     cells = g.constant([-1, sizes.width], np.int64)
     heads = g.constant([0, sizes.heads, sizes.head, 1], np.int64)
     weight = ""
     for layer in range(sizes.decoder_layers):
         name = f"decoder.layers.{layer}"
-        h = g.rows(g.norm(x, f"{name}.self_norm", state))
+        h = g.quantize_rows(g.norm(x, f"{name}.self_norm", state))
         q, k, v = (
             g("Reshape", g.linear(h, f"{name}.self_attention.{part}", state), heads)
             for part in ("query", "key", "value")
@@ -149,16 +151,16 @@ def step_graph(network: SetTrans, weights: dict[str, Array], *, int8: bool) -> G
         share = g("Softmax", scores, axis=3)  # (R, H, 1, t + 1)
         seen = g("ReduceSum", g("Mul", share, values), g.constant([3], np.int64), keepdims=0)
         seen = g("Reshape", seen, cells)
-        x = g("Add", x, g.linear(g.rows(seen), f"{name}.self_attention.out", state))
-        h = g.rows(g.norm(x, f"{name}.source_norm", state))
+        x = g("Add", x, g.linear(g.quantize_rows(seen), f"{name}.self_attention.out", state))
+        h = g.quantize_rows(g.norm(x, f"{name}.source_norm", state))
         q = g("Gather", g.linear(h, f"{name}.source_attention.query", state), grid)  # (B, n, D)
         key = g.input(f"key-{layer}", _FLOAT, "B", sizes.heads, sizes.head, "S")
         value = g.input(f"value-{layer}", _FLOAT, "B", sizes.heads, "S", sizes.head)
-        weight = _attention(g, _by_head(g, q, sizes, (0, 2, 1, 3)), key, hidden, sizes)
-        seen = g("Reshape", _joined(g, g("MatMul", weight, value), sizes), cells)  # (B·n, D)
+        weight = _attention_weights(g, _split_heads(g, q, sizes, (0, 2, 1, 3)), key, hidden, sizes)
+        seen = g("Reshape", _join_heads(g, g("MatMul", weight, value), sizes), cells)  # (B·n, D)
         seen = g("Gather", seen, cell)
-        x = g("Add", x, g.linear(g.rows(seen), f"{name}.source_attention.out", state))
-        x = _fed(g, x, name, state)
+        x = g("Add", x, g.linear(g.quantize_rows(seen), f"{name}.source_attention.out", state))
+        x = _feed_forward(g, x, name, state)
     # (B, H, n, S) → head 0, and from the grid to rows (R, S)
     copy = g("Gather", weight, g.constant(0, np.int64), axis=1)
     length = g("Shape", extended, start=1, end=2)
@@ -176,15 +178,17 @@ def _choose(g: Graph, x: str, copy: str, own: str, first: str, state: Mapping[st
 
     copy, own and first (R, S) are attention, extended ids and first places of each row's document.
     """
-    features = g.linear(g.rows(x), "pointer.features", state)
-    gate = g("Sigmoid", g.linear(Rows(features), "pointer.gate", state))  # (R, 1)
-    generated = g("Softmax", g.linear(g.rows(features), "pointer.vocabulary", state), axis=1)
+    features = g.linear(g.quantize_rows(x), "pointer.features", state)
+    gate = g("Sigmoid", g.linear(LinearInput(features), "pointer.gate", state))  # (R, 1)
+    generated = g(
+        "Softmax", g.linear(g.quantize_rows(features), "pointer.vocabulary", state), axis=1
+    )
     size = state["pointer.vocabulary.weight"].shape[0]
 
     # The vocabulary's best word but ∅ is one of its two best.
     values, words = g.several("TopK", generated, g.constant([2], np.int64), count=2, axis=1)
     (word, other), (value, next_value) = (
-        [g("Gather", pair, g.constant([place], np.int64), axis=1) for place in (0, 1)]
+        [g("Gather", pair, g.constant([position], np.int64), axis=1) for position in (0, 1)]
         for pair in (words, values)
     )
     null = g.constant(NULL, np.int64)
@@ -218,40 +222,40 @@ def _state(network: SetTrans) -> dict[str, Array]:
     return {name: weight.detach().cpu().numpy() for name, weight in network.state_dict().items()}
 
 
-def _embedded(g: Graph, ids: str, state: Mapping[str, Array]) -> str:
+def _embed(g: Graph, ids: str, state: Mapping[str, Array]) -> str:
     table = state["embedding.weight"]
     words = g.lookup(ids, "embedding.weight", table)
     return g("Mul", words, g.constant(math.sqrt(table.shape[1])))
 
 
-def _hidden(g: Graph, lengths: str, words: str) -> str:
+def _padding_mask(g: Graph, lengths: str, words: str) -> str:
     """(B, 1, 1, S) what is added to scores: padding is not seen."""
     end = g("Squeeze", g("Shape", words, start=1, end=2))
-    places = g("Range", g.constant(0, np.int64), end, g.constant(1, np.int64))
+    positions = g("Range", g.constant(0, np.int64), end, g.constant(1, np.int64))
     ends = g("Unsqueeze", g("Cast", lengths, to=_ID), g.constant([1, 2, 3], np.int64))
-    return g("Where", g("Less", places, ends), g.constant(0.0), g.constant(_FAR))
+    return g("Where", g("Less", positions, ends), g.constant(0.0), g.constant(_FAR))
 
 
-def _by_head(g: Graph, x: str, sizes: _Sizes, order: tuple[int, ...]) -> str:
+def _split_heads(g: Graph, x: str, sizes: _Sizes, order: tuple[int, ...]) -> str:
     """(B, rows, D), split by heads into (B, rows, H, D/H) and put in an order."""
     shape = g.constant([0, 0, sizes.heads, sizes.head], np.int64)
     return g("Transpose", g("Reshape", x, shape), perm=order)
 
 
-def _joined(g: Graph, x: str, sizes: _Sizes) -> str:
+def _join_heads(g: Graph, x: str, sizes: _Sizes) -> str:
     """(B, H, rows, D/H) as (B, rows, D)."""
     shape = g.constant([0, 0, sizes.width], np.int64)
     return g("Reshape", g("Transpose", x, perm=(0, 2, 1, 3)), shape)
 
 
-def _attention(g: Graph, q: str, k: str, hidden: str, sizes: _Sizes) -> str:
+def _attention_weights(g: Graph, q: str, k: str, hidden: str, sizes: _Sizes) -> str:
     """(B, H, rows, S) weights."""
     scale = g.constant(1 / math.sqrt(sizes.head))
     scores = g("Add", g("MatMul", g("Mul", q, scale), k), hidden)
     return g("Softmax", scores, axis=-1)
 
 
-def _fed(g: Graph, x: str, name: str, state: Mapping[str, Array]) -> str:
-    h = g.rows(g.norm(x, f"{name}.feed_forward_norm", state))
+def _feed_forward(g: Graph, x: str, name: str, state: Mapping[str, Array]) -> str:
+    h = g.quantize_rows(g.norm(x, f"{name}.feed_forward_norm", state))
     inner = g("Relu", g.linear(h, f"{name}.feed_forward.inner", state))
-    return g("Add", x, g.linear(g.rows(inner), f"{name}.feed_forward.outer", state))
+    return g("Add", x, g.linear(g.quantize_rows(inner), f"{name}.feed_forward.outer", state))

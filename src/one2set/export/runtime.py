@@ -20,9 +20,9 @@ from one2set.data.sources import Sources, Table, pad_sources
 from one2set.data.specials import BOS, EOS, NULL, UNK
 from one2set.data.vocabulary import load_vocabulary
 from one2set.errors import ConfigError, DataError
-from one2set.parallel import cores
+from one2set.parallel import count_cores
 from one2set.prediction.prediction import AS_TRAINED, NullBias, Prediction
-from one2set.prediction.spelling import Row, Speller
+from one2set.prediction.spelling import DecodedRow, Speller
 from one2set.prediction.stream import Generated, Project, Stream
 
 if TYPE_CHECKING:
@@ -44,13 +44,13 @@ class Description(NamedTuple):
     int8: bool
 
 
-class Written(NamedTuple):
+class DecodedRows(NamedTuple):
     """What was written. Cells after the end of a row are zero."""
 
     length: Table  # (B·N,)
     tokens: Table  # (B·N, T) extended ids
     probability: NDArray[np.float32]  # (B·N, T)
-    place: Table  # (B·N, T) the most attended source word
+    position: Table  # (B·N, T) the most attended source word
     null: NDArray[np.float32]  # (B·N,) the probability of ∅ as the first token
 
 
@@ -90,8 +90,8 @@ class Runtime:
     ) -> Iterator[Generated]:
         sources = pad_sources(examples, vocabulary_size=self.description.vocabulary_size)
         memory = self._encode(sources)
-        written = self._write(memory, len(examples), null_bias)
-        length, tokens, probability, place, null = (x.tolist() for x in written)
+        written = self._decode(memory, len(examples), null_bias)
+        length, tokens, probability, position, null = (x.tolist() for x in written)
         states = self._states(memory, sources)
         codes = self.description.num_codes
         for b, example in enumerate(examples):
@@ -99,7 +99,7 @@ class Runtime:
             slots = []
             for code in range(codes):
                 r = b * codes + code
-                row = Row(tokens[r], probability[r], place[r])[: length[r]]
+                row = DecodedRow(tokens[r], probability[r], position[r])[: length[r]]
                 slots.append(speller.slot(code, row, null=null[r]))
             projected = None if project is None else project(next(states))
             yield Generated(tuple(slots), projected)
@@ -119,18 +119,18 @@ class Runtime:
         for value, length in zip(values, sources.lengths, strict=True):
             yield value[:, :length].transpose(1, 0, 2).reshape(length, -1)
 
-    def _write(self, memory: "Values", documents: int, null_bias: NullBias) -> Written:
+    def _decode(self, memory: "Values", documents: int, null_bias: NullBias) -> DecodedRows:
         """Each code until `<eos>` or ∅, which ends it."""
         size, codes, steps = self.description[:3]
         count = documents * codes
         # The first half of the codes is for present phrases.
         halves = np.exp(np.minimum(null_bias, _HIGHEST_BIAS)).astype(np.float32)
         factors = np.repeat(halves, [codes // 2, codes - codes // 2])
-        written = Written(
+        written = DecodedRows(
             length=np.zeros(count, np.int64),
             tokens=np.zeros((count, steps), np.int64),
             probability=np.zeros((count, steps), np.float32),
-            place=np.zeros((count, steps), np.int64),
+            position=np.zeros((count, steps), np.int64),
             null=np.zeros(count, np.float32),
         )
         rows, tokens = np.arange(count), np.full(count, BOS)
@@ -141,10 +141,10 @@ class Runtime:
                 "tokens": np.where(tokens < size, tokens, UNK),
                 "step": np.array(t),
                 "own": own,
-                **_arranged(rows, codes, documents),
+                **_arrange_rows(rows, codes, documents),
             }
-            found = _run(self._step, memory | _values(state))
-            word, probability, null, place, own = (value.numpy() for value in found.values())
+            found = _run(self._step, memory | _to_ort_values(state))
+            word, probability, null, position, own = (value.numpy() for value in found.values())
             heard = null if t else null * np.tile(factors, documents)
             silent = (heard > probability) | ((heard == probability) & (word > NULL))
             tokens = np.where(silent, NULL, word)
@@ -153,11 +153,11 @@ class Runtime:
             written.length[rows] = t + 1
             written.tokens[rows, t] = tokens
             written.probability[rows, t] = np.where(silent, null, probability)
-            written.place[rows, t] = place
-            living = np.flatnonzero((tokens != EOS) & (tokens != NULL))
-            if not len(living):
+            written.position[rows, t] = position
+            active = np.flatnonzero((tokens != EOS) & (tokens != NULL))
+            if not len(active):
                 break
-            rows, tokens, own = rows[living], tokens[living], own[:, living]
+            rows, tokens, own = rows[active], tokens[active], own[:, active]
         return written
 
     def _encode(self, sources: Sources) -> "Values":
@@ -168,14 +168,14 @@ class Runtime:
             "extended": sources.extended,
             "first": sources.first,
         }
-        values = _values(words)
+        values = _to_ort_values(words)
         return values | _run(self._encoder, values)
 
 
 Values = dict[str, "OrtValue"]
 
 
-def _arranged(rows: Table, codes: int, documents: int) -> dict[str, Table]:
+def _arrange_rows(rows: Table, codes: int, documents: int) -> dict[str, Table]:
     """Where rows stand: their documents and codes, and the grid of their documents (B, n)."""
     document = rows // codes
     counts = np.bincount(document, minlength=documents)
@@ -201,7 +201,7 @@ def _session(path: Path, threads: int) -> "InferenceSession":
             "run: pip install onnxruntime"
         ) from None
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads or cores()
+    options.intra_op_num_threads = threads or count_cores()
     options.log_severity_level = 3  # errors only
     # Threads of one graph must not spin while the other graph, or Python, has something to do.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -211,7 +211,7 @@ def _session(path: Path, threads: int) -> "InferenceSession":
         raise DataError(f"cannot be run ({error})", fix=_FIX, path=path) from None
 
 
-def _values(arrays: Mapping[str, NDArray[Any]]) -> Values:
+def _to_ort_values(arrays: Mapping[str, NDArray[Any]]) -> Values:
     from onnxruntime import OrtValue
 
     return {

@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from one2set.atomic import complete_file
+from one2set.atomic import atomic_file
 from one2set.errors import DataError
 from one2set.keyphrases.candidates import INPUTS, Candidate
 from one2set.prediction.prediction import SIDES, NullBias
@@ -105,7 +105,7 @@ class Calibration:
 
     def save(self, folder: Path) -> None:
         """Store it with a model."""
-        with complete_file(folder / FILE) as file:
+        with atomic_file(folder / FILE) as file:
             file.write(orjson.dumps(asdict(self), option=orjson.OPT_INDENT_2))
 
     @classmethod

@@ -22,7 +22,7 @@ from one2set.keyphrases.loading import load_predictor
 from one2set.keyphrases.passages import passages
 from one2set.keyphrases.results import KeyphraseList
 from one2set.keyphrases.selection import Wanted, keyphrases
-from one2set.model.paths import DEFAULT, named_model
+from one2set.model.paths import DEFAULT, find_model_folder
 from one2set.prediction.prediction import NO_NULL, NullBias, Prediction, Side
 
 _DEFAULT_TOP = 20  # keyphrases per document: as many as networks have codes
@@ -55,7 +55,7 @@ class KeyphraseGenerator:
     """
 
     def __init__(self, model: str | Path = DEFAULT, *, threads: int = 0) -> None:
-        folder = named_model(model)
+        folder = find_model_folder(model)
         # The default model may be in another place where a pickle arrives; others are not.
         self._model = model if model == DEFAULT else folder.absolute()
         self._threads = threads

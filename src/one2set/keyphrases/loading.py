@@ -41,11 +41,11 @@ def load_predictor(
     if exported(folder) and device in ("auto", "cpu"):
         return Runtime(folder, threads=threads, batch_tokens=batch_tokens)
     try:
-        from one2set.distributed import use_threads
+        from one2set.distributed import set_num_threads
         from one2set.prediction.engine import Engine
     except ImportError:
         raise missing_extra(
             "torch", extra="train", purpose=f"{folder} is not exported: generating with it"
         ) from None
-    use_threads(threads)
+    set_num_threads(threads)
     return Engine.load(folder, device=device, batch_tokens=batch_tokens)

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from one2set.data.batch import Batch
 from one2set.model.dropout import Dropout
-from one2set.model.layers import Attention, Linear, Scope
+from one2set.model.layers import Attention, Linear, Segments
 
-LONGEST = 512  # pieces that have a place of their own; all that follow share the last
+MAX_POSITIONS = 512  # pieces that have a place of their own; all that follow share the last
 
 
 class BertLayer(nn.Module):
@@ -27,8 +27,8 @@ class BertLayer(nn.Module):
         self.feed_forward_norm = nn.LayerNorm(width)
         self.dropout = Dropout(dropout)
 
-    def forward(self, x: Tensor, scope: Scope) -> Tensor:
-        seen = self.attention(x, *self.attention.project(x), scope)
+    def forward(self, x: Tensor, segments: Segments) -> Tensor:
+        seen = self.attention(x, *self.attention.project(x), segments)
         x = self.attention_norm(x + self.dropout(seen))
         out: Tensor = self.feed_forward_norm(x + self.dropout(self.outer(F.gelu(self.inner(x)))))
         return out
@@ -41,7 +41,7 @@ class BertEncoder(nn.Module):
         self, *, width: int, heads: int, feed_forward: int, layers: int, dropout: float
     ) -> None:
         super().__init__()
-        self.places = nn.Embedding(LONGEST, width)
+        self.places = nn.Embedding(MAX_POSITIONS, width)
         self.norm = nn.LayerNorm(width)
         self.layers = nn.ModuleList(
             BertLayer(width=width, heads=heads, feed_forward=feed_forward, dropout=dropout)
@@ -52,11 +52,11 @@ class BertEncoder(nn.Module):
     def forward(self, batch: Batch, embedding: nn.Embedding) -> Tensor:
         """(ΣS, D)"""
         mask = batch.source_mask
-        places = (mask.cumsum(1)[mask] - 1).clamp(max=LONGEST - 1)
+        places = (mask.cumsum(1)[mask] - 1).clamp(max=MAX_POSITIONS - 1)
         x = self.dropout(self.norm(embedding(batch.source[mask]) + self.places(places)))
-        scope = Scope(batch.lengths, batch.lengths)
+        segments = Segments(batch.lengths, batch.lengths)
         for layer in self.layers:
-            x = layer(x, scope)
+            x = layer(x, segments)
         out: Tensor = x
         return out
 

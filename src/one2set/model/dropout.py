@@ -30,14 +30,14 @@ class Dropout(nn.Module):
             return x
         if x.device.type != "cpu":
             return F.dropout(x, self.rate)
-        out: Tensor = _Drop.apply(x, self.rate)  # type: ignore[no-untyped-call]
+        out: Tensor = _DropoutFunction.apply(x, self.rate)  # type: ignore[no-untyped-call]
         return out
 
-    def rectified(self, x: Tensor) -> Tensor:
+    def relu_dropout(self, x: Tensor) -> Tensor:
         """Dropout of max(x, 0), in the place of x."""
         if not self.active or x.device.type != "cpu":
             return self.forward(x.relu_())
-        out: Tensor = _DropRectified.apply(x, self.rate)  # type: ignore[no-untyped-call]
+        out: Tensor = _ReluDropout.apply(x, self.rate)  # type: ignore[no-untyped-call]
         return out
 
     def attention(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
@@ -63,7 +63,7 @@ def softmax_gradient(grad: Tensor, softmax: Tensor) -> Tensor:
     return cast("Tensor", torch.ops.aten._softmax_backward_data(*arguments))
 
 
-class Draw(NamedTuple):
+class DropoutMask(NamedTuple):
     """Random bytes, by which numbers are kept or dropped.
 
     Bytes and not bools: on a CPU, torch converts bytes to floats, and compares floats, four times
@@ -74,10 +74,10 @@ class Draw(NamedTuple):
     highest: int  # the highest byte that drops a number
     scale: float  # by which the numbers that are kept grow
 
-    def split(self, counts: Sequence[int]) -> list["Draw"]:
+    def split(self, counts: Sequence[int]) -> list["DropoutMask"]:
         """The draws of parts of what is dropped, one after the other."""
         parts = torch.split(self.bytes, list(counts))
-        return [Draw(part, self.highest, self.scale) for part in parts]
+        return [DropoutMask(part, self.highest, self.scale) for part in parts]
 
     def drop(self, x: Tensor, *, in_place: bool = False) -> Tensor:
         """x with zeros for the numbers that are dropped, not scaled."""
@@ -93,34 +93,34 @@ class Draw(NamedTuple):
         return cast("Tensor", torch.ops.aten.threshold_backward(*arguments))
 
 
-def draw_bytes(shape: torch.Size, rate: float) -> Draw:
+def draw_mask(shape: torch.Size, rate: float) -> DropoutMask:
     """The rate is rounded to 1/256, up or down at random, so that it is exact on average."""
     dropped = min(255, int(256 * rate + torch.rand(()).item()))  # of 256 bytes
     count = shape.numel()
     words = torch.empty(math.ceil(count / 8), dtype=torch.int64).random_(-(2**63), None)
     bytes = words.view(torch.int8)[:count].view(shape)
-    return Draw(bytes, dropped - 129, 256 / (256 - dropped))
+    return DropoutMask(bytes, dropped - 129, 256 / (256 - dropped))
 
 
-class _Drop(torch.autograd.Function):
+class _DropoutFunction(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, rate: float) -> Tensor:
-        bytes, *ctx.rest = draw = draw_bytes(x.shape, rate)
+        bytes, *ctx.rest = draw = draw_mask(x.shape, rate)
         ctx.save_for_backward(bytes)
         return draw.drop(x).mul_(draw.scale)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        draw = Draw(*ctx.saved_tensors, *ctx.rest)
+        draw = DropoutMask(*ctx.saved_tensors, *ctx.rest)
         return draw.drop(grads[0]).mul_(draw.scale), None
 
 
-class _DropRectified(torch.autograd.Function):
+class _ReluDropout(torch.autograd.Function):
     """Needs no bytes for the gradient: what was dropped is as zero as what was rectified."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, rate: float) -> Tensor:
-        draw = draw_bytes(x.shape, rate)
+        draw = draw_mask(x.shape, rate)
         ctx.scale = draw.scale
         draw.drop(x.relu_(), in_place=True).mul_(draw.scale)
         ctx.mark_dirty(x)

@@ -26,11 +26,11 @@ from torch.nn.utils.rnn import pad_sequence
 from one2set.data.batch import Batch
 from one2set.data.specials import BOS, PAD, SEP, UNK
 from one2set.model.network import Memory, Network, State
-from one2set.model.pointer import Mixture, Words
+from one2set.model.pointer import CopySource, Mixture
 from one2set.model.recurrent import GRUEncoder
 
 
-class Steady:
+class SharedMatmul:
     """A matrix (I, O) that every step multiplies its rows by, or a matrix (R, I, O) for each row.
 
     Left to itself, autograd would add up as many gradients of the matrix as there are steps, each
@@ -44,19 +44,19 @@ class Steady:
         self.matrix = matrix.detach()
         self.factors: list[tuple[Tensor, Tensor]] = []  # (R, I) and (R, O) of each step
         # Every step depends on this nothing, so the way back comes to it when it is done with them.
-        self._nothing: Tensor = _Gathered.apply(matrix, self)  # type: ignore[no-untyped-call]
+        self._zero: Tensor = _GatherGradient.apply(matrix, self)  # type: ignore[no-untyped-call]
 
-    def map(self, x: Tensor) -> Tensor:
+    def apply(self, x: Tensor) -> Tensor:
         """(R, O) for x (R, I)."""
-        out: Tensor = _Product.apply(x, self._nothing, self, False)  # type: ignore[no-untyped-call]
+        out: Tensor = _SharedProduct.apply(x, self._zero, self, False)  # type: ignore[no-untyped-call]
         return out
 
-    def map_back(self, x: Tensor) -> Tensor:
+    def apply_transposed(self, x: Tensor) -> Tensor:
         """(R, I) for x (R, O), by the transposed matrix."""
-        out: Tensor = _Product.apply(x, self._nothing, self, True)  # type: ignore[no-untyped-call]
+        out: Tensor = _SharedProduct.apply(x, self._zero, self, True)  # type: ignore[no-untyped-call]
         return out
 
-    def multiply(self, x: Tensor, *, transposed: bool) -> Tensor:
+    def _multiply(self, x: Tensor, *, transposed: bool) -> Tensor:
         matrix = self.matrix.to(x.dtype)
         if transposed:
             matrix = matrix.transpose(-1, -2)
@@ -64,7 +64,7 @@ class Steady:
             return x @ matrix
         return torch.bmm(x[:, None], matrix[: len(x)]).squeeze(1)
 
-    def gradient(self) -> Tensor:
+    def sum_gradient(self) -> Tensor:
         """Of the matrix, as large as it is."""
         ins, outs = ([factors[side] for factors in self.factors] for side in (0, 1))
         self.factors.clear()
@@ -76,34 +76,36 @@ class Steady:
         return gradient
 
 
-class _Gathered(torch.autograd.Function):
+class _GatherGradient(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, matrix: Tensor, steady: Steady) -> Tensor:
-        ctx.steady = steady
+    def forward(ctx: Any, matrix: Tensor, matmul: SharedMatmul) -> Tensor:
+        ctx.matmul = matmul
         return matrix.new_zeros(())
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        return ctx.steady.gradient(), None
+        return ctx.matmul.sum_gradient(), None
 
 
-class _Product(torch.autograd.Function):
+class _SharedProduct(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, nothing: Tensor, steady: Steady, transposed: bool) -> Tensor:
-        ctx.steady, ctx.transposed = steady, transposed
-        ctx.save_for_backward(x, nothing)
-        return steady.multiply(x, transposed=transposed)
+    def forward(
+        ctx: Any, x: Tensor, zero: Tensor, matmul: SharedMatmul, transposed: bool
+    ) -> Tensor:
+        ctx.matmul, ctx.transposed = matmul, transposed
+        ctx.save_for_backward(x, zero)
+        return matmul._multiply(x, transposed=transposed)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None, None]:
         (grad,) = grads
-        x, nothing = ctx.saved_tensors
+        x, zero = ctx.saved_tensors
         x = x.to(grad.dtype)
-        ctx.steady.factors.append((grad, x) if ctx.transposed else (x, grad))
-        return ctx.steady.multiply(grad, transposed=not ctx.transposed), nothing, None, None
+        ctx.matmul.factors.append((grad, x) if ctx.transposed else (x, grad))
+        return ctx.matmul._multiply(grad, transposed=not ctx.transposed), zero, None, None
 
 
-def gated(x: Tensor, y: Tensor, h: Tensor) -> Tensor:
+def gru_cell(x: Tensor, y: Tensor, h: Tensor) -> Tensor:
     """The next state (R, D) of a gated recurrent unit, from its input and its state h, both mapped
     to the three gates: x and y (R, 3 D)."""
     width = h.shape[1]
@@ -124,35 +126,35 @@ class Levels(NamedTuple):
         return self if len(self.word) == rows else Levels(*(x[:rows] for x in self))
 
 
-class Source:
+class SourceAttention:
     """What rows attend to: each to the states of a document."""
 
     def __init__(self, states: Tensor, mask: Tensor) -> None:
         """states (R, S, D); mask (R, S), True = a word."""
         self._states, self._mask = states, mask
-        self._steady = Steady(states)
-        self._hidden = torch.zeros_like(states[:, :, 0]).masked_fill_(~mask, -torch.inf)
+        self._matmul = SharedMatmul(states)
+        self._mask_scores = torch.zeros_like(states[:, :, 0]).masked_fill_(~mask, -torch.inf)
 
     def attend(self, query: Tensor) -> tuple[Tensor, Tensor]:
         """The weights (R, S) of a query (R, D), and the states (R, D) that they mix."""
-        scores = self._steady.map_back(query) + self._hidden[: len(query)]
+        scores = self._matmul.apply_transposed(query) + self._mask_scores[: len(query)]
         weights = torch.softmax(scores, dim=1)
-        return weights, self._steady.map(weights)
+        return weights, self._matmul.apply(weights)
 
-    def select(self, rows: Tensor) -> "Source":
-        return Source(self._states[rows], self._mask[rows])
+    def select(self, rows: Tensor) -> "SourceAttention":
+        return SourceAttention(self._states[rows], self._mask[rows])
 
 
-class Maps:
+class SharedWeights:
     """The decoder's matrices, as all steps share them."""
 
     def __init__(self, decoder: "Decoder") -> None:
-        self.phrase_input = Steady(decoder.phrase.weight_ih.T)
-        self.phrase_state = Steady(decoder.phrase.weight_hh.T)
-        self.word_feed = Steady(decoder.word.weight_ih[:, decoder.embedding_width :].T)
-        self.word_state = Steady(decoder.word.weight_hh.T)
-        self.query = Steady(decoder.query.weight.T)
-        self.out = Steady(decoder.out.weight.T)
+        self.phrase_input = SharedMatmul(decoder.phrase.weight_ih.T)
+        self.phrase_state = SharedMatmul(decoder.phrase.weight_hh.T)
+        self.word_feed = SharedMatmul(decoder.word.weight_ih[:, decoder.embedding_width :].T)
+        self.word_state = SharedMatmul(decoder.word.weight_hh.T)
+        self.query = SharedMatmul(decoder.query.weight.T)
+        self.out = SharedMatmul(decoder.out.weight.T)
 
 
 class Decoder(nn.Module):
@@ -172,24 +174,29 @@ class Decoder(nn.Module):
         return F.linear(words, weight, self.word.bias_ih)
 
     def forward(
-        self, maps: Maps, source: Source, levels: Levels, gates: Tensor, begins: Tensor
+        self,
+        shared: SharedWeights,
+        source: SourceAttention,
+        levels: Levels,
+        gates: Tensor,
+        begins: Tensor,
     ) -> tuple[Levels, Tensor]:
         """The next levels and α' (R, S), of the words' `gates` (R, 3 D) and of the rows (r,) that
         begin a phrase."""
         q, h, feed = levels
         if len(begins):
             before = q[begins]
-            q_begun = gated(
-                maps.phrase_input.map(feed[begins]) + self.phrase.bias_ih,
-                maps.phrase_state.map(before) + self.phrase.bias_hh,
+            q_begun = gru_cell(
+                shared.phrase_input.apply(feed[begins]) + self.phrase.bias_ih,
+                shared.phrase_state.apply(before) + self.phrase.bias_hh,
                 before,
             )
             q, h = q.index_copy(0, begins, q_begun), h.index_copy(0, begins, q_begun)
             feed = feed.index_fill(0, begins, 0.0)
-        state = maps.word_state.map(h) + self.word.bias_hh
-        h = gated(gates + maps.word_feed.map(feed), state, h)
-        attention, context = source.attend(maps.query.map(torch.cat([h, q], dim=1)))
-        feed = torch.tanh(maps.out.map(torch.cat([context, h], dim=1)))
+        state = shared.word_state.apply(h) + self.word.bias_hh
+        h = gru_cell(gates + shared.word_feed.apply(feed), state, h)
+        attention, context = source.attend(shared.query.apply(torch.cat([h, q], dim=1)))
+        feed = torch.tanh(shared.out.apply(torch.cat([context, h], dim=1)))
         return Levels(q, h, feed), attention
 
 
@@ -208,8 +215,8 @@ class ExHiRDState(State):
 
     memory: ExHiRDMemory
     levels: Levels
-    source: Source
-    maps: Maps
+    source: SourceAttention
+    shared: SharedWeights
 
     def select(self, rows: Tensor) -> "ExHiRDState":
         return ExHiRDState(
@@ -217,7 +224,7 @@ class ExHiRDState(State):
             [self.documents[row] for row in rows.tolist()],
             Levels(*(x[rows] for x in self.levels)),
             self.source.select(rows),
-            self.maps,
+            self.shared,
         )
 
 
@@ -256,8 +263,8 @@ class ExHiRD(Network):
 
     def encode(self, batch: Batch) -> ExHiRDMemory:
         states, summary = self.encoder(batch, self.embedding)
-        words = Words(batch.source_extended, batch.source_first)
-        return ExHiRDMemory(batch.lengths, words, states, batch.source_mask, summary)
+        copy_source = CopySource(batch.source_extended, batch.source_first)
+        return ExHiRDMemory(batch.lengths, copy_source, states, batch.source_mask, summary)
 
     # To compile it would be to compile it for every number of rows.
     @torch.compiler.disable  # type: ignore[untyped-decorator]
@@ -271,12 +278,15 @@ class ExHiRD(Network):
         begun = torch.split(begins.nonzero()[:, 1], begins.sum(1).tolist())
         words = self._embed(tokens[real], begins[real])
         gates = torch.split(self.decoder.gates(words), counts)
-        maps, source = Maps(self.decoder), Source(memory.states[order], memory.mask[order])
+        shared, source = (
+            SharedWeights(self.decoder),
+            SourceAttention(memory.states[order], memory.mask[order]),
+        )
         levels = self._start(memory.summary[order])
         feeds: list[Tensor] = []
         attentions: list[Tensor] = []
         for count, gate, rows in zip(counts, gates, begun, strict=False):
-            levels, attention = self.decoder(maps, source, levels.first(count), gate, rows)
+            levels, attention = self.decoder(shared, source, levels.first(count), gate, rows)
             feeds.append(levels.feed)
             attentions.append(attention)
         # Cells are ordered by document, steps by time.
@@ -288,22 +298,22 @@ class ExHiRD(Network):
 
     def start(self, memory: ExHiRDMemory, *, steps: int) -> ExHiRDState:
         documents = list(range(len(memory.lengths)))
-        source = Source(memory.states, memory.mask)
+        source = SourceAttention(memory.states, memory.mask)
         levels = self._start(memory.summary)
-        return ExHiRDState(memory, documents, levels, source, Maps(self.decoder))
+        return ExHiRDState(memory, documents, levels, source, SharedWeights(self.decoder))
 
     def step(self, state: ExHiRDState, tokens: Tensor) -> Mixture:
         begins = _begins(tokens)
         gates = self.decoder.gates(self._embed(tokens, begins))
         rows = begins.nonzero().squeeze(1)
-        walked = self.decoder(state.maps, state.source, state.levels, gates, rows)
+        walked = self.decoder(state.shared, state.source, state.levels, gates, rows)
         state.levels, attention = walked
         return self._mixture(state.levels.feed, attention, state.memory, state.counts)
 
     def _start(self, summary: Tensor) -> Levels:
         """Before the first phrase, where z is 0."""
-        nothing = torch.zeros_like(summary)
-        return Levels(summary, nothing, nothing)
+        zero = torch.zeros_like(summary)
+        return Levels(summary, zero, zero)
 
     def _embed(self, tokens: Tensor, begins: Tensor) -> Tensor:
         """(…, E) what is read: unknown words as `<unk>`; where a phrase begins, `<bos>`."""
@@ -316,7 +326,9 @@ class ExHiRD(Network):
     ) -> Mixture:
         features = F.pad(states, (0, 1), value=1.0)
         gate = torch.sigmoid(self.gate(states)).squeeze(1)
-        return Mixture(features, self.vocabulary.weight, gate, attention, memory.words, counts)
+        return Mixture(
+            features, self.vocabulary.weight, gate, attention, memory.copy_source, counts
+        )
 
 
 def _begins(tokens: Tensor) -> Tensor:

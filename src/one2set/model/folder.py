@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from one2set.atomic import complete_folder
+from one2set.atomic import atomic_folder
 from one2set.data.vocabulary import Vocabulary, load_vocabulary
 from one2set.errors import ConfigError, DataError, missing_extra
 from one2set.model.exhird import ExHiRD
@@ -27,7 +27,7 @@ CONFIG, WEIGHTS = "config.json", "weights.safetensors"
 FORMAT = 1
 # How graphs store weights: behind the name of one that is transposed, and of its scales; and a
 # constant among them.
-TRANSPOSED, SCALE, PLACES = " transposed", " scale", "places"
+TRANSPOSED, SCALE, POSITIONS = " transposed", " scale", "places"
 NETWORKS: dict[str, Callable[..., Network]] = {
     "transformer": Transformer,
     "settrans": SetTrans,
@@ -61,7 +61,7 @@ def save_model(
         raise missing_extra("safetensors", extra="train", purpose="Saving a model") from None
 
     weights = {name: weight.contiguous() for name, weight in network.state_dict().items()}
-    with complete_folder(folder, overwrite=overwrite) as partial:
+    with atomic_folder(folder, overwrite=overwrite) as partial:
         save_config(partial, network, config)
         save_file(weights, partial / WEIGHTS)
         vocabulary.save(partial)
@@ -92,12 +92,14 @@ def load_model(folder: Path) -> Model:
     description = _read_config(folder / CONFIG)
     path = folder / WEIGHTS
     try:
-        weights = _restored(load_file(path))
+        weights = _dequantize(load_file(path))
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror})", fix=_FIX, path=path) from None
     except SafetensorError as error:
         raise DataError(f"is not a safetensors file ({error})", fix=_FIX, path=path) from None
-    network = build(description["network"], description["arguments"], weights, path=path, fix=_FIX)
+    network = build_network(
+        description["network"], description["arguments"], weights, path=path, fix=_FIX
+    )
     vocabulary = load_vocabulary(folder, size=network.vocabulary_size)
     if vocabulary.size != network.vocabulary_size:
         raise DataError(
@@ -109,7 +111,7 @@ def load_model(folder: Path) -> Model:
     return Model(network, vocabulary, description["config"])
 
 
-def build(
+def build_network(
     name: str,
     arguments: Mapping[str, Any],
     weights: Mapping[str, Tensor],
@@ -144,13 +146,13 @@ def build(
     return network.eval()
 
 
-def _restored(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _dequantize(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Weights as a network has them; those of graphs may be whole numbers with scales, transposed,
     and have constants among them (see `graph`)."""
     restored = {}
     for stored, weight in weights.items():
         name = stored.removesuffix(TRANSPOSED)
-        if stored.endswith(SCALE) or stored == PLACES:
+        if stored.endswith(SCALE) or stored == POSITIONS:
             continue
         scale = weights.get(name + SCALE)
         full = weight if scale is None else weight * scale

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import DataError
-from one2set.model.folder import build
+from one2set.model.folder import build_network
 from one2set.model.layers import sinusoids
 from one2set.model.transformer import Transformer
 
@@ -23,7 +23,7 @@ _MODEL = "pass a best_model.pt of kg_one2set"
 _VOCABULARY = "pass the vocab.pt that its checkpoint was trained with"
 
 # Their names, and ours. Each applies wherever it occurs, in this order.
-_RENAMED = (
+_NAME_PATTERNS = (
     (r"^(encoder|decoder)\.embed\.", "embedding."),
     (r"^decoder\.control_code\.", "codes."),
     (r"^decoder\.output_fc\.", "pointer.features."),
@@ -61,7 +61,7 @@ def import_network(path: Path, *, heads: int, dropout: float = 0.1) -> Transform
     theirs = _load(path, fix=_MODEL)
     if not all(isinstance(value, Tensor) for value in theirs.values()):
         raise DataError("holds more than weights", fix=_MODEL, path=path)
-    weights = _renamed(theirs, path)
+    weights = _rename_weights(theirs, path)
     try:
         vocabulary_size, width = weights["embedding.weight"].shape
         feed_forward, _ = weights["encoder.layers.0.feed_forward.inner.weight"].shape
@@ -72,14 +72,14 @@ def import_network(path: Path, *, heads: int, dropout: float = 0.1) -> Transform
         "width": width,
         "heads": heads,
         "feed_forward": feed_forward,
-        "encoder_layers": _layers(weights, "encoder"),
-        "decoder_layers": _layers(weights, "decoder"),
+        "encoder_layers": _count_layers(weights, "encoder"),
+        "decoder_layers": _count_layers(weights, "decoder"),
         "dropout": dropout,
     }
     if "codes.weight" in weights:
         arguments["num_codes"] = len(weights["codes.weight"])
     name = "settrans" if "codes.weight" in weights else "transformer"
-    network = build(name, arguments, weights, path=path, fix=_MODEL)
+    network = build_network(name, arguments, weights, path=path, fix=_MODEL)
     assert isinstance(network, Transformer)
     return network
 
@@ -112,7 +112,7 @@ def _load(path: Path, *, fix: str) -> dict[str, Any]:
     return saved
 
 
-def _renamed(theirs: Mapping[str, Tensor], path: Path) -> dict[str, Tensor]:
+def _rename_weights(theirs: Mapping[str, Tensor], path: Path) -> dict[str, Tensor]:
     """Our names, in float32; what the release holds twice must be equal."""
     weights: dict[str, Tensor] = {}
     for name, weight in theirs.items():
@@ -120,20 +120,20 @@ def _renamed(theirs: Mapping[str, Tensor], path: Path) -> dict[str, Tensor]:
             if not torch.allclose(weight.float(), sinusoids(*weight.shape), atol=1e-3):
                 raise DataError(f"{name} is not the table of sinusoids", fix=_MODEL, path=path)
             continue
-        ours = our_name(name)
+        ours = rename_weight(name)
         if ours in weights and not torch.equal(weights[ours], weight.float()):
             raise DataError(f"{name} differs from the encoder's", fix=_MODEL, path=path)
         weights[ours] = weight.float()
     return weights
 
 
-def _layers(weights: Mapping[str, Tensor], stack: str) -> int:
+def _count_layers(weights: Mapping[str, Tensor], stack: str) -> int:
     numbers = (re.match(rf"{stack}\.layers\.(\d+)\.", name) for name in weights)
     return 1 + max((int(number[1]) for number in numbers if number), default=-1)
 
 
-def our_name(theirs: str) -> str:
+def rename_weight(theirs: str) -> str:
     """The name of a weight in our networks."""
-    for pattern, ours in _RENAMED:
+    for pattern, ours in _NAME_PATTERNS:
         theirs = re.sub(pattern, ours, theirs)
     return theirs

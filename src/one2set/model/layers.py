@@ -2,7 +2,7 @@
 
 Everything runs on *packed* rows: the words (or target cells) of all documents of a batch, one after
 the other without padding. Only attention needs to know where a document begins and ends; that is in
-its `Scope`.
+its `Segments`.
 
 Shapes: B documents, Q queries and K keys of all documents, q and k those of one document, D width,
 H heads, G documents attended together, R rows, T steps.
@@ -17,7 +17,13 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from one2set.model.dropout import Draw, Dropout, attention_weights, draw_bytes, softmax_gradient
+from one2set.model.dropout import (
+    Dropout,
+    DropoutMask,
+    attention_weights,
+    draw_mask,
+    softmax_gradient,
+)
 
 
 class Positions:
@@ -26,11 +32,11 @@ class Positions:
     def __init__(self, width: int) -> None:
         self._table = torch.empty(0, width, device="cpu")
 
-    def __call__(self, places: Tensor, last: int) -> Tensor:
+    def __call__(self, positions: Tensor, last: int) -> Tensor:
         """(…, D) for places (…), of which none is beyond `last`."""
-        if last >= len(self._table) or self._table.device != places.device:
-            self._table = sinusoids(max(512, 2 * last), self._table.shape[1]).to(places.device)
-        return self._table[places]
+        if last >= len(self._table) or self._table.device != positions.device:
+            self._table = sinusoids(max(512, 2 * last), self._table.shape[1]).to(positions.device)
+        return self._table[positions]
 
 
 def sinusoids(count: int, width: int) -> Tensor:
@@ -44,22 +50,22 @@ def sinusoids(count: int, width: int) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Side:
+class PackedRows:
     """The queries, or the keys, of some documents that follow one another."""
 
     rows: slice  # where they stand among all packed rows
     documents: int  # G
     longest: int  # n, of one document
-    places: (
+    positions: (
         Tensor | None
     )  # (rows,) where they stand among G·n padded ones; None if nothing is padded
 
     def heads(self, x: Tensor, heads: int) -> Tensor:
         """(G, H, n, D/H) of packed x, padded with zeros."""
         x = x[self.rows]
-        if self.places is not None:
+        if self.positions is not None:
             padded = x.new_zeros(self.documents * self.longest, x.shape[1])
-            x = padded.index_copy_(0, self.places.to(x.device), x)
+            x = padded.index_copy_(0, self.positions.to(x.device), x)
         return x.view(self.documents, self.longest, heads, -1).transpose(1, 2)
 
     def batches(self, x: Tensor, heads: int) -> Tensor:
@@ -80,14 +86,14 @@ class Side:
     def packed(self, x: Tensor) -> Tensor:
         """(rows, …) of x (G, n, …)."""
         x = x.flatten(0, 1)
-        return x if self.places is None else x.index_select(0, self.places.to(x.device))
+        return x if self.positions is None else x.index_select(0, self.positions.to(x.device))
 
 
 class Group(NamedTuple):
     """Documents that are attended in one call, padded to the longest of them."""
 
-    queries: Side
-    keys: Side
+    queries: PackedRows
+    keys: PackedRows
     mask: Tensor | None  # broadcasts to (G, H, q, k), 0 = seen and −∞ = not; added to scores
 
     @property
@@ -97,7 +103,7 @@ class Group(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Scope:
+class Segments:
     """What queries see: the keys of their own document, and of these where its mask is True."""
 
     queries: Sequence[int]  # queries of each document, Σ = Q
@@ -121,7 +127,7 @@ class Scope:
             if parts and parts[-1].stop == index:
                 part = range(parts[-1].start, index + 1)
                 q, k = (max(x[part.start : part.stop]) for x in (self.queries, self.keys))
-                if len(part) * q * k <= _FEW_WEIGHTS:
+                if len(part) * q * k <= _MAX_GROUP_WEIGHTS:
                     parts[-1] = part
                     continue
             parts.append(range(index, index + 1))
@@ -132,8 +138,8 @@ class Scope:
         return [self._group(range(len(self.queries)))]
 
     def _group(self, documents: range) -> Group:
-        queries, keys = (_side(counts, documents) for counts in (self.queries, self.keys))
-        if self.masks is None and keys.places is None:
+        queries, keys = (_packed_rows(counts, documents) for counts in (self.queries, self.keys))
+        if self.masks is None and keys.positions is None:
             return Group(queries, keys, None)
         mask = torch.full((len(documents), 1, queries.longest, keys.longest), -torch.inf)
         for at, index in enumerate(documents):
@@ -145,17 +151,17 @@ class Scope:
 
 
 # (Queries × keys) of documents that a CPU attends to together, by its measured speed.
-_FEW_WEIGHTS = 2**12
+_MAX_GROUP_WEIGHTS = 2**12
 
 
-def _side(counts: Sequence[int], documents: range) -> Side:
+def _packed_rows(counts: Sequence[int], documents: range) -> PackedRows:
     ours = [counts[index] for index in documents]
     start, longest = sum(counts[: documents.start]), max(ours)
-    places = None
+    positions = None
     if min(ours) < longest:
         ends = enumerate(ours)
-        places = torch.cat([torch.arange(n) + at * longest for at, n in ends])
-    return Side(slice(start, start + sum(ours)), len(ours), longest, places)
+        positions = torch.cat([torch.arange(n) + at * longest for at, n in ends])
+    return PackedRows(slice(start, start + sum(ours)), len(ours), longest, positions)
 
 
 class Linear(nn.Linear):
@@ -163,12 +169,12 @@ class Linear(nn.Linear):
 
     def forward(self, x: Tensor) -> Tensor:
         """(…, out) for x (…, in)."""
-        if x.dim() == 2 and few(x):
+        if x.dim() == 2 and is_small_batch(x):
             return torch.addmm(self.bias[:, None], self.weight, x.T).T.contiguous()
         return super().forward(x)
 
 
-def few(x: Tensor) -> bool:
+def is_small_batch(x: Tensor) -> bool:
     """Whether x has so few rows that a CPU multiplies up to four times as fast when the weights
     stand on the left. (One row is a matter of its own: a product with a vector.)"""
     return 1 < len(x) <= 8 and x.device.type == "cpu"
@@ -190,9 +196,9 @@ class Attention(nn.Module):
         """The keys and values (K, D) of what is attended to."""
         return self.key(x), self.value(x)
 
-    def forward(self, x: Tensor, key: Tensor, value: Tensor, scope: Scope) -> Tensor:
+    def forward(self, x: Tensor, key: Tensor, value: Tensor, segments: Segments) -> Tensor:
         """(Q, D) for x (Q, D) over packed keys and values (K, D)."""
-        groups = scope.groups(x.device)
+        groups = segments.groups(x.device)
         query = self.query(x)
         if self.dropout.active and x.device.type == "cpu":
             rate = self.dropout.rate
@@ -206,13 +212,15 @@ class Attention(nn.Module):
             parts.append(group.queries.packed(_join_heads(out)))
         return self._out(torch.cat(parts))
 
-    def weigh(self, x: Tensor, key: Tensor, value: Tensor, scope: Scope) -> tuple[Tensor, Tensor]:
+    def forward_with_weights(
+        self, x: Tensor, key: Tensor, value: Tensor, segments: Segments
+    ) -> tuple[Tensor, Tensor]:
         """`forward`, and the weights of head 0 (Q, S), zero beyond the end of a document."""
-        longest = max(scope.keys)
+        longest = max(segments.keys)
         query = self.query(x)
         parts: list[Tensor] = []
         weights: list[Tensor] = []
-        for group in scope.groups(x.device):
+        for group in segments.groups(x.device):
             q, k, v = _heads_of(group, query, key, value, self.heads)
             mask = None if group.mask is None else group.mask.to(x.device)
             weight = self.dropout(attention_weights(q, k, mask))  # (G, H, q, k)
@@ -221,7 +229,7 @@ class Attention(nn.Module):
             weights.append(group.queries.packed(padded))
         return self._out(torch.cat(parts)), torch.cat(weights)
 
-    def rows(self, x: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    def step(self, x: Tensor, key: Tensor, value: Tensor) -> Tensor:
         """(R, D) for x (R, D), where each row has keys and values of its own (R, T, D)."""
         rows = (self.query(x)[:, None], key, value)
         q, k, v = (y.view(*y.shape[:2], self.heads, -1).transpose(1, 2) for y in rows)
@@ -262,7 +270,7 @@ class _PackedAttention(torch.autograd.Function):
         rate: float,
     ) -> Tensor:
         out = torch.empty_like(query)
-        draw = draw_bytes(torch.Size([heads * sum(group.weights for group in groups)]), rate)
+        draw = draw_mask(torch.Size([heads * sum(group.weights for group in groups)]), rate)
         draws = draw.split([heads * group.weights for group in groups])
         kept: list[Tensor] = []
         for group, part in zip(groups, draws, strict=True):
@@ -282,7 +290,7 @@ class _PackedAttention(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         query, key, value, bytes, *kept = ctx.saved_tensors
         groups, heads = ctx.groups, ctx.heads
-        draw = Draw(bytes, ctx.highest, ctx.scale)
+        draw = DropoutMask(bytes, ctx.highest, ctx.scale)
         draws = draw.split([heads * group.weights for group in groups])
         of_query = torch.empty_like(query)
         of_key, of_value = torch.zeros_like(key), torch.zeros_like(value)
@@ -324,5 +332,5 @@ class FeedForward(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = self.dropout(self.outer(self.dropout.rectified(self.inner(x))))
+        out: Tensor = self.dropout(self.outer(self.dropout.relu_dropout(self.inner(x))))
         return out

@@ -14,7 +14,7 @@ from typing import Any, Self
 from torch import Tensor, nn
 
 from one2set.data.batch import Batch
-from one2set.model.pointer import Mixture, Words
+from one2set.model.pointer import CopySource, Mixture
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Memory:
     """What a network knows of the documents; each adds what its decoder wants to keep."""
 
     lengths: tuple[int, ...]
-    words: Words
+    copy_source: CopySource
 
 
 @dataclass

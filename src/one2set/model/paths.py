@@ -15,7 +15,7 @@ def model_folder(folder: Path) -> Path:
     return folder / MODEL if (folder / MODEL).is_dir() else folder
 
 
-def named_model(name: str | Path) -> Path:
+def find_model_folder(name: str | Path) -> Path:
     """The folder of a model: one that the package carries, by its name, a run's, or any other."""
     carried = Path(str(files("one2set"))) / _MODELS / str(name)
     if name == DEFAULT and not carried.is_dir():

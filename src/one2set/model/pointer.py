@@ -19,13 +19,13 @@ import torch
 from torch import Tensor, nn
 
 from one2set.data.specials import UNK
-from one2set.model.layers import few
+from one2set.model.layers import is_small_batch
 
 EPSILON = 1e-8  # added to a probability before its logarithm, as in the authors' release
 _CHUNK = 2048  # words of the vocabulary at a time: their logits stay in a CPU's cache
 
 
-class Choice(NamedTuple):
+class ChosenTokens(NamedTuple):
     """A word for each row, or several."""
 
     tokens: Tensor  # (R,) or (R, M), extended ids
@@ -39,11 +39,11 @@ class _Summary(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Words:
+class CopySource:
     """The words that can be copied from each document."""
 
-    extended: Tensor  # (B, S) extended ids
-    first: Tensor  # (B, S) where the same word stands first
+    extended_ids: Tensor  # (B, S) extended ids
+    first_positions: Tensor  # (B, S) where the same word stands first
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Mixture:
     weight: Tensor  # (V, D), W; ids from V on are only copied
     gate: Tensor  # (R,), g
     attention: Tensor  # (R, S)
-    words: Words
+    copy_source: CopySource
     counts: Sequence[int]
 
     def log_likelihood(self, targets: Tensor) -> Tensor:
@@ -82,7 +82,7 @@ class Mixture:
             gate = self.gate[:, None]
             return gate * generated + (1 - gate) * copied
 
-    def greedy(self, forbidden: Tensor | None = None) -> Choice:
+    def greedy(self, forbidden: Tensor | None = None) -> ChosenTokens:
         """The most probable word of each row; of those, if any, that are not `forbidden` (R, M) to
         it. −1 forbids nothing.
 
@@ -97,9 +97,11 @@ class Mixture:
             tokens, values = self.top(forbidden.shape[1] + 1)
             allowed = (tokens[:, :, None] != forbidden[:, None]).all(2)
             best = values.where(allowed, -1.0).argmax(1, keepdim=True)
-            return Choice(tokens.gather(1, best).squeeze(1), values.gather(1, best).squeeze(1))
+            return ChosenTokens(
+                tokens.gather(1, best).squeeze(1), values.gather(1, best).squeeze(1)
+            )
 
-    def _most_probable(self) -> Choice:
+    def _most_probable(self) -> ChosenTokens:
         logsumexp, best, best_word = self._summary
         generated = self.gate * (best - logsumexp).exp()
         own = self._own_probability(logsumexp)
@@ -107,16 +109,18 @@ class Mixture:
         last = torch.iinfo(torch.int64).max
         tokens = self._own_words.where(own == value[:, None], last).min(1).values
         # "Not less" rather than "equal": where nothing is a number, a word must come out too.
-        return Choice(torch.minimum(tokens, best_word.where(~(generated < value), last)), value)
+        return ChosenTokens(
+            torch.minimum(tokens, best_word.where(~(generated < value), last)), value
+        )
 
-    def top(self, count: int) -> Choice:
+    def top(self, count: int) -> ChosenTokens:
         """The `count` most probable words of each row (R, count), best first, by the same reason:
         they are among the vocabulary's `count` best and the document's own. None is listed twice;
         where there are not so many, what fills up has probability 0."""
         with torch.no_grad():
             logsumexp, best, best_words = _summarise_top(self.features, self.weight, count)
             generated = self.gate[:, None] * (best - logsumexp[:, None]).exp()
-            first = self._by_row(self.words.first)
+            first = self._by_row(self.copy_source.first_positions)
             # A word counts where it stands first; padding never does, as it says that 0 is first.
             counted = first == torch.arange(first.shape[1], device=first.device)
             own_words = self._own_words.where(counted, -1)
@@ -126,9 +130,9 @@ class Mixture:
             # What stands here again comes last, behind even a word whose probability has vanished.
             values = values.masked_fill(torch.cat([twice, ~counted], dim=1), -1.0)
             value, index = values.topk(min(count, values.shape[1]))
-            return Choice(tokens.gather(1, index), value.clamp_min(0.0))
+            return ChosenTokens(tokens.gather(1, index), value.clamp_min(0.0))
 
-    def sample(self) -> Choice:
+    def sample(self) -> ChosenTokens:
         """A word of each row at random, with its probability: first the gate is drawn, then a word
         of the vocabulary or a place in the document."""
         with torch.no_grad():
@@ -140,14 +144,14 @@ class Mixture:
             known = tokens < size
             generated = vocabulary.gather(1, tokens.where(known, 0)[:, None]).squeeze(1) * known
             copied = (self.attention * (self._own_words == tokens[:, None])).sum(1)
-            return Choice(tokens, self.gate * generated + (1 - self.gate) * copied)
+            return ChosenTokens(tokens, self.gate * generated + (1 - self.gate) * copied)
 
     def select(self, rows: Tensor) -> "Mixture":
         """That of some rows, in their order."""
         document = torch.arange(len(self.counts)).repeat_interleave(torch.tensor(self.counts))
         counts = document[rows.cpu()].bincount(minlength=len(self.counts)).tolist()
         features, gate, attention = self.features[rows], self.gate[rows], self.attention[rows]
-        return Mixture(features, self.weight, gate, attention, self.words, counts)
+        return Mixture(features, self.weight, gate, attention, self.copy_source, counts)
 
     def distribution(self, size: int) -> Tensor:
         """(R, X) the whole mixture over `size` = V + unknown words."""
@@ -163,7 +167,7 @@ class Mixture:
     @cached_property
     def _own_words(self) -> Tensor:
         """(R, S) the extended ids of each row's document."""
-        return self._by_row(self.words.extended)
+        return self._by_row(self.copy_source.extended_ids)
 
     def _by_row(self, x: Tensor) -> Tensor:
         counts = torch.tensor(self.counts, device=x.device)
@@ -176,12 +180,14 @@ class Mixture:
             [
                 rows @ self.weight[words.where(words < size, 0)].T
                 for rows, words in zip(
-                    torch.split(self.features, list(self.counts)), self.words.extended, strict=True
+                    torch.split(self.features, list(self.counts)),
+                    self.copy_source.extended_ids,
+                    strict=True,
                 )
             ]
         )
         generated = (logits - logsumexp[:, None]).exp() * (self._own_words < size)
-        first = self._by_row(self.words.first)
+        first = self._by_row(self.copy_source.first_positions)
         copied = torch.zeros_like(self.attention).scatter_add(1, first, self.attention)
         gate = self.gate[:, None]
         return gate * generated + (1 - gate) * copied
@@ -189,7 +195,7 @@ class Mixture:
 
 def _summarise(features: Tensor, weight: Tensor) -> _Summary:
     """Log-sum-exp and arg max over the vocabulary."""
-    if few(features):
+    if is_small_batch(features):
         logits = (weight.to(features.dtype) @ features.T).float()  # (V, R)
         best, best_word = logits.max(0)
         return _Summary(best + logits.sub_(best).exp_().sum(0).log(), best, best_word)
@@ -276,8 +282,10 @@ class Pointer(nn.Module):
         self.vocabulary = nn.Linear(width, output_size, bias=False)
         self.gate = nn.Linear(width, 1)
 
-    def forward(self, x: Tensor, attention: Tensor, words: Words, counts: Sequence[int]) -> Mixture:
+    def forward(
+        self, x: Tensor, attention: Tensor, copy_source: CopySource, counts: Sequence[int]
+    ) -> Mixture:
         """x (R, D), attention (R, S)."""
         features = self.features(x)
         gate = torch.sigmoid(self.gate(features)).squeeze(1)
-        return Mixture(features, self.vocabulary.weight, gate, attention, words, counts)
+        return Mixture(features, self.vocabulary.weight, gate, attention, copy_source, counts)

@@ -26,10 +26,10 @@ from one2set.data.batch import Batch
 from one2set.data.specials import PAD, UNK
 from one2set.model.dropout import Dropout
 from one2set.model.network import Memory, Network, State
-from one2set.model.pointer import Mixture, Words
+from one2set.model.pointer import CopySource, Mixture
 
 
-class Read(NamedTuple):
+class Encoded(NamedTuple):
     """What a GRU made of sequences."""
 
     states: Tensor  # (B, S, D), of no meaning beyond the end of a sequence
@@ -49,16 +49,16 @@ class BiGRU(nn.Module):
         self.ahead = nn.GRU(inputs, width // 2, batch_first=True)
         self.back = nn.GRU(inputs, width // 2, batch_first=True)
 
-    def forward(self, x: Tensor, lengths: Tensor) -> Read:
+    def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
         """x (B, S, inputs); lengths (B,)."""
         last = lengths[:, None] - 1
-        place = torch.arange(x.shape[1], device=x.device)
-        turned = (last - place).where(place <= last, place)[:, :, None]  # (B, S, 1)
+        position = torch.arange(x.shape[1], device=x.device)
+        turned = (last - position).where(position <= last, position)[:, :, None]  # (B, S, 1)
         ahead, _ = self.ahead(x)
         back, _ = self.back(x.take_along_dim(turned, 1))
         final = [y.take_along_dim(last[:, :, None], 1).squeeze(1) for y in (back, ahead)]
         states = torch.cat([ahead, back.take_along_dim(turned, 1)], dim=2)
-        return Read(states, torch.cat(final, dim=1))
+        return Encoded(states, torch.cat(final, dim=1))
 
 
 class GRUEncoder(nn.Module):
@@ -70,11 +70,11 @@ class GRUEncoder(nn.Module):
             BiGRU(width if layer else embedding_width, width) for layer in range(layers)
         )
 
-    def forward(self, batch: Batch, embedding: nn.Embedding) -> Read:
+    def forward(self, batch: Batch, embedding: nn.Embedding) -> Encoded:
         x = embedding(batch.source)
         lengths = torch.tensor(batch.lengths, device=x.device)
         for layer in self.layers:
-            read: Read = layer(x, lengths)
+            read: Encoded = layer(x, lengths)
             x = read.states
         return read
 
@@ -91,17 +91,19 @@ class TitleGuidedEncoder(nn.Module):
         self.merge = BiGRU(2 * width, width)
         self.drop = Dropout(dropout)
 
-    def forward(self, batch: Batch, embedding: nn.Embedding) -> Read:
+    def forward(self, batch: Batch, embedding: nn.Embedding) -> Encoded:
         x = embedding(batch.source)
         lengths = torch.tensor(batch.lengths, device=x.device)
         title_lengths = torch.tensor(batch.title_lengths, device=x.device)
         words: Tensor = self.source(x, lengths).states  # u (B, S, D)
         title: Tensor = self.title(x[:, : max(batch.title_lengths)], title_lengths).states  # v
-        seen = torch.arange(title.shape[1], device=x.device) < title_lengths[:, None]  # (B, T)
+        title_mask = (
+            torch.arange(title.shape[1], device=x.device) < title_lengths[:, None]
+        )  # (B, T)
         scores = words @ self.match(title).transpose(1, 2)  # (B, S, T)
-        weights = scores.masked_fill(~seen[:, None], -torch.inf).softmax(2)
-        merged: Read = self.merge(self.drop(torch.cat([words, weights @ title], 2)), lengths)
-        return Read(0.5 * words + 0.5 * merged.states, merged.summary)
+        weights = scores.masked_fill(~title_mask[:, None], -torch.inf).softmax(2)
+        merged: Encoded = self.merge(self.drop(torch.cat([words, weights @ title], 2)), lengths)
+        return Encoded(0.5 * words + 0.5 * merged.states, merged.summary)
 
 
 _CHUNK = {"cpu": 2**17}  # numbers at a time, so that they stay in a CPU's cache
@@ -129,10 +131,10 @@ class AdditiveAttention(nn.Module):
         scores = _Scores.apply(query, keys, vector, document)  # type: ignore[no-untyped-call]
         weights = scores.masked_fill(~mask[document], -torch.inf).softmax(1)
         # The queries of a document side by side, padded: one product for each document.
-        place = torch.arange(len(x), device=x.device) - (number.cumsum(0) - number)[document]
+        position = torch.arange(len(x), device=x.device) - (number.cumsum(0) - number)[document]
         table = weights.new_zeros(len(counts), max(counts), weights.shape[1])
-        table = table.index_put((document, place), weights)
-        return (table.to(states.dtype) @ states)[document, place], weights
+        table = table.index_put((document, position), weights)
+        return (table.to(states.dtype) @ states)[document, position], weights
 
 
 class _Scores(torch.autograd.Function):
@@ -238,9 +240,9 @@ class Recurrent(Network):
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def encode(self, batch: Batch) -> RecurrentMemory:
         states, summary = self.encoder(batch, self.embedding)
-        words = Words(batch.source_extended, batch.source_first)
+        copy_source = CopySource(batch.source_extended, batch.source_first)
         keys = self.attention.key(states)
-        return RecurrentMemory(batch.lengths, words, states, batch.source_mask, keys, summary)
+        return RecurrentMemory(batch.lengths, copy_source, states, batch.source_mask, keys, summary)
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def decode(self, memory: RecurrentMemory, inputs: Tensor, mask: Tensor) -> Mixture:
@@ -279,4 +281,6 @@ class Recurrent(Network):
         both = torch.cat([context, hidden], dim=1)
         features = F.pad(self.drop(self.features(both)), (0, 1), value=1.0)
         gate = torch.sigmoid(self.gate(torch.cat([both, x], dim=1))).squeeze(1)
-        return Mixture(features, self.vocabulary.weight, gate, attention, memory.words, counts)
+        return Mixture(
+            features, self.vocabulary.weight, gate, attention, memory.copy_source, counts
+        )

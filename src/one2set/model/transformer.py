@@ -22,9 +22,9 @@ from one2set.data.specials import PAD, UNK
 from one2set.errors import ConfigError
 from one2set.model.bert import BertEncoder
 from one2set.model.dropout import Dropout
-from one2set.model.layers import Attention, FeedForward, Positions, Scope
+from one2set.model.layers import Attention, FeedForward, Positions, Segments
 from one2set.model.network import Memory, Network, State
-from one2set.model.pointer import Mixture, Pointer, Words
+from one2set.model.pointer import CopySource, Mixture, Pointer
 
 KeysValues = tuple[Tensor, Tensor]
 
@@ -90,9 +90,9 @@ class EncoderLayer(nn.Module):
         self.feed_forward = FeedForward(width=width, inner=feed_forward, dropout=dropout)
         self.dropout = Dropout(dropout)
 
-    def forward(self, x: Tensor, scope: Scope) -> Tensor:
+    def forward(self, x: Tensor, segments: Segments) -> Tensor:
         h = self.attention_norm(x)
-        x = x + self.dropout(self.attention(h, *self.attention.project(h), scope))
+        x = x + self.dropout(self.attention(h, *self.attention.project(h), segments))
         out: Tensor = x + self.feed_forward(self.feed_forward_norm(x))
         return out
 
@@ -117,11 +117,11 @@ class Encoder(nn.Module):
         """(ΣS, D)"""
         mask = batch.source_mask
         words = embedding(batch.source[mask]) * math.sqrt(embedding.embedding_dim)
-        places = mask.cumsum(1)[mask]  # from 1
-        x = self.dropout(self.input(words + self.positions(places, max(batch.lengths))))
-        scope = Scope(batch.lengths, batch.lengths)
+        positions = mask.cumsum(1)[mask]  # from 1
+        x = self.dropout(self.input(words + self.positions(positions, max(batch.lengths))))
+        segments = Segments(batch.lengths, batch.lengths)
         for layer in self.layers:
-            x = layer(x, scope)
+            x = layer(x, segments)
         out: Tensor = self.norm(x)
         return out
 
@@ -153,28 +153,28 @@ class DecoderLayer(nn.Module):
     def forward(
         self,
         x: Tensor,
-        own: Scope | Cache,
+        self_context: Segments | Cache,
         source: KeysValues,
-        scope: Scope,
+        segments: Segments,
         *,
-        weigh: bool,
+        need_weights: bool,
     ) -> tuple[Tensor, Tensor | None]:
-        """x (C, D); `own` is what a cell sees of its row. With `weigh`, also the weights (C, S)
-        that head 0 gives to the source."""
+        """x (C, D); `self_context` is the part of its row that a cell attends to. With
+        `need_weights`, also return the source attention weights (C, S) of head 0."""
         h = self.self_norm(x)
         key, value = self.self_attention.project(h)
-        if isinstance(own, Cache):
-            seen = self.self_attention.rows(h, *own.append(key, value))
+        if isinstance(self_context, Cache):
+            attended = self.self_attention.step(h, *self_context.append(key, value))
         else:
-            seen = self.self_attention(h, key, value, own)
-        x = x + self.dropout(seen)
+            attended = self.self_attention(h, key, value, self_context)
+        x = x + self.dropout(attended)
         h = self.source_norm(x)
         weights = None
-        if weigh:
-            seen, weights = self.source_attention.weigh(h, *source, scope)
+        if need_weights:
+            attended, weights = self.source_attention.forward_with_weights(h, *source, segments)
         else:
-            seen = self.source_attention(h, *source, scope)
-        x = x + self.dropout(seen)
+            attended = self.source_attention(h, *source, segments)
+        x = x + self.dropout(attended)
         return x + self.feed_forward(self.feed_forward_norm(x)), weights
 
 
@@ -202,18 +202,18 @@ class Decoder(nn.Module):
     def forward(
         self,
         x: Tensor,
-        own: Sequence[Scope | Cache],
+        self_context: Sequence[Segments | Cache],
         memory: TransformerMemory,
         counts: Sequence[int],
     ) -> tuple[Tensor, Tensor]:
         """States (C, D) and copy attention (C, S): head 0 of the last layer."""
         x = self.dropout(x)
-        scope = Scope(counts, memory.lengths)
-        *layers, last = zip(self.layers, own, memory.keys_values, strict=True)
+        segments = Segments(counts, memory.lengths)
+        *layers, last = zip(self.layers, self_context, memory.keys_values, strict=True)
         for layer, seen, source in layers:
-            x, _ = layer(x, seen, source, scope, weigh=False)
+            x, _ = layer(x, seen, source, segments, need_weights=False)
         layer, seen, source = last
-        x, weights = layer(x, seen, source, scope, weigh=True)
+        x, weights = layer(x, seen, source, segments, need_weights=True)
         return self.norm(x), weights
 
 
@@ -270,8 +270,8 @@ class Transformer(Network):
 
     def encode(self, batch: Batch) -> TransformerMemory:
         states = self.encoder(batch, self.embedding)
-        words = Words(batch.source_extended, batch.source_first)
-        return TransformerMemory(batch.lengths, words, states, self.decoder.project(states))
+        copy_source = CopySource(batch.source_extended, batch.source_first)
+        return TransformerMemory(batch.lengths, copy_source, states, self.decoder.project(states))
 
     def decode(self, memory: TransformerMemory, inputs: Tensor, mask: Tensor) -> Mixture:
         counts = mask.sum((1, 2)).tolist()
@@ -283,9 +283,9 @@ class Transformer(Network):
             (r[:, None] == r) & (s[:, None] >= s)
             for r, s in zip(torch.split(row, counts), torch.split(step, counts), strict=True)
         ]
-        own = [Scope(counts, counts, seen)] * len(self.decoder.layers)
+        self_context = [Segments(counts, counts, seen)] * len(self.decoder.layers)
         x = self.embed(inputs[mask], self.decoder.positions(step, cells), row)
-        return self._mixture(x, own, memory, counts)
+        return self._mixture(x, self_context, memory, counts)
 
     def start(self, memory: TransformerMemory, *, steps: int) -> TransformerState:
         documents = [document for document in range(len(memory.lengths)) for _ in range(self.rows)]
@@ -295,8 +295,8 @@ class Transformer(Network):
         return TransformerState(memory, documents, row, caches)
 
     def step(self, state: TransformerState, tokens: Tensor) -> Mixture:
-        place = torch.tensor(state.step, device=tokens.device)
-        x = self.embed(tokens, self.decoder.positions(place, state.step), state.row)
+        position = torch.tensor(state.step, device=tokens.device)
+        x = self.embed(tokens, self.decoder.positions(position, state.step), state.row)
         state.step += 1
         return self._mixture(x, state.caches, state.memory, state.counts)
 
@@ -312,10 +312,10 @@ class Transformer(Network):
     def _mixture(
         self,
         x: Tensor,
-        own: Sequence[Scope | Cache],
+        self_context: Sequence[Segments | Cache],
         memory: TransformerMemory,
         counts: Sequence[int],
     ) -> Mixture:
-        states, attention = self.decoder(x, own, memory, counts)
-        mixture: Mixture = self.pointer(states, attention, memory.words, counts)
+        states, attention = self.decoder(x, self_context, memory, counts)
+        mixture: Mixture = self.pointer(states, attention, memory.copy_source, counts)
         return mixture

@@ -23,7 +23,7 @@ from one2set.model.network import Memory, Network
 from one2set.model.paths import model_folder
 from one2set.model.transformer import TransformerMemory
 from one2set.prediction.prediction import AS_TRAINED, NullBias, Order, Prediction, Slot
-from one2set.prediction.spelling import Row, Speller
+from one2set.prediction.spelling import DecodedRow, Speller
 from one2set.prediction.stream import Generated, Project, Stream
 from one2set.search.search import Generation, Search, generate
 
@@ -46,7 +46,7 @@ class Engine:
         are those of the `Stream`."""
         self.network = network.to(device).eval()
         self.vocabulary = vocabulary
-        how = generation or Generation.of_model(network, {})
+        how = generation or Generation.from_model(network, {})
         self.generation = how if search is None else replace(how, search=search)
         self._stream = Stream(vocabulary, batch_tokens, max_source_length)
         self.device = torch.device(device)
@@ -67,7 +67,7 @@ class Engine:
         return cls(
             network,
             vocabulary,
-            generation=Generation.of_model(network, config),
+            generation=Generation.from_model(network, config),
             search=search,
             batch_tokens=batch_tokens,
             max_source_length=max_source_length,
@@ -100,7 +100,7 @@ class Engine:
         memory = self.network.encode(batch.to(self.device))
         states = _states(memory)
         generated = generate(self.network, memory, self.generation, null_bias=null_bias)
-        length, tokens, probability, place, null = (x.tolist() for x in generated)
+        length, tokens, probability, position, null = (x.tolist() for x in generated)
         for b, example in enumerate(examples):
             speller = Speller(self.vocabulary, example, batch.oov[b])
             slots: list[Slot] = []
@@ -108,7 +108,7 @@ class Engine:
                 for w, end in enumerate(lengths):
                     if end == 0:
                         continue  # there is no such hypothesis
-                    row = Row(tokens[b][r][w], probability[b][r][w], place[b][r][w])[:end]
+                    row = DecodedRow(tokens[b][r][w], probability[b][r][w], position[b][r][w])[:end]
                     match self.generation.rows:
                         case "phrase":
                             slots.append(speller.slot(r, row, null=null[b][r]))

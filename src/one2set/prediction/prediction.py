@@ -46,7 +46,7 @@ class Slot:
     begun: bool = False  # whether the first token is the mark that began it, and no word
 
     @property
-    def says_null(self) -> bool:
+    def is_null(self) -> bool:
         """Whether it ended in ∅."""
         return self.ended and self.tokens[-1] == SPECIALS[NULL]
 

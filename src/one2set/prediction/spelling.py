@@ -21,15 +21,15 @@ from one2set.text import words_of
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DecodedRow:
     """A row as plain numbers, up to its end and with it."""
 
     tokens: Sequence[int]  # extended ids
     probabilities: Sequence[float]
-    places: Sequence[int]  # the most attended source token at each step
+    positions: Sequence[int]  # the most attended source token at each step
 
-    def __getitem__(self, part: slice) -> "Row":
-        return Row(self.tokens[part], self.probabilities[part], self.places[part])
+    def __getitem__(self, part: slice) -> "DecodedRow":
+        return DecodedRow(self.tokens[part], self.probabilities[part], self.positions[part])
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,38 +40,38 @@ class Speller:
     example: Example
     oov: Sequence[int]  # dictionary ids of the document's extended ids
 
-    def slot(self, code: int, row: Row, *, null: float) -> Slot:
+    def slot(self, code: int, row: DecodedRow, *, null: float) -> Slot:
         """The row of a control code. ∅ anywhere makes it no phrase; without an end it is one."""
-        return self._slot(code, row, ends=(EOS, NULL), null=null)
+        return self._slot(code, row, stop_ids=(EOS, NULL), null=null)
 
-    def slots(self, row: Row) -> Iterator[Slot]:
+    def slots(self, row: DecodedRow) -> Iterator[Slot]:
         """The phrases of a sequence: what stands between its separators."""
-        return self._split(row, ends=MARKS)
+        return self._split(row, stop_ids=MARKS)
 
-    def nested_slots(self, row: Row) -> Iterator[Slot]:
+    def nested_slots(self, row: DecodedRow) -> Iterator[Slot]:
         """The phrases of a nested row, each of which begins with its kind."""
-        return self._split(row, ends=(EOS, SEP), starts=(PRESENT_START, ABSENT_START))
+        return self._split(row, stop_ids=(EOS, SEP), start_ids=(PRESENT_START, ABSENT_START))
 
     def _split(
-        self, row: Row, *, ends: Sequence[int], starts: Sequence[int] = ()
+        self, row: DecodedRow, *, stop_ids: Sequence[int], start_ids: Sequence[int] = ()
     ) -> Iterator[Slot]:
-        stops = [index + 1 for index, token in enumerate(row.tokens) if token in ends]
-        stops += [] if row.tokens[-1] in ends else [len(row.tokens)]
+        stops = [index + 1 for index, token in enumerate(row.tokens) if token in stop_ids]
+        stops += [] if row.tokens[-1] in stop_ids else [len(row.tokens)]
         for number, (start, stop) in enumerate(pairwise([0, *stops])):
-            yield self._slot(number, row[start:stop], ends=ends, starts=starts)
+            yield self._slot(number, row[start:stop], stop_ids=stop_ids, start_ids=start_ids)
 
     def _slot(
         self,
         code: int,
-        row: Row,
+        row: DecodedRow,
         *,
-        ends: Sequence[int],
-        starts: Sequence[int] = (),
+        stop_ids: Sequence[int],
+        start_ids: Sequence[int] = (),
         null: float = 0.0,
     ) -> Slot:
         last = row.tokens[-1]
-        begun, ended = row.tokens[0] in starts, last in ends
-        ids = [self._dictionary_id(*pair) for pair in zip(row.tokens, row.places, strict=True)]
+        begun, ended = row.tokens[0] in start_ids, last in stop_ids
+        ids = [self._dictionary_id(*pair) for pair in zip(row.tokens, row.positions, strict=True)]
         return Slot(
             code,
             text="" if ended and last == NULL else self._phrase(ids[begun : len(ids) - ended]),
@@ -82,9 +82,9 @@ class Speller:
             begun=begun,
         )
 
-    def _dictionary_id(self, token: int, place: int) -> int:
-        if token == UNK and place < len(self.example.source):
-            return int(self.example.source[place])
+    def _dictionary_id(self, token: int, position: int) -> int:
+        if token == UNK and position < len(self.example.source):
+            return int(self.example.source[position])
         size = self.vocabulary.size
         return token if token < size else self.oov[token - size]
 

@@ -27,7 +27,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict
 
 from one2set.arrays import Floats
-from one2set.atomic import complete_file
+from one2set.atomic import atomic_file
 from one2set.data.corpus.corpus import TRAIN, VALID, Corpus
 from one2set.errors import DataError
 from one2set.prediction.engine import Engine
@@ -179,7 +179,7 @@ class JobFolder:
             "command": ["one2set", *self.command()],
             "config": job.config.model_dump(),
         }
-        with complete_file(self.folder / "job.json") as file:
+        with atomic_file(self.folder / "job.json") as file:
             file.write(orjson.dumps(what, option=orjson.OPT_INDENT_2))
 
     def _sitting(self, lock: IO[bytes], start: Launch) -> Iterator[int]:
@@ -228,7 +228,7 @@ class JobFolder:
             machine=f"{platform.node()}, {platform.machine()}, {engine.device}",
             versions={name: version(name) for name in ("one2set", "torch", "numpy")},
         )
-        with complete_file(self._made) as file:
+        with atomic_file(self._made) as file:
             file.write(made.model_dump_json(indent=2).encode())
 
     def _engine(self) -> Engine:
@@ -248,9 +248,9 @@ class JobFolder:
             yield split
             documents = documents_of(self._setup.corpus, split)
             found, addends = measure(engine, documents, null_bias=null_bias)
-            with complete_file(self._measured(split, "npy")) as file:
+            with atomic_file(self._measured(split, "npy")) as file:
                 np.save(file, addends)
-            with complete_file(self._measured(split, "json")) as file:
+            with atomic_file(self._measured(split, "json")) as file:
                 file.write(found.model_dump_json(indent=2).encode())
 
 

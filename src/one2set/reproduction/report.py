@@ -10,7 +10,7 @@ from pathlib import Path
 
 import orjson
 
-from one2set.atomic import complete_file
+from one2set.atomic import atomic_file
 from one2set.data.corpus.corpus import MANIFEST, TRAIN, VALID, file_hash
 from one2set.reproduction import tables
 from one2set.reproduction.claims import Finding, Verdict, findings
@@ -48,13 +48,13 @@ def write_report(results: Results, *, command: str) -> Path:
     blocks = _blocks(results, judged, pictures, command)
     root = results.root
     for figure in pictures.values():
-        with complete_file(root / _FIGURES / f"{figure.name}.svg") as file:
+        with atomic_file(root / _FIGURES / f"{figure.name}.svg") as file:
             file.write(figure.svg)
-    with complete_file(root / "report.md") as file:
+    with atomic_file(root / "report.md") as file:
         file.write(to_markdown(TITLE, blocks, figures=_FIGURES).encode())
-    with complete_file(root / "results.json") as file:
+    with atomic_file(root / "results.json") as file:
         file.write(orjson.dumps(_records(results, judged), option=orjson.OPT_INDENT_2))
-    with complete_file(root / "report.html") as file:
+    with atomic_file(root / "report.html") as file:
         file.write(to_html(TITLE, blocks).encode())
     return root / "report.html"
 

@@ -1,14 +1,14 @@
-"""Beam search, for each row by itself: a control code's phrase, or a sequence.
+"""Beam search over each row independently: the phrase of a control code, or a sequence.
 
-Hypotheses are ranked by log P / length^penalty, where the length counts `<eos>`. One that ends
-keeps its place in the beam, and the others become fewer. So a row costs less the more of its
-hypotheses have ended, nothing when all have, and a beam of one is greedy decoding.
+Hypotheses are ranked by log P / length^penalty, where the length includes `<eos>`. A finished
+hypothesis keeps its slot in the beam, so fewer remain active and a row becomes cheaper as its
+hypotheses finish. A beam of one is greedy decoding.
 
-Whether a code says ∅ is decided as in greedy decoding, by its first token; the search is for the
-best phrase of a code that says one. Ranked with the phrases, ∅ would win or lose by the penalty.
+Whether a code is ∅ is decided as in greedy decoding, by its first token; only other codes are
+searched. If ∅ were ranked with the phrases, the length penalty would decide.
 
-Shapes: B documents, R rows per document, W hypotheses per row, T steps; n living hypotheses of all
-rows, sorted by row; M words that may follow each.
+Shapes: B documents, R rows per document, W hypotheses per row, T steps; n active hypotheses of
+all rows, sorted by row; M candidate words for each.
 """
 
 from collections.abc import Sequence
@@ -19,33 +19,33 @@ from torch import Tensor
 
 from one2set.data.specials import BOS, EOS, NULL
 from one2set.model.network import Memory, Network
-from one2set.model.pointer import Choice
-from one2set.search.greedy import Rows
+from one2set.model.pointer import ChosenTokens
+from one2set.search.greedy import DecodedRows
 
 
 class Beams(NamedTuple):
-    """What was written, best first. Where a row has fewer hypotheses, their score is −∞."""
+    """Decoded hypotheses, best first. Where a row has fewer than W, the score is −∞."""
 
-    length: Tensor  # (B, R, W) tokens written, with the one that ended it
+    length: Tensor  # (B, R, W) number of tokens, including the one that ended it
     tokens: Tensor  # (B, R, W, T) extended ids; cells after the end are zero, here and below
     probability: Tensor  # (B, R, W, T) of each token
-    place: Tensor  # (B, R, W, T) the most attended source word
+    position: Tensor  # (B, R, W, T) of the most attended source word
     null: Tensor  # (B, R) the probability of ∅ as the first token
     score: Tensor  # (B, R, W)
 
-    def best(self) -> Rows:
+    def best(self) -> DecodedRows:
         """The best hypothesis of each row."""
-        length, tokens, probability, place = (x[:, :, 0] for x in self[:4])
-        return Rows(length, tokens, probability, place, self.null)
+        length, tokens, probability, position = (x[:, :, 0] for x in self[:4])
+        return DecodedRows(length, tokens, probability, position, self.null)
 
 
 class _Paths(NamedTuple):
-    """The steps of hypotheses, any number of them."""
+    """The steps of any number of hypotheses."""
 
     length: Tensor  # (…)
     tokens: Tensor  # (…, T)
     probability: Tensor
-    place: Tensor
+    position: Tensor
 
     @classmethod
     def empty(cls, shape: Sequence[int], device: torch.device) -> "_Paths":
@@ -66,8 +66,8 @@ def beam_set(
     length_penalty: float,
     pool: bool = False,
 ) -> Beams:
-    """Each row until `<eos>` or ∅. For a `pool` of candidates, every row gives a full beam of
-    phrases, also where ∅ is its first token."""
+    """Search each row until `<eos>` or ∅. With `pool`, every row returns a full beam of phrases,
+    even where ∅ is its best first token."""
     return _search(network, memory, steps, beam, length_penalty, (EOS, NULL), pool=pool)
 
 
@@ -80,7 +80,7 @@ def beam_sequence(
     length_penalty: float,
     pool: bool = False,
 ) -> Beams:
-    """One row per document until `<eos>`; for a `pool`, a full beam of them."""
+    """Search one row per document until `<eos>`; with `pool`, return a full beam."""
     return _search(network, memory, steps, beam, length_penalty, (EOS,), pool=pool)
 
 
@@ -91,14 +91,14 @@ def _search(
     steps: int,
     beam: int,
     length_penalty: float,
-    ends: Sequence[int],
+    stop_ids: Sequence[int],
     *,
     pool: bool,
 ) -> Beams:
-    device = memory.words.extended.device
+    device = memory.copy_source.extended_ids.device
     state = network.start(memory, steps=steps)
     rows = len(state.documents)
-    stops = torch.tensor(ends, device=device)
+    stops = torch.tensor(stop_ids, device=device)
     null = torch.zeros(rows, device=device)
 
     ended = _Paths.empty((rows, beam, steps), device)
@@ -111,8 +111,8 @@ def _search(
     tokens = torch.full_like(row, BOS)
     for t in range(steps):
         mixture = network.step(state, tokens)
-        choice = mixture.top(beam + 1)  # one more, as ∅ may be left out
-        if t == 0 and NULL in ends:
+        choice = mixture.top(beam + 1)  # one more, as ∅ may be removed
+        if t == 0 and NULL in stop_ids:
             null = mixture.probability(torch.full_like(row, NULL)[:, None]).squeeze(1)
             choice = _decide_null(choice, pool=pool)
         totals = log_probability[:, None] + choice.probability.log()  # (n, M)
@@ -122,24 +122,24 @@ def _search(
         paths.length.fill_(t + 1)
         tokens = choice.tokens[parent, column]
         paths.tokens[:, t], paths.probability[:, t] = tokens, choice.probability[parent, column]
-        paths.place[:, t] = mixture.attention.argmax(1)[parent]
+        paths.position[:, t] = mixture.attention.argmax(1)[parent]
 
         stopped = torch.isin(tokens, stops) if t < steps - 1 else torch.ones_like(tokens) > 0
-        place = num_ended[row[stopped]] + _rank(row[stopped])
+        position = num_ended[row[stopped]] + _rank(row[stopped])
         for all_ended, new in zip(ended, paths.select(stopped), strict=True):
-            all_ended[row[stopped], place] = new
-        score[row[stopped], place] = log_probability[stopped] / (t + 1) ** length_penalty
+            all_ended[row[stopped], position] = new
+        score[row[stopped], position] = log_probability[stopped] / (t + 1) ** length_penalty
         num_ended += torch.bincount(row[stopped], minlength=rows)
 
-        living = ~stopped
+        active = ~stopped
         if not pool:
-            # log P only falls, so a hypothesis can at best reach this score, at full length.
-            living &= log_probability / steps**length_penalty > score.max(1).values[row]
-        living = living.nonzero().squeeze(1)
-        if len(living) == 0:
+            # log P only decreases, so this is an upper bound on the final score.
+            active &= log_probability / steps**length_penalty > score.max(1).values[row]
+        active = active.nonzero().squeeze(1)
+        if len(active) == 0:
             break
-        state, row, tokens = state.select(parent[living]), row[living], tokens[living]
-        paths, log_probability = paths.select(living), log_probability[living]
+        state, row, tokens = state.select(parent[active]), row[active], tokens[active]
+        paths, log_probability = paths.select(active), log_probability[active]
 
     score, order = score.sort(dim=1, descending=True, stable=True)
     at = torch.arange(rows, device=device)[:, None]
@@ -148,11 +148,11 @@ def _search(
     return Beams(*(x.view(*grid, *x.shape[1:]) for x in (*ordered, null, score)))
 
 
-def _decide_null(choice: Choice, *, pool: bool) -> Choice:
-    """First words (n, M): only ∅ where it is the best of them, otherwise all but ∅."""
+def _decide_null(choice: ChosenTokens, *, pool: bool) -> ChosenTokens:
+    """First words (n, M): keep only ∅ where it is the best, otherwise all but ∅."""
     is_null = choice.tokens == NULL
-    says_null = is_null[:, :1] & (not pool)
-    return Choice(choice.tokens, choice.probability * (is_null == says_null))
+    row_is_null = is_null[:, :1] & (not pool)
+    return ChosenTokens(choice.tokens, choice.probability * (is_null == row_is_null))
 
 
 def _best(row: Tensor, totals: Tensor, room: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -166,13 +166,13 @@ def _best(row: Tensor, totals: Tensor, room: Tensor) -> tuple[Tensor, Tensor, Te
     table = totals.new_full((len(room), int(rank.max()) + 1, totals.shape[1]), -torch.inf)
     table[row, rank] = totals
     best, index = table.flatten(1).topk(min(width, table[0].numel()))  # (rows, ≤ W)
-    place = torch.arange(best.shape[1], device=row.device)
-    kept = (place < room[:, None]) & (best > -torch.inf)
+    position = torch.arange(best.shape[1], device=row.device)
+    kept = (position < room[:, None]) & (best > -torch.inf)
     new_row = kept.nonzero()[:, 0]
     parent, column = index[kept] // totals.shape[1], index[kept] % totals.shape[1]
     return new_row, torch.searchsorted(row, new_row) + parent, column, best[kept]
 
 
 def _rank(row: Tensor) -> Tensor:
-    """The number of each among those of its row, which stand together."""
+    """The index of each hypothesis within its row; `row` is sorted."""
     return torch.arange(len(row), device=row.device) - torch.searchsorted(row, row)

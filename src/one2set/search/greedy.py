@@ -1,7 +1,7 @@
-"""Decoding of sets and sequences, word by word.
+"""Greedy decoding of sets and sequences.
 
-Shapes: B documents, R rows per document, T steps; r rows that are still being written, t tokens
-that each of them has written.
+Shapes: B documents, R rows per document, T steps; r active rows, which have not ended, t tokens
+that each of them has generated.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,51 +13,52 @@ from torch import Tensor
 
 from one2set.data.specials import BOS, EOS, NULL
 from one2set.model.network import Memory, Network
-from one2set.model.pointer import Choice, Mixture
+from one2set.model.pointer import ChosenTokens, Mixture
 
-# The next word of each of some rows: which of all rows they are (r,), and what they wrote (r, t).
-Choose = Callable[[Tensor, Mixture, Tensor], Choice]
+# Chooses the next tokens of the active rows: their indices (r,), mixtures and tokens so far (r, t).
+Choose = Callable[[Tensor, Mixture, Tensor], ChosenTokens]
 # What is added to log P(∅) where a row begins, in the first half of a document's rows and in the
 # second.
 NullBias = tuple[float, float]
 
 
-class Rows(NamedTuple):
-    """What was written. Cells after the end of a row are zero."""
+class DecodedRows(NamedTuple):
+    """Decoded tokens. Cells after the end of a row are zero."""
 
-    length: Tensor  # (B, R) tokens written, with the one that ended the row
+    length: Tensor  # (B, R) number of tokens, including the one that ended the row
     tokens: Tensor  # (B, R, T) extended ids
     probability: Tensor  # (B, R, T) of each token
-    place: Tensor  # (B, R, T) the most attended source word
+    position: Tensor  # (B, R, T) of the most attended source word
     null: Tensor  # (B, R) the probability of ∅ as the first token
 
 
-class Step(NamedTuple):
-    """One step of the rows that are still being written."""
+class DecodingStep(NamedTuple):
+    """One step of the active rows."""
 
-    rows: Tensor  # (r,) which of the B·R rows they are
+    rows: Tensor  # (r,) indices into the B·R rows
     mixture: Mixture
-    choice: Choice
+    choice: ChosenTokens
 
 
-def most_probable(rows: Tensor, mixture: Mixture, written: Tensor) -> Choice:
+def choose_most_probable(rows: Tensor, mixture: Mixture, written: Tensor) -> ChosenTokens:
     """The greedy choice."""
     return mixture.greedy()
 
 
-def anything_but_null(rows: Tensor, mixture: Mixture, written: Tensor) -> Choice:
-    """The greedy choice of rows that have to speak."""
+def choose_non_null(rows: Tensor, mixture: Mixture, written: Tensor) -> ChosenTokens:
+    """The greedy choice without ∅: every row generates a phrase."""
     return mixture.greedy(forbidden=torch.full((len(rows), 1), NULL, device=rows.device))
 
 
 @dataclass(frozen=True)
-class Biased:
-    """The greedy choice, but for ∅ where rows begin; a document has `count` of them."""
+class NullBiasedGreedy:
+    """The greedy choice, with a bias on ∅ as the first token: a row is silent where
+    P(∅)·e^bias > P(word). The first half of a document's `count` rows is for present phrases."""
 
     null_bias: NullBias
     count: int
 
-    def __call__(self, rows: Tensor, mixture: Mixture, written: Tensor) -> Choice:
+    def __call__(self, rows: Tensor, mixture: Mixture, written: Tensor) -> ChosenTokens:
         if written.shape[1]:
             return mixture.greedy()
         null = torch.full((len(rows), 1), NULL, device=rows.device)
@@ -66,22 +67,22 @@ class Biased:
         present, absent = torch.tensor(self.null_bias, device=rows.device).exp()
         factor = torch.where(rows % self.count < self.count // 2, present, absent)
         silent = null_value * factor > value
-        return Choice(word.where(~silent, NULL), value.where(~silent, null_value))
+        return ChosenTokens(word.where(~silent, NULL), value.where(~silent, null_value))
 
 
 def greedy_set(
     network: Network, memory: Memory, *, steps: int, null_bias: NullBias = (0.0, 0.0)
-) -> Rows:
-    """Each row until `<eos>` or ∅, which ends it: a phrase with ∅ in it is none."""
-    choose = Biased(null_bias, network.rows) if any(null_bias) else most_probable
-    return _greedy(network, memory, steps, ends=(EOS, NULL), choose=choose)
+) -> DecodedRows:
+    """Decode each row until `<eos>` or ∅. A row that ends in ∅ is not a phrase."""
+    choose = NullBiasedGreedy(null_bias, network.rows) if any(null_bias) else choose_most_probable
+    return _greedy(network, memory, steps, stop_ids=(EOS, NULL), choose=choose)
 
 
 def greedy_sequence(
-    network: Network, memory: Memory, *, steps: int, choose: Choose = most_probable
-) -> Rows:
-    """One row per document until `<eos>`."""
-    return _greedy(network, memory, steps, ends=(EOS,), choose=choose)
+    network: Network, memory: Memory, *, steps: int, choose: Choose = choose_most_probable
+) -> DecodedRows:
+    """Decode one row per document until `<eos>`."""
+    return _greedy(network, memory, steps, stop_ids=(EOS,), choose=choose)
 
 
 def roll_out(
@@ -89,32 +90,32 @@ def roll_out(
     memory: Memory,
     *,
     steps: int,
-    ends: Sequence[int] = (),
-    choose: Choose = most_probable,
+    stop_ids: Sequence[int] = (),
+    choose: Choose = choose_most_probable,
     copies: int = 1,
-) -> Iterator[Step]:
-    """Write step by step, greedily or as `choose` does. A row that has written one of `ends` costs
-    nothing more. Each row can be written several times, as `copies` that follow one another."""
+) -> Iterator[DecodingStep]:
+    """Decode step by step with `choose`. A row that has generated one of `stop_ids` becomes
+    inactive and costs nothing more. With `copies`, each row is repeated that many times."""
     state = network.start(memory, steps=steps)
-    rows = torch.arange(len(state.documents), device=memory.words.extended.device)
+    rows = torch.arange(len(state.documents), device=memory.copy_source.extended_ids.device)
     if copies > 1:
         state = state.select(rows.repeat_interleave(copies))
         rows = torch.arange(len(state.documents), device=rows.device)
     tokens = torch.full_like(rows, BOS)
     written = tokens.new_empty(len(rows), 0)
-    stops = torch.tensor(ends, dtype=rows.dtype, device=rows.device)
+    stop = torch.tensor(stop_ids, dtype=rows.dtype, device=rows.device)
     for _ in range(steps):
         mixture = network.step(state, tokens)
         choice = choose(rows, mixture, written)
-        yield Step(rows, mixture, choice)
+        yield DecodingStep(rows, mixture, choice)
         tokens = choice.tokens
         written = torch.cat([written, tokens[:, None]], dim=1)
-        living = torch.isin(tokens, stops, invert=True).nonzero().squeeze(1)
-        if len(living) == 0:
+        active = torch.isin(tokens, stop, invert=True).nonzero().squeeze(1)
+        if len(active) == 0:
             return
-        if len(living) < len(rows):
-            state, rows, tokens = state.select(living), rows[living], tokens[living]
-            written = written[living]
+        if len(active) < len(rows):
+            state, rows, tokens = state.select(active), rows[active], tokens[active]
+            written = written[active]
 
 
 @torch.no_grad()
@@ -123,20 +124,24 @@ def _greedy(
     memory: Memory,
     steps: int,
     *,
-    ends: Sequence[int],
-    choose: Choose = most_probable,
-) -> Rows:
+    stop_ids: Sequence[int],
+    choose: Choose = choose_most_probable,
+) -> DecodedRows:
     grid = (len(memory.lengths), network.rows)
-    length = torch.zeros(grid, dtype=torch.int64, device=memory.words.extended.device).flatten()
+    length = torch.zeros(
+        grid, dtype=torch.int64, device=memory.copy_source.extended_ids.device
+    ).flatten()
     tokens = length.new_zeros(len(length), steps)
-    place = torch.zeros_like(tokens)
+    position = torch.zeros_like(tokens)
     probability = torch.zeros_like(tokens, dtype=torch.float32)
     null = probability.new_zeros(len(length))
-    walk = roll_out(network, memory, steps=steps, ends=ends, choose=choose)
+    walk = roll_out(network, memory, steps=steps, stop_ids=stop_ids, choose=choose)
     for t, (rows, mixture, choice) in enumerate(walk):
         length[rows] += 1
         tokens[rows, t], probability[rows, t] = choice
-        place[rows, t] = mixture.attention.argmax(1)
+        position[rows, t] = mixture.attention.argmax(1)
         if t == 0:
             null = mixture.probability(torch.full_like(tokens[:, :1], NULL)).squeeze(1)
-    return Rows(*(x.view(*grid, *x.shape[1:]) for x in (length, tokens, probability, place, null)))
+    return DecodedRows(
+        *(x.view(*grid, *x.shape[1:]) for x in (length, tokens, probability, position, null))
+    )

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, load_model, save_file, save_model
 
-from one2set.atomic import complete_folder
+from one2set.atomic import atomic_folder
 from one2set.data.corpus.corpus import file_hash
 from one2set.errors import DataError
 from one2set.training.schedule import Progress
@@ -58,7 +58,7 @@ class Checkpoints:
         """Write a checkpoint, then remove those that are too old."""
         path = self.folder / f"{progress.step:08d}"
         try:
-            with complete_folder(path, overwrite=True) as partial:
+            with atomic_folder(path, overwrite=True) as partial:
                 save_model(stepper.objective, str(partial / _WEIGHTS))
                 if stepper.average.tensors:
                     save_file(stepper.average.tensors, partial / _AVERAGE)

@@ -148,7 +148,7 @@ class _Trainer:
 
     def resume(self) -> list[str]:
         """Go to where the last checkpoint is, or to the start; and what there is to say of it."""
-        path, remarks = self._processes.lead(self._checkpoints.find)
+        path, remarks = self._processes.on_main(self._checkpoints.find)
         self.progress = Progress()
         if path is not None:
             self.progress = self._checkpoints.load(path, self._stepper)
@@ -158,7 +158,7 @@ class _Trainer:
         self._clock = _Clock(self.progress, self._done())
         self._log = (
             RunLog(self._run.folder, self._config.record, self.progress)
-            if self._processes.first
+            if self._processes.is_main
             else None
         )
         return remarks
@@ -199,7 +199,7 @@ class _Trainer:
 
     def _agree(self) -> None:
         """All processes go by the first one's clock, and stop when one of them is asked to."""
-        seconds = self._clock.seconds() if self._processes.first else 0.0
+        seconds = self._clock.seconds() if self._processes.is_main else 0.0
         self.progress.seconds, asked = self._processes.sum([seconds, len(self._signals)])
         self._interrupted = asked > 0
 
@@ -226,7 +226,7 @@ class _Trainer:
                 return None
             best = self.progress.judge(figures, self._config.validation, self._config.train)
             if best:
-                self._processes.lead(self._task.save)
+                self._processes.on_main(self._task.save)
         if self._log is not None:
             self._log.write("valid", self.progress.step, figures)
             self._log.draw()
@@ -250,14 +250,14 @@ class _Trainer:
     def save(self) -> None:
         """Write a checkpoint, unless nothing has happened since the last one."""
         if self.progress != self._saved:
-            self._processes.lead(lambda: self._checkpoints.save(self.progress, self._stepper))
+            self._processes.on_main(lambda: self._checkpoints.save(self.progress, self._stepper))
             self._saved = self.progress.model_copy(deep=True)
 
     def finish(self) -> None:
         """Without validation, the last weights are the model."""
         if not len(self._task.valid) and not self._interrupted:
             with self._stepper.average.applied():
-                self._processes.lead(self._task.save)
+                self._processes.on_main(self._task.save)
             if self._log is not None:
                 self._log.draw()
         if self._log is not None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from one2set.atomic import complete_file, complete_folder
+from one2set.atomic import atomic_file, atomic_folder
 from one2set.config import Config, fingerprint
 from one2set.errors import ConfigError, DataError
 from one2set.model.paths import MODEL
@@ -132,7 +132,7 @@ class Run:
         if not self.exists(self.folder):
             if self.folder.exists():
                 raise ConfigError(f"{self.folder} exists, and holds no run; name another folder")
-            with complete_folder(self.folder) as partial:
+            with atomic_folder(self.folder) as partial:
                 (partial / _FACTS).write_text(self.facts.model_dump_json(indent=2))
                 (partial / _CONFIG).write_text(self.config.to_toml(), encoding="utf-8")
         with (self.folder / _LOCK).open("ab") as lock:
@@ -143,7 +143,7 @@ class Run:
                     f"another process is training in {self.folder}; wait for it, or end it first"
                 ) from None
             if Config.load(self.folder / _CONFIG) != self.config:
-                with complete_file(self.folder / _CONFIG) as file:
+                with atomic_file(self.folder / _CONFIG) as file:
                     file.write(self.config.to_toml().encode())
             yield
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import orjson
 
-from one2set.atomic import complete_file
+from one2set.atomic import atomic_file
 from one2set.settings import Record
 from one2set.training.schedule import Progress
 
@@ -53,7 +53,7 @@ class RunLog:
     def __init__(self, folder: Path, settings: Record, progress: Progress) -> None:
         self._folder, self._curves = folder, settings.curves
         self._rows = [row for row in _read(folder / _METRICS) if _settled(row, progress)]
-        with complete_file(folder / _METRICS) as file:
+        with atomic_file(folder / _METRICS) as file:
             file.writelines(map(_line, self._rows))
         self._file = (folder / _METRICS).open("ab")
         self._tensorboard = (
@@ -90,7 +90,7 @@ class RunLog:
             axis.set(xlabel="step", ylabel=title)
             axis.grid(alpha=0.3)
             axis.legend()
-        with complete_file(self._folder / _CURVES) as file:
+        with atomic_file(self._folder / _CURVES) as file:
             figure.savefig(file, format="png", dpi=120)
 
     def close(self) -> None:

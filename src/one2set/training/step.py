@@ -23,7 +23,7 @@ from torch.nn.utils import get_total_norm
 from one2set.config import Config
 from one2set.data.batch import Batch
 from one2set.data.example import Example
-from one2set.distributed import Processes, autocast, choose_device, use_threads
+from one2set.distributed import Processes, autocast, choose_device, set_num_threads
 from one2set.errors import DataError
 from one2set.training.average import Average
 from one2set.training.batches import Indices, deal
@@ -49,7 +49,7 @@ class Stepper:
         seed: int,
         processes: Processes,
     ) -> None:
-        use_threads(config.machine.threads)
+        set_num_threads(config.machine.threads)
         self._device = choose_device(config.machine.device)
         self.autocast = partial(autocast, self._device, config.machine.precision)
         self.objective = objective.to(self._device).train()

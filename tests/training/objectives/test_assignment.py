@@ -12,7 +12,7 @@ from torch import Tensor
 
 from one2set.data.batch import SetLayout
 from one2set.data.specials import EOS, NULL, PAD, UNK
-from one2set.model.pointer import Choice, Mixture, Words
+from one2set.model.pointer import ChosenTokens, CopySource, Mixture
 from one2set.model.transformer import Transformer, TransformerMemory, TransformerState
 from one2set.training.objectives.assignment import fixed, hungarian, match_scores, random, reassign
 from tests.model import padded, tiny
@@ -78,12 +78,12 @@ class Scripted:
         state.step += 1
         mixture = Mock(Mixture)
         mixture.probability.side_effect = lambda words: probabilities.gather(1, words)
-        mixture.greedy.return_value = Choice(*probabilities.max(1)[::-1])
+        mixture.greedy.return_value = ChosenTokens(*probabilities.max(1)[::-1])
         return cast(Mixture, mixture)
 
     def order(self, *targets: list[int]) -> list[int]:
         memory = TransformerMemory(
-            (1,), Words(torch.zeros(1, 1), torch.zeros(1, 1)), torch.zeros(1, 1), []
+            (1,), CopySource(torch.zeros(1, 1), torch.zeros(1, 1)), torch.zeros(1, 1), []
         )
         network = cast(Transformer, self)
         scores = match_scores(network, memory, torch.tensor([targets]), steps=2)

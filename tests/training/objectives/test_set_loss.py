@@ -13,7 +13,7 @@ from one2set.data.specials import EOS, NULL, PAD
 from one2set.model.pointer import Mixture
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import TransformerMemory
-from one2set.search.greedy import anything_but_null, greedy_set, roll_out
+from one2set.search.greedy import choose_non_null, greedy_set, roll_out
 from one2set.training.objectives.assignment import hungarian
 from one2set.training.objectives.set_loss import SetLoss
 from tests.model import padded, tiny
@@ -234,7 +234,7 @@ def test_codes_that_know_a_phrase_are_taught_it_or_nothing(
     objective = SetLoss(network, assignment="fixed", reassign=True).eval()
     batch = batch_for(objective, count=1)
     memory = network.encode(batch)
-    walk = roll_out(network, memory, steps=2, choose=anything_but_null)
+    walk = roll_out(network, memory, steps=2, choose=choose_non_null)
     guesses = torch.stack([step.choice.tokens for step in walk], 1)  # (N, 2)
     assert len(set(map(tuple, guesses.tolist()))) == tiny.CODES
     targets = torch.full_like(batch.targets, PAD)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from one2set.atomic import complete_folder
+from one2set.atomic import atomic_folder
 from one2set.data.corpus.corpus import (
     FORMAT,
     MANIFEST,
@@ -93,7 +93,7 @@ def prepare(
     _check_output(output, overwrite=overwrite)
     _check(inputs, filters)
     pieces = None if tokenizer is None else PieceVocabulary.from_file(tokenizer)
-    with complete_folder(output, overwrite=overwrite) as folder, errors:
+    with atomic_folder(output, overwrite=overwrite) as folder, errors:
         if errors.report_file is None:
             errors.report_file = folder / "skipped.jsonl"
         selection = Selection(filters, _excluded_titles(inputs, fields, errors))

@@ -23,7 +23,7 @@ from torch.nn.utils.rnn import pad_sequence
 from one2set.data.batch import Batch
 from one2set.data.specials import PAD, UNK
 from one2set.model.dropout import Dropout
-from one2set.model.recurrent import BiGRU, Read
+from one2set.model.recurrent import BiGRU, Encoded
 
 REAL = 0.9  # the label of real phrases, smoothed; that of generated ones is 0
 
@@ -96,9 +96,9 @@ class Reader(nn.Module):
         self.first, self.second = BiGRU(inputs, width), BiGRU(width, width)
         self.drop = Dropout(dropout)
 
-    def forward(self, x: Tensor, lengths: Tensor) -> Read:
+    def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
         """x (B, S, inputs), lengths (B,)"""
-        read: Read = self.second(self.drop(self.first(x, lengths).states), lengths)
+        read: Encoded = self.second(self.drop(self.first(x, lengths).states), lengths)
         return read
 
 
@@ -149,7 +149,7 @@ class Discriminator(nn.Module):
         lengths = torch.tensor([*map(len, phrases)])
         words = pad_sequence([*map(torch.tensor, phrases)], batch_first=True)  # (C, L)
         device = self.embedding.weight.device
-        read: Read = self.phrase(self._embed(words.to(device)), lengths.to(device))
+        read: Encoded = self.phrase(self._embed(words.to(device)), lengths.to(device))
         return read.summary
 
     def _embed(self, words: Tensor) -> Tensor:

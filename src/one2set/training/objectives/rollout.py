@@ -13,7 +13,7 @@ from torch import Tensor
 from one2set.data.batch import Batch
 from one2set.data.specials import EOS
 from one2set.model.network import Memory, Network
-from one2set.model.pointer import Choice, Mixture
+from one2set.model.pointer import ChosenTokens, Mixture
 from one2set.search.greedy import roll_out
 
 Way = Literal["sampled", "greedy"]
@@ -55,21 +55,21 @@ def explore(
 def write(network: Network, memory: Memory, *, steps: int, ways: Sequence[Way]) -> list[Written]:
     """What a network writes for each document in each of some ways, all at once."""
     shape = (len(memory.lengths), len(ways), steps)
-    tokens = memory.words.extended.new_zeros(shape).flatten(0, 1)
+    tokens = memory.copy_source.extended_ids.new_zeros(shape).flatten(0, 1)
     mask = torch.zeros_like(tokens, dtype=torch.bool)
     sampled = torch.tensor([way == "sampled" for way in ways], device=tokens.device)
 
-    def choose(rows: Tensor, mixture: Mixture, written: Tensor) -> Choice:
+    def choose(rows: Tensor, mixture: Mixture, written: Tensor) -> ChosenTokens:
         """A document's rows are one for each way."""
         random = sampled[rows % len(ways)]
-        chosen = Choice(torch.empty_like(rows), torch.empty_like(mixture.gate))
+        chosen = ChosenTokens(torch.empty_like(rows), torch.empty_like(mixture.gate))
         for some, pick in ((random, Mixture.sample), (~random, Mixture.greedy)):
             where = some.nonzero().squeeze(1)
             if len(where):
                 chosen.tokens[where], chosen.probability[where] = pick(mixture.select(where))
         return chosen
 
-    walk = roll_out(network, memory, steps=steps, ends=(EOS,), choose=choose, copies=len(ways))
+    walk = roll_out(network, memory, steps=steps, stop_ids=(EOS,), choose=choose, copies=len(ways))
     for t, step in enumerate(walk):
         tokens[step.rows, t], mask[step.rows, t] = step.choice.tokens, True
     by_way = (x.view(shape).unbind(1) for x in (tokens, mask))

@@ -16,7 +16,7 @@ from one2set.model.network import Memory
 from one2set.model.pointer import Mixture
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import TransformerMemory
-from one2set.search.greedy import Choose, anything_but_null, most_probable, roll_out
+from one2set.search.greedy import Choose, choose_most_probable, choose_non_null, roll_out
 from one2set.training.objectives.assignment import (
     Assignment,
     fixed,
@@ -108,12 +108,12 @@ class SetLoss(nn.Module):
             case "random":
                 order = random(len(batch.ids), parts).to(device)
         if self.reassign:
-            guesses = self._greedy_roll_out(memory, steps=steps, choose=anything_but_null)
+            guesses = self._greedy_roll_out(memory, steps=steps, choose=choose_non_null)
             return reassign(order, guesses, batch.targets, parts)
         return order, torch.ones_like(order, dtype=torch.bool)
 
     def _greedy_roll_out(
-        self, memory: Memory, *, steps: int, choose: Choose = most_probable
+        self, memory: Memory, *, steps: int, choose: Choose = choose_most_probable
     ) -> Tensor:
         """(B, N, steps) the words that the codes generate by themselves."""
         walk = roll_out(self.network, memory, steps=steps, choose=choose)
