@@ -30,7 +30,7 @@ from one2set.prediction.engine import Engine
 from one2set.systems import Built, build
 from one2set.training.checkpoint import Checkpoints
 from one2set.training.run import Run
-from one2set.training.validation import spread
+from one2set.training.validation import spread_indices
 
 _BATCH = 8
 _CUTOFFS: tuple[Cutoff, Cutoff] = ("5", "M")
@@ -45,8 +45,8 @@ class F1(NamedTuple):
 def load(folder: Path, corpus: Corpus, vocabulary: Vocabulary) -> tuple[Built, int]:
     """A run's system with its averaged weights, and the documents it has seen."""
     run = Run.load(folder)
-    built = build(run.facts.system, run.config, vocabulary, train=corpus.split("train"))
-    checkpoints = Checkpoints(run.checkpoints, owner=run.owner)
+    built = build(run.metadata.system, run.config, vocabulary, train=corpus.split("train"))
+    checkpoints = Checkpoints(run.checkpoints, run_fingerprint=run.fingerprint)
     last = checkpoints.last()
     if last is None:
         sys.exit(f"{folder} has no checkpoint yet")
@@ -125,7 +125,7 @@ def main() -> None:
     options = parser.parse_args()
     corpus = Corpus(options.corpus)
     vocabulary = corpus.vocabulary()
-    chosen = spread(len(corpus.split("valid")), options.documents)
+    chosen = spread_indices(len(corpus.split("valid")), options.documents)
     valid = corpus.split("valid")
     documents = [document_from_example(valid[index], vocabulary) for index in chosen]
     print("run, documents seen: F1@5 F1@M of set present, set absent, spans, known phrases absent")

@@ -23,7 +23,7 @@ from one2set.distributed import join_processes
 from one2set.model.folder import load_model
 from one2set.prediction.engine import Engine
 from one2set.reproduction.measure import documents_of
-from one2set.tasks import task_of
+from one2set.tasks import create_task
 from one2set.training.batches import Batches
 from one2set.training.run import Run
 from one2set.training.step import Stepper
@@ -40,11 +40,11 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    runs = [Run.load(facts.parent) for facts in sorted(options.compared.rglob("run.json"))]
-    corpus = Corpus(Path(runs[0].facts.corpus))
+    runs = [Run.load(path.parent) for path in sorted(options.compared.rglob("run.json"))]
+    corpus = Corpus(Path(runs[0].metadata.corpus))
     documents = documents_of(corpus, "valid")
     spread = documents[:: max(1, len(documents) // options.documents)][: options.documents]
-    sides = {run.facts.system: (training(run, corpus), generation(run, spread)) for run in runs}
+    sides = {run.metadata.system: (training(run, corpus), generation(run, spread)) for run in runs}
     speeds: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in sides}
     for number in range(options.rounds + 1):
         for name, both in sides.items():
@@ -63,9 +63,9 @@ def main() -> None:
 def training(run: Run, corpus: Corpus) -> Callable[[], int]:
     """Some steps on the next batches; how many documents they had."""
     with join_processes() as group:
-        task = task_of(run, corpus)
+        task = create_task(run, corpus)
         stepper = Stepper(
-            task.objective, task.collate, run.config, seed=run.facts.seed, processes=group
+            task.objective, task.collate, run.config, seed=run.metadata.seed, processes=group
         )
     trained = load_model(run.model).network
     stepper.objective.get_submodule("network").load_state_dict(trained.state_dict())
@@ -77,7 +77,7 @@ def training(run: Run, corpus: Corpus) -> Callable[[], int]:
             documents=settings.batch_documents,
             tokens=settings.batch_tokens,
             pool=settings.pool_batches,
-            seed=run.facts.seed,
+            seed=run.metadata.seed,
         ).epoch(1)
     )
 
@@ -86,7 +86,7 @@ def training(run: Run, corpus: Corpus) -> Callable[[], int]:
         documents = 0
         for _ in range(_STEPS):
             batch = next(epoch)
-            stepper.step(task.train, batch, number=number, rate=1e-6)
+            stepper.step(task.train, batch, number=number, learning_rate=1e-6)
             number += 1
             documents += len(batch)
         return documents

@@ -52,7 +52,7 @@ def test_a_saved_configuration_is_read_back_with_its_help(name: str, tmp_path: P
     assert Config.load(path) == config
     assert Config.scale(str(path)) == config
     assert "learning_rate = " in path.read_text()
-    assert "# The highest learning rate of Adam." in path.read_text()
+    assert "# Maximum learning rate of Adam." in path.read_text()
 
 
 def test_every_setting_has_help() -> None:
@@ -96,7 +96,7 @@ def test_a_wrong_scale_or_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         Config.scale(str(tmp_path / "none.toml"))
     (tmp_path / "bad.toml").write_text("[train")
-    with pytest.raises(ConfigError, match="is not TOML"):
+    with pytest.raises(ConfigError, match="is not valid TOML"):
         Config.scale(str(tmp_path / "bad.toml"))
 
 
@@ -119,6 +119,24 @@ def test_a_saved_file_may_have_removed_settings_that_were_off(tmp_path: Path) ->
         Config.load(path)
     with pytest.raises(ConfigError, match=r"there is no setting model\.code_attention"):
         config.override(["model.code_attention=false"])
+
+
+def test_a_saved_file_may_have_the_old_names_of_renamed_settings(tmp_path: Path) -> None:
+    config = Config.scale("tiny").override(
+        ["train.micro_batches=3", "train.encoder_lr_factor=0.25", "logging.log_steps=7"]
+    )
+    text, path = config.to_toml(), tmp_path / "config.toml"
+    for new, old in (
+        ("[logging]", "[record]"),
+        ("micro_batches = ", "shares = "),
+        ("encoder_lr_factor = ", "encoder_rate = "),
+    ):
+        assert text.count(new) == 1
+        text = text.replace(new, old)
+    path.write_text(text, encoding="utf-8")
+    assert Config.load(path) == config
+    with pytest.raises(ConfigError, match=r"no setting train\.shares; .* train\.micro_batches\?"):
+        config.override(["train.shares=2"])
 
 
 def test_what_a_run_cannot_change_has_a_fingerprint() -> None:

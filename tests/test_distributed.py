@@ -43,13 +43,13 @@ def ranks(count: int) -> list[dict[str, str]]:
     ]
 
 
-def test_torchrun_with_two_processes_is_one_with_two_shares(
+def test_torchrun_with_two_processes_equals_one_with_two_micro_batches(
     corpus_folder: Path, tmp_path: Path
 ) -> None:
     """With dropout, with averaging, and with a last batch of a single document for both of them.
     Losses, figures and weights are equal to the last bit."""
     one, two = tmp_path / "one", tmp_path / "two"
-    settings = ("limits.epochs=1", "train.shares=2")
+    settings = ("limits.epochs=1", "train.micro_batches=2")
     alone = start(command(corpus_folder, one, *settings), output=tmp_path / "one.txt")
     launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     together = subprocess.run(
@@ -71,8 +71,8 @@ def test_torchrun_with_two_processes_is_one_with_two_shares(
 def test_other_systems_are_trained_together_as_well(
     system: str, corpus_folder: Path, tmp_path: Path
 ) -> None:
-    """Two processes, and one with two shares, have the same weights, those of a discriminator too.
-    A step of GAN_MR changes one of its two networks."""
+    """Two processes, and one with two micro-batches, have the same weights, also those of a
+    discriminator. A step of GAN_MR changes one of its two networks."""
     settings = ("limits.steps=6", "train.batch_documents=8", "model.sequence_length=8")
     options = ["--system", system]
     if (before := SYSTEMS[system].starts_from) is not None:
@@ -92,10 +92,10 @@ def test_other_systems_are_trained_together_as_well(
         assert torch.equal(tensor, others[name]), name
 
 
-def test_without_dropout_shares_do_not_matter_either(corpus_folder: Path, tmp_path: Path) -> None:
-    """Three processes and one share are the same up to rounding."""
+def test_without_dropout_micro_batches_do_not_matter(corpus_folder: Path, tmp_path: Path) -> None:
+    """Three processes and one micro-batch are the same up to rounding."""
     one, three = tmp_path / "one", tmp_path / "three"
-    settings = ("limits.epochs=1", "train.shares=1", "model.dropout=0", "train.epsilon=1e-4")
+    settings = ("limits.epochs=1", "train.micro_batches=1", "model.dropout=0", "train.epsilon=1e-4")
     alone = start(command(corpus_folder, one, *settings), output=tmp_path / "one.txt")
     children = [
         start(
@@ -114,7 +114,7 @@ def test_a_signal_to_one_stops_all_and_another_number_of_processes_can_go_on(
     corpus_folder: Path, tmp_path: Path
 ) -> None:
     calm, run = tmp_path / "calm", tmp_path / "run"
-    settings = ("limits.steps=12", "train.shares=2")
+    settings = ("limits.steps=12", "train.micro_batches=2")
     alone = start(command(corpus_folder, calm, *settings), output=tmp_path / "calm.txt")
     output = tmp_path / "run.txt"
     children = [

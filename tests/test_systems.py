@@ -31,10 +31,10 @@ from one2set.systems import (
     Built,
     System,
     build,
-    configuration,
-    system_named,
+    configure_system,
+    get_system,
 )
-from one2set.training.objectives.adversarial import Adversarial
+from one2set.training.objectives.adversarial import AdversarialLoss
 from one2set.training.objectives.likelihood import Likelihood
 from one2set.training.objectives.policy import SelfCritical
 from one2set.training.objectives.reward import AdaptiveReward
@@ -128,7 +128,7 @@ EXPECTED = {
         Recurrent, RECURRENT | {"title_guided": True}, sequence_peos, SelfCritical, SEQUENCE
     ),
     "gan-mr": Expected(
-        Recurrent, RECURRENT | {"title_guided": False}, sequence, Adversarial, SEQUENCE
+        Recurrent, RECURRENT | {"title_guided": False}, sequence, AdversarialLoss, SEQUENCE
     ),
     "copyrnn": Expected(
         Recurrent,
@@ -220,10 +220,10 @@ def test_settings_reach_what_rewards() -> None:
     assert (reinforced.steps, reinforced.samples) == (17, 3)
 
     made = built_unusually("gan-mr").objective
-    assert isinstance(made, Adversarial)
+    assert isinstance(made, AdversarialLoss)
     assert (made.steps, made.samples) == (17, 3)
     # Five steps of the discriminator, four of the generator, two of the discriminator, …
-    rates = [made.begin(step) for step in range(16)]
+    rates = [made.start_step(step) for step in range(16)]
     assert rates == pytest.approx([3.0] * 5 + [1.0] * 4 + [3.0] * 2 + [1.0] * 4 + [3.0])
     judge = made.discriminator
     assert judge.vocabulary_size == 60
@@ -255,7 +255,7 @@ def test_every_row_is_trained_as_its_paper_says(
     name: str, starts_from: str | None, training: tuple[object, ...]
 ) -> None:
     assert SYSTEMS[name].starts_from == starts_from
-    config = configuration(name, scale="paper")
+    config = configure_system(name, scale="paper")
     train = config.train
     assert (
         train.learning_rate,
@@ -270,7 +270,7 @@ def test_every_row_is_trained_as_its_paper_says(
 def test_fine_tuning_does_not_follow_the_scale(name: str, selects: str) -> None:
     """Small warms up, lets the rate fall and selects by F1; tiny selects by the loss."""
     for scale in ("tiny", "small"):
-        config = configuration(name, scale=scale)
+        config = configure_system(name, scale=scale)
         assert (config.train.learning_rate, config.train.schedule) == (5e-5, "constant")
         assert (config.train.batch_documents, config.train.warmup_steps) == (32, 0)
         assert config.validation.select_by == selects
@@ -295,7 +295,7 @@ def test_a_system_has_settings_of_its_own_which_the_user_overrules(
     )
     monkeypatch.setitem(SYSTEMS, "own", own)
     rates = [
-        configuration(name, scale="tiny", changes=changes).train.learning_rate
+        configure_system(name, scale="tiny", changes=changes).train.learning_rate
         for name, changes in (
             ("transformer", ()),
             ("own", ()),
@@ -307,7 +307,7 @@ def test_a_system_has_settings_of_its_own_which_the_user_overrules(
 
 def test_an_unknown_system_is_told() -> None:
     with pytest.raises(ConfigError, match="system is 'settran'; expected one of transformer"):
-        system_named("settran")
+        get_system("settran")
 
 
 def test_layers_are_frozen_where_there_are_layers() -> None:

@@ -13,9 +13,9 @@ from one2set.errors import ConfigError
 from one2set.model.folder import load_model
 from one2set.model.settrans import SetTrans
 from one2set.systems import SYSTEMS, System
-from one2set.tasks import expect_start
+from one2set.tasks import check_init
 from one2set.training.loop import Step
-from one2set.training.run import Facts, Run
+from one2set.training.run import Run, RunMetadata
 from tests.data.test_vocabulary import tokenizer
 from tests.training.conftest import SETTINGS, Miniature
 
@@ -27,10 +27,10 @@ def test_a_system_that_starts_from_another_says_how_to_make_that(
 ) -> None:
     later = System("transformer", "sequence", "likelihood", "greedy", starts_from="transformer")
     monkeypatch.setitem(SYSTEMS, "later", later)
-    expect_start("transformer", init=None, corpus=Path("corpus"))
-    expect_start("later", init=Path("run"), corpus=Path("corpus"))
+    check_init("transformer", init=None, corpus=Path("corpus"))
+    check_init("later", init=Path("run"), corpus=Path("corpus"))
     with pytest.raises(ConfigError, match="one2set train corpus --system transformer --output RUN"):
-        expect_start("later", init=None, corpus=Path("corpus"))
+        check_init("later", init=None, corpus=Path("corpus"))
 
 
 def test_a_run_can_start_from_another_ones_model(corpus_folder: Path, tmp_path: Path) -> None:
@@ -41,9 +41,9 @@ def test_a_run_can_start_from_another_ones_model(corpus_folder: Path, tmp_path: 
     assert saved.config["system"] == "settrans"
 
     def start(init: Path, *settings: str, system: str = "settrans") -> torch.nn.Module:
-        facts = Facts.new(system=system, seed=9, corpus=miniature.corpus, init=init)
+        metadata = RunMetadata.new(system=system, seed=9, corpus=miniature.corpus, init=init)
         config = Config.scale("tiny").override([*SETTINGS, *settings])
-        return miniature.task(Run(tmp_path / "run", facts, config)).objective
+        return miniature.task(Run(tmp_path / "run", metadata, config)).objective
 
     for init in (before.folder, before.model):
         network = start(init).network
@@ -56,7 +56,7 @@ def test_a_run_can_start_from_another_ones_model(corpus_folder: Path, tmp_path: 
         start(before.folder, "model.num_codes=4")
 
 
-def test_phrases_are_taken_out_alike_in_any_number_of_shares(
+def test_phrases_are_taken_out_alike_in_any_number_of_micro_batches(
     corpus_folder: Path, tmp_path: Path
 ) -> None:
     miniature = Miniature(Corpus(corpus_folder))
@@ -66,17 +66,17 @@ def test_phrases_are_taken_out_alike_in_any_number_of_shares(
         run = miniature.run(tmp_path / "-".join(settings), *quick, *settings)
         return [e.losses["loss"] for e in miniature.train(run) if isinstance(e, Step)]
 
-    dropped = losses("train.keyphrase_dropout=0.5", "train.shares=1")
-    assert losses("train.keyphrase_dropout=0.5", "train.shares=3") == pytest.approx(dropped)
-    assert losses("train.shares=1")[0] != pytest.approx(dropped[0])
+    dropped = losses("train.keyphrase_dropout=0.5", "train.micro_batches=1")
+    assert losses("train.keyphrase_dropout=0.5", "train.micro_batches=3") == pytest.approx(dropped)
+    assert losses("train.micro_batches=1")[0] != pytest.approx(dropped[0])
 
 
 def test_each_step_takes_out_phrases_of_its_own(corpus_folder: Path, tmp_path: Path) -> None:
     miniature = Miniature(Corpus(corpus_folder))
     task = miniature.task(miniature.run(tmp_path / "run"))
-    assert task.at_step(3) is task.train
+    assert task.examples_at_step(3) is task.train
     task = miniature.task(miniature.run(tmp_path / "run", "train.keyphrase_dropout=0.5"))
-    sources = [[tuple(one.source) for one in task.at_step(step)] for step in (3, 3, 4)]
+    sources = [[tuple(one.source) for one in task.examples_at_step(step)] for step in (3, 3, 4)]
     assert sources[0] == sources[1] != sources[2]
     assert any(MASK in source for source in sources[0])
     assert len(sources[0]) == len(task.train)

@@ -1,8 +1,8 @@
 """The configuration of a run: sections of settings, the scales, overrides, and its file.
 
-A scale (`tiny`, `small`, `paper`) is a size and a way of training, not a system: every system can
-be trained at every scale. `further` is for models that have their size already. A saved
-configuration carries the help of its settings as comments.
+A scale (`tiny`, `small`, `paper`) is a network size with training settings, not a system: every
+system can be trained at every scale. `further` is for fine-tuning an existing model, at its own
+size. A saved configuration has the help of its settings as comments.
 """
 
 import hashlib
@@ -18,23 +18,23 @@ from pydantic import ValidationError
 
 from one2set.errors import ConfigError
 from one2set.settings import (
-    Adversarial,
-    Beam,
-    Heads,
-    Limits,
-    Loss,
-    Machine,
-    Model,
-    Record,
-    Reward,
+    AdversarialSettings,
+    BeamSettings,
+    HeadSettings,
+    LimitSettings,
+    LoggingSettings,
+    LossSettings,
+    MachineSettings,
+    ModelSettings,
+    RewardSettings,
     Section,
-    Train,
-    Validation,
+    TrainSettings,
+    ValidationSettings,
 )
 
 SCALES = ("tiny", "small", "paper", "further")
 
-# What gives the saved state of a run its meaning.
+# Settings that a resumed run cannot change, because its checkpoints depend on them.
 _FIXED = (
     "model.",
     "loss.",
@@ -47,8 +47,18 @@ _FIXED = (
     "validation.select_by",
 )
 
-# Settings that were removed, and the value by which each was off. Files that were saved by versions
-# up to `_LAST_WITH_REMOVED` have them.
+# Saved files may have settings of earlier versions. Those that were renamed: old name, new name.
+_RENAMED: dict[str, str] = {
+    "train.shares": "train.micro_batches",
+    "train.encoder_rate": "train.encoder_lr_factor",
+    "record.checkpoint_steps": "logging.checkpoint_steps",
+    "record.checkpoint_minutes": "logging.checkpoint_minutes",
+    "record.log_steps": "logging.log_steps",
+    "record.tensorboard": "logging.tensorboard",
+    "record.curves": "logging.curves",
+}
+# Those that were removed, with the value that turned each off. `_LAST_WITH_REMOVED` is the last
+# version that has them.
 _REMOVED: dict[str, Any] = {
     "model.code_attention": False,
     "loss.code_groups": 1,
@@ -59,26 +69,26 @@ _LAST_WITH_REMOVED = "d5c0950"
 
 
 class Config(Section):
-    """Everything but the system, the corpus and the seed, which are arguments of a run."""
+    """All settings of a run. The system, the corpus and the seed are its arguments instead."""
 
-    model: Model = Model()
-    loss: Loss = Loss()
-    heads: Heads = Heads()
-    beam: Beam = Beam()
-    reward: Reward = Reward()
-    adversarial: Adversarial = Adversarial()
-    train: Train = Train()
-    validation: Validation = Validation()
-    limits: Limits = Limits()
-    record: Record = Record()
-    machine: Machine = Machine()
+    model: ModelSettings = ModelSettings()
+    loss: LossSettings = LossSettings()
+    heads: HeadSettings = HeadSettings()
+    beam: BeamSettings = BeamSettings()
+    reward: RewardSettings = RewardSettings()
+    adversarial: AdversarialSettings = AdversarialSettings()
+    train: TrainSettings = TrainSettings()
+    validation: ValidationSettings = ValidationSettings()
+    limits: LimitSettings = LimitSettings()
+    logging: LoggingSettings = LoggingSettings()
+    machine: MachineSettings = MachineSettings()
 
     @classmethod
     def scale(cls, name: str) -> Self:
-        """A scale by its name, or a configuration file by its path."""
+        """Load a scale by its name, or a configuration file by its path."""
         if name in SCALES:
             text = files("one2set").joinpath("configs", f"{name}.toml").read_text(encoding="utf-8")
-            return cls._checked(tomllib.loads(text), name)
+            return cls._validate(tomllib.loads(text), name)
         path = Path(name)
         if path.suffix != ".toml":
             raise ConfigError(f"scale is {name!r}; expected {', '.join(SCALES)} or a .toml file")
@@ -86,36 +96,36 @@ class Config(Section):
 
     @classmethod
     def load(cls, path: Path) -> Self:
+        """Read a saved file, also one of an earlier version."""
         try:
             values = tomllib.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise ConfigError(f"{path} cannot be read ({error.strerror})") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path} is not TOML ({error}); mend it") from None
-        return cls._checked(_without_removed(values, path), str(path))
+            raise ConfigError(f"{path} is not valid TOML ({error}); correct it") from None
+        return cls._validate(_update_old_settings(values, path), str(path))
 
     def override(self, settings: Sequence[str]) -> Self:
-        """The same with some values changed: `train.batch_documents=12`."""
+        """A copy with some values changed, such as `train.batch_documents=12`."""
         values = self.model_dump()
         for setting in settings:
             key, equals, text = setting.partition("=")
             section, dot, name = key.strip().partition(".")
             if not equals or not dot:
                 raise ConfigError(f"setting is {setting!r}; expected section.name=value")
-            values.setdefault(section, {})[name] = _parsed(text.strip())
-        return self._checked(values, "--set")
+            values.setdefault(section, {})[name] = _parse_value(text.strip())
+        return self._validate(values, "--set")
 
     @classmethod
-    def _checked(cls, values: Mapping[str, Any], where: str) -> Self:
-        """Values as a configuration, or an error that names the setting and what it may be."""
+    def _validate(cls, values: Mapping[str, Any], where: str) -> Self:
+        """Build a configuration; errors name the setting and the values it allows."""
         known = list(cls().flat())
         for section, named in values.items():
             for name in named if isinstance(named, Mapping) else [""]:
-                if f"{section}.{name}" not in known:
-                    near = get_close_matches(f"{section}.{name}", known, n=1, cutoff=0)[0]
-                    raise ConfigError(
-                        f"{where}: there is no setting {section}.{name}; did you mean {near}?"
-                    )
+                key = f"{section}.{name}"
+                if key not in known:
+                    near = _RENAMED.get(key) or get_close_matches(key, known, n=1, cutoff=0)[0]
+                    raise ConfigError(f"{where}: there is no setting {key}; did you mean {near}?")
         try:
             return cls.model_validate(values)
         except ValidationError as error:
@@ -129,7 +139,7 @@ class Config(Section):
         )
 
     def to_toml(self) -> str:
-        """A file that `load` reads, with the help as comments."""
+        """The text of a file that `load` reads, with the help as comments."""
         blocks = []
         for section in type(self).model_fields:
             values: Section = getattr(self, section)
@@ -142,7 +152,7 @@ class Config(Section):
         return "\n\n".join(blocks) + "\n"
 
     def fixed(self) -> dict[str, Any]:
-        """The settings that a run cannot change when it is resumed, by their full names."""
+        """The settings that a resumed run cannot change, by their full names."""
         return {key: value for key, value in self.flat().items() if key.startswith(_FIXED)}
 
     def flat(self) -> dict[str, Any]:
@@ -155,31 +165,34 @@ class Config(Section):
 
 
 def fingerprint(values: Mapping[str, Any]) -> str:
-    """A short hash of plain values."""
+    """A short hash of JSON values."""
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _without_removed(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """The values of a saved file without removed settings, which must be off."""
-    kept: dict[str, Any] = {}
+def _update_old_settings(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The values of a saved file with renamed settings under their new names, and without removed
+    settings, which must be off."""
+    updated: dict[str, Any] = {}
     for section, named in values.items():
         if not isinstance(named, Mapping):
-            kept[section] = named
+            updated[section] = named
             continue
-        kept[section] = {k: v for k, v in named.items() if f"{section}.{k}" not in _REMOVED}
-        for name in named.keys() - kept[section].keys():
-            off = _REMOVED[f"{section}.{name}"]
-            if named[name] != off:
+        for name, value in named.items():
+            key = f"{section}.{name}"
+            if key not in _REMOVED:
+                new_section, _, new_name = _RENAMED.get(key, key).partition(".")
+                updated.setdefault(new_section, {})[new_name] = value
+            elif value != _REMOVED[key]:
                 raise ConfigError(
-                    f"{path}: {section}.{name} is {named[name]!r}, and this setting was removed; "
-                    f"delete it from the file ({off!r} is what remains), or use one2set of commit "
+                    f"{path}: {key} is {value!r}, but this setting was removed; delete it from "
+                    f"the file ({_REMOVED[key]!r} is what remains), or use one2set of commit "
                     f"{_LAST_WITH_REMOVED}, the last that has it"
                 )
-    return kept
+    return updated
 
 
-def _parsed(text: str) -> Any:
-    """A value as TOML has it; anything else is a string."""
+def _parse_value(text: str) -> Any:
+    """Parse a value as TOML; anything else is a string."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:

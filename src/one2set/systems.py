@@ -36,7 +36,7 @@ from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 from one2set.search.exclusion import NESTED_STEPS
 from one2set.search.search import Generation, Search
-from one2set.training.objectives.adversarial import Adversarial
+from one2set.training.objectives.adversarial import AdversarialLoss
 from one2set.training.objectives.assignment import Assignment
 from one2set.training.objectives.discriminator import Discriminator
 from one2set.training.objectives.likelihood import Likelihood
@@ -126,16 +126,16 @@ SYSTEMS = {
 }
 
 
-def system_named(name: str) -> System:
-    """A system by its name."""
+def get_system(name: str) -> System:
+    """Look up a system by its name."""
     if name not in SYSTEMS:
         raise ConfigError(f"system is {name!r}; expected one of {', '.join(SYSTEMS)}")
     return SYSTEMS[name]
 
 
-def configuration(name: str, *, scale: str, changes: Sequence[str] = ()) -> Config:
-    """How a system is trained: as the scale says, as the system does, as the user does."""
-    return Config.scale(scale).override(system_named(name).settings).override(changes)
+def configure_system(name: str, *, scale: str, changes: Sequence[str] = ()) -> Config:
+    """The configuration of a system: the scale, then the system's own settings, then `changes`."""
+    return Config.scale(scale).override(get_system(name).settings).override(changes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +156,12 @@ def build(
     *,
     train: Sequence[Example] = (),
 ) -> Built:
-    """A system with new weights, drawn from torch's random numbers. Further heads on the encoder,
-    where the configuration has them, know the keyphrases of the examples to `train` on."""
-    system = system_named(name)
+    """Build a system with random weights from torch's generator.
+
+    `train` are the training examples; the phrase list of the extra heads, if configured, is made
+    from their keyphrases.
+    """
+    system = get_system(name)
     network = _network(system, config, vocabulary.size)
     if config.train.frozen_layers:
         _freeze(network, config.train.frozen_layers)
@@ -291,7 +294,7 @@ def _objective(
                 hidden=rounds.hidden,
                 dropout=rounds.dropout,
             )
-            return Adversarial(
+            return AdversarialLoss(
                 network,
                 discriminator,
                 steps=config.model.sequence_length,

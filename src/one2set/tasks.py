@@ -18,27 +18,27 @@ from one2set.model.folder import load_model, save_model
 from one2set.model.network import Network
 from one2set.model.paths import model_folder
 from one2set.prediction.engine import Engine
-from one2set.systems import build, system_named
+from one2set.systems import build, get_system
 from one2set.training.checkpoint import Checkpoints
 from one2set.training.loop import Task
 from one2set.training.run import Run
 
 
-def task_of(run: Run, corpus: Corpus) -> Task:
+def create_task(run: Run, corpus: Corpus) -> Task:
     """What a run has to learn: its system's objective on a corpus."""
     train = corpus.split(TRAIN)
     if not len(train):
         raise DataError("has no training documents", fix="prepare it again", path=corpus.folder)
     size = min(run.config.model.vocabulary_size, corpus.manifest.vocabulary_size)
     vocabulary = load_vocabulary(corpus.folder, size=size)
-    torch.manual_seed(run.facts.seed)
-    built = build(run.facts.system, run.config, vocabulary, train=train)
-    begun = Checkpoints(run.checkpoints, owner=run.owner).last() is not None
-    if run.facts.init is not None and not begun:
-        _take_weights(built.network, vocabulary, Path(run.facts.init))
+    torch.manual_seed(run.metadata.seed)
+    built = build(run.metadata.system, run.config, vocabulary, train=train)
+    begun = Checkpoints(run.checkpoints, run_fingerprint=run.fingerprint).last() is not None
+    if run.metadata.init is not None and not begun:
+        _take_weights(built.network, vocabulary, Path(run.metadata.init))
     description = {
-        "system": run.facts.system,
-        "seed": run.facts.seed,
+        "system": run.metadata.system,
+        "seed": run.metadata.seed,
         "generation": built.generation.to_dict(),
         **run.config.model_dump(),
     }
@@ -57,7 +57,7 @@ def task_of(run: Run, corpus: Corpus) -> Task:
         ),
         vocabulary=vocabulary,
         train=train,
-        at_step=_at_step(train, vocabulary, run),
+        examples_at_step=_examples_at_step(train, vocabulary, run),
         valid=corpus.split(VALID) if VALID in corpus.manifest.splits else Split([]),
     )
 
@@ -68,7 +68,9 @@ def _generate(engine: Engine, documents: Sequence[Document]) -> list[list[str]]:
     return [[slot.text for slot in prediction.phrases] for prediction in predictions]
 
 
-def _at_step(train: Split, vocabulary: Vocabulary, run: Run) -> Callable[[int], Sequence[Example]]:
+def _examples_at_step(
+    train: Split, vocabulary: Vocabulary, run: Run
+) -> Callable[[int], Sequence[Example]]:
     """The training documents as each step sees them."""
     share = run.config.train.keyphrase_dropout
     if not share:
@@ -79,7 +81,7 @@ def _at_step(train: Split, vocabulary: Vocabulary, run: Run) -> Callable[[int], 
             "among words can we tell anew which phrases are present: set it to 0, or prepare the "
             "corpus without --tokenizer"
         )
-    return lambda step: Dropped(train, vocabulary, share, run.facts.seed, step)
+    return lambda step: Dropped(train, vocabulary, share, run.metadata.seed, step)
 
 
 def _take_weights(network: Network, vocabulary: Vocabulary, path: Path) -> None:
@@ -105,9 +107,9 @@ def _take_weights(network: Network, vocabulary: Vocabulary, path: Path) -> None:
     network.load_state_dict(theirs)
 
 
-def expect_start(name: str, *, init: Path | None, corpus: Path) -> None:
+def check_init(name: str, *, init: Path | None, corpus: Path) -> None:
     """That a system which goes on from another one's weights is given some."""
-    before = system_named(name).starts_from
+    before = get_system(name).starts_from
     if before is not None and init is None:
         raise ConfigError(
             f"{name} starts from a trained {before}, and no --init is given; first run "

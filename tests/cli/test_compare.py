@@ -12,7 +12,7 @@ from one2set.errors import ConfigError, DataError
 
 def compare(corpus: Path, folder: Path, *options: str) -> str:
     """What the command prints on stdout; it must succeed, or raise the user's error."""
-    quick = ["--scale", "tiny", "--documents", "8", "--set", "record.curves=false"]
+    quick = ["--scale", "tiny", "--documents", "8", "--set", "logging.curves=false"]
     arguments = ["compare", str(corpus), "--output", str(folder), *quick, *options]
     result = CliRunner().invoke(app, arguments)
     if result.exception is not None:

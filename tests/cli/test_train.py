@@ -29,7 +29,7 @@ from one2set.systems import SYSTEMS
 from tests.training.children import finish, start
 
 DOCUMENT = '{"id": "bees", "title": "A study of bees", "abstract": "Bees dance in the dark."}'
-QUICK = ["--scale", "tiny", "--set", "record.curves=false"]
+QUICK = ["--scale", "tiny", "--set", "logging.curves=false"]
 
 
 def train(corpus: Path, run: Path, *options: str) -> str:
@@ -95,8 +95,8 @@ def test_recurrent_systems_from_a_corpus_to_keyphrases(
 def test_options_reach_the_run(corpus_folder: Path, tmp_path: Path) -> None:
     chosen = ["--system", "transformer", "--seed", "4", "--documents", "8", *QUICK]
     train(corpus_folder, tmp_path / "run", *chosen, "--set", "train.batch_documents=3")
-    facts = json.loads((tmp_path / "run" / "run.json").read_text())
-    assert (facts["system"], facts["seed"]) == ("transformer", 4)
+    metadata = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert (metadata["system"], metadata["seed"]) == ("transformer", 4)
     assert "batch_documents = 3" in (tmp_path / "run" / "config.toml").read_text()
     rows = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
     assert json.loads(rows[-2])["documents"] >= 8
@@ -244,7 +244,7 @@ def test_a_disk_that_takes_no_more_is_told(corpus_folder: Path, tmp_path: Path) 
     """The second checkpoint cannot be written; the first one stays, and the run can go on."""
     run, output = tmp_path / "run", tmp_path / "output.txt"
     command = ["train", str(corpus_folder), "--output", str(run), *QUICK, "--steps", "6"]
-    every = ["--set", "record.checkpoint_steps=2", "--set", "validation.every=6"]
+    every = ["--set", "logging.checkpoint_steps=2", "--set", "validation.every=6"]
     child = start([*command, *every], output=output, full_after=run / "checkpoints" / "00000002")
     assert finish(child) == 2, output.read_text()
     said = " ".join(output.read_text().split())

@@ -16,7 +16,7 @@ from one2set.reproduction.execution import Plan
 from one2set.reproduction.plan import PARTS, Setup, rows_for
 from one2set.reproduction.results import Results
 
-QUICK = ("record.curves=false", "model.width=16", "model.feed_forward=16")
+QUICK = ("logging.curves=false", "model.width=16", "model.feed_forward=16")
 
 
 class Ended:

@@ -81,7 +81,7 @@ def _do(corpus: Path, root: Path, changes: tuple[str, ...], code: str) -> None:
 def test_a_plan_that_was_killed_goes_on_to_the_same_end(
     quick_setup: Callable[..., Setup], tested_corpus: Path, tmp_path: Path
 ) -> None:
-    changes = (*QUICK, "train.batch_documents=1", "record.checkpoint_steps=1")
+    changes = (*QUICK, "train.batch_documents=1", "logging.checkpoint_steps=1")
     setup = replace(quick_setup(documents=16), changes=changes)
     first = setup.jobs(rows_for(["lambda"]), [0])[:1]
     killed = Plan(first, setup, tmp_path / "killed", splits=["inspec-part"])

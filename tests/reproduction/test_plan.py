@@ -67,7 +67,7 @@ def test_a_job_is_another_where_its_outcome_could_be(quick_setup: Callable[..., 
     base = keys(setup)
     assert len(set(base.values())) == len(base)
     assert keys(quick_setup()) == base
-    assert keys(quick_setup("record.log_steps=7", "machine.threads=1")) == base
+    assert keys(quick_setup("logging.log_steps=7", "machine.threads=1")) == base
     others = [
         keys(setup, seed=1),
         keys(quick_setup("train.learning_rate=0.1", "validation.every=3")),

@@ -34,7 +34,7 @@ def test_from_pieces_to_a_model_that_is_trained_further(tmp_path: Path) -> None:
         prepare = ["prepare", str(tmp_path / "corpus"), "--train", str(path), "--hold-out", "0.3"]
         options = ["--tokenizer", str(tmp_path / "pieces.json")]
         assert CliRunner().invoke(app, prepare + options).exception is None
-        bert = ["model.encoder=bert", "train.frozen_layers=1", "train.encoder_rate=0.3"]
+        bert = ["model.encoder=bert", "train.frozen_layers=1", "train.encoder_lr_factor=0.3"]
         settings = [part for one in bert for part in ("--set", one)]
         train(tmp_path / "corpus", tmp_path / "run", "--steps", "3", *QUICK, *settings)
         model = tmp_path / "model"

@@ -10,13 +10,13 @@ from torch import Tensor
 
 from one2set.data.corpus.corpus import Corpus
 from one2set.distributed import Processes
-from one2set.systems import configuration
-from one2set.tasks import task_of
+from one2set.systems import configure_system
+from one2set.tasks import create_task
 from one2set.training.loop import Event, Task, train
-from one2set.training.run import Facts, Run
+from one2set.training.run import Run, RunMetadata
 
 ALONE = Processes(rank=0, count=1)
-# Small and with everything on: dropout, averaging, shares, checkpoints, validation.
+# Small and with everything on: dropout, averaging, micro_batches, checkpoints, validation.
 SETTINGS = (
     "model.width=16",
     "model.feed_forward=16",
@@ -24,10 +24,10 @@ SETTINGS = (
     "model.hidden_width=8",
     "model.vocabulary_size=200",
     "train.average_decay=0.9",
-    "train.shares=2",
+    "train.micro_batches=2",
     "validation.every=4",
-    "record.checkpoint_steps=3",
-    "record.curves=false",
+    "logging.checkpoint_steps=3",
+    "logging.curves=false",
 )
 
 
@@ -45,16 +45,16 @@ class Miniature:
         seed: int = 5,
         init: Path | None = None,
     ) -> Run:
-        config = configuration(system, scale="tiny", changes=[*SETTINGS, *settings])
-        facts = Facts.new(system=system, seed=seed, corpus=self.corpus, init=init)
-        return Run(folder, facts, config)
+        config = configure_system(system, scale="tiny", changes=[*SETTINGS, *settings])
+        metadata = RunMetadata.new(system=system, seed=seed, corpus=self.corpus, init=init)
+        return Run(folder, metadata, config)
 
     def events(self, run: Run) -> Iterator[Event]:
-        with run.claimed():
+        with run.locked():
             yield from train(self.task(run), run, processes=ALONE)
 
     def task(self, run: Run) -> Task:
-        return task_of(run, self.corpus)
+        return create_task(run, self.corpus)
 
     def train(self, run: Run) -> list[Event]:
         return list(self.events(run))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from one2set.training.batches import Batches, deal
+from one2set.training.batches import Batches, split_batch
 
 lengths_lists = st.lists(st.integers(1, 400), min_size=1, max_size=200)
 
@@ -61,11 +61,11 @@ def test_batches_of_one_pool_do_not_come_sorted() -> None:
     assert firsts not in (sorted(firsts), sorted(firsts, reverse=True))
 
 
-@pytest.mark.parametrize(("documents", "shares"), [(7, 3), (2, 4), (1, 1)])
-def test_deal_gives_every_document_to_one_share(documents: int, shares: int) -> None:
+@pytest.mark.parametrize(("documents", "micro_batches"), [(7, 3), (2, 4), (1, 1)])
+def test_every_document_is_in_one_micro_batch(documents: int, micro_batches: int) -> None:
     batch = np.arange(documents)
-    dealt = deal(batch, shares)
-    assert len(dealt) == shares
-    assert sorted(np.concatenate(dealt).tolist()) == batch.tolist()
-    sizes = [len(share) for share in dealt]
+    parts = split_batch(batch, micro_batches)
+    assert len(parts) == micro_batches
+    assert sorted(np.concatenate(parts).tolist()) == batch.tolist()
+    sizes = [len(micro_batch) for micro_batch in parts]
     assert max(sizes) - min(sizes) <= 1

@@ -27,7 +27,7 @@ def stepper(miniature: Miniature, tmp_path: Path) -> Stepper:
 
 @pytest.fixture
 def checkpoints(tmp_path: Path) -> Checkpoints:
-    return Checkpoints(tmp_path / "checkpoints", owner="us")
+    return Checkpoints(tmp_path / "checkpoints", run_fingerprint="us")
 
 
 def names(checkpoints: Checkpoints) -> list[str]:
@@ -73,10 +73,10 @@ def test_a_damaged_checkpoint_is_set_aside_and_the_one_before_it_used(
     for step in (5, 10):
         checkpoints.save(Progress(step=step), stepper)
     damage(checkpoints.folder / "00000010" / file)
-    path, (remark,) = checkpoints.find()
+    path, (message,) = checkpoints.find()
     assert path == checkpoints.folder / "00000005"
-    assert file in remark or file == "checkpoint.json"  # it may only seem to tell of others
-    assert "it is now 00000010.unreadable" in remark
+    assert file in message or file == "checkpoint.json"  # it may only seem to tell of others
+    assert "it is now 00000010.unreadable" in message
     checkpoints.save(Progress(step=7), stepper)
     assert names(checkpoints) == ["00000005", "00000007", "00000010.unreadable"]
 
@@ -90,9 +90,20 @@ def test_no_good_checkpoint_is_an_error_that_says_so(
         checkpoints.find()
 
 
+def test_a_checkpoint_of_an_earlier_version_is_used(
+    checkpoints: Checkpoints, stepper: Stepper
+) -> None:
+    checkpoints.save(Progress(step=5), stepper)
+    manifest = checkpoints.folder / "00000005" / "checkpoint.json"
+    text = manifest.read_text()
+    assert "run_fingerprint" in text
+    manifest.write_text(text.replace("run_fingerprint", "owner"))
+    assert checkpoints.find() == (checkpoints.folder / "00000005", [])
+
+
 def test_another_runs_checkpoint_is_not_used(checkpoints: Checkpoints, stepper: Stepper) -> None:
     checkpoints.save(Progress(step=5), stepper)
-    other = Checkpoints(checkpoints.folder, owner="them")
+    other = Checkpoints(checkpoints.folder, run_fingerprint="them")
     with pytest.raises(DataError, match="it belongs to another run"):
         other.find()
 
@@ -129,12 +140,12 @@ def test_weights_optimiser_and_average_come_back_exactly(
     miniature.train(run)
     task = miniature.task(run)
     fresh = Stepper(task.objective, task.collate, run.config, seed=1, processes=ALONE)
-    ours = Checkpoints(run.checkpoints, owner=run.owner)
+    ours = Checkpoints(run.checkpoints, run_fingerprint=run.fingerprint)
     path, _ = ours.find()
     assert path is not None
     ours.load(path, fresh)
-    copy = Run(tmp_path / "copy", run.facts, run.config)
-    Checkpoints(copy.checkpoints, owner="").save(Progress(step=1), fresh)
+    copy = Run(tmp_path / "copy", run.metadata, run.config)
+    Checkpoints(copy.checkpoints, run_fingerprint="").save(Progress(step=1), fresh)
     saved, again = weights(run), weights(copy)
     assert saved.keys() == again.keys()
     assert any(name.startswith("average/") for name in saved)

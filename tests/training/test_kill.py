@@ -19,7 +19,7 @@ from tests.training.conftest import SETTINGS
 
 def command(corpus: Path, folder: Path) -> list[str]:
     options = [part for setting in SETTINGS for part in ("--set", setting)]
-    limits = ["--steps", "14", "--set", "record.checkpoint_steps=2"]
+    limits = ["--steps", "14", "--set", "logging.checkpoint_steps=2"]
     return [
         "train",
         str(corpus),

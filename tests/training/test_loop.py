@@ -16,7 +16,7 @@ from one2set.data.document import Document
 from one2set.model.folder import load_model
 from one2set.model.settrans import SetTrans
 from one2set.systems import SYSTEMS
-from one2set.training.loop import Ended, Event, Remark, Step, Validated, train
+from one2set.training.loop import Ended, Event, Message, Step, Validated, train
 from one2set.training.run import Run
 from tests.training.conftest import ALONE, Miniature
 
@@ -38,7 +38,12 @@ def last(events: list[Event]) -> Ended:
 
 @pytest.mark.parametrize("system", [n for n, row in SYSTEMS.items() if row.starts_from is None])
 def test_every_system_learns(system: str, miniature: Miniature, tmp_path: Path) -> None:
-    settings = ("model.dropout=0", "train.learning_rate=0.02", "limits.steps=16", "train.shares=1")
+    settings = (
+        "model.dropout=0",
+        "train.learning_rate=0.02",
+        "limits.steps=16",
+        "train.micro_batches=1",
+    )
     run = miniature.run(tmp_path / "run", *settings, "validation.every=16", system=system)
     losses = [e.losses["loss"] for e in miniature.train(run) if isinstance(e, Step)]
     assert sum(losses[-3:]) < 0.75 * sum(losses[:3])
@@ -101,7 +106,7 @@ def test_a_finished_run_can_be_given_more_to_do(
     miniature.train(whole)
     run = miniature.run(tmp_path / "run", "limits.steps=4")  # both validate there
     miniature.train(run)
-    assert [type(event) for event in miniature.train(run)] == [Remark, Ended]
+    assert [type(event) for event in miniature.train(run)] == [Message, Ended]
     run.change(run.config.override(["limits.steps=8"]))
     miniature.train(run)
     assert_same(weights(run), weights(whole))
@@ -169,7 +174,7 @@ def test_validation_measures_and_saves_the_averaged_weights_without_dropout(
         generating.append({name: weight.clone() for name, weight in network.named_parameters()})
         return task.generate(documents)
 
-    with run.claimed():
+    with run.locked():
         told = list(train(replace(task, generate=generate), run, processes=ALONE))
     expected = averaged(run, weights)
     assert generating
@@ -208,7 +213,7 @@ def test_the_best_weights_are_chosen_by_what_the_settings_say(
         return [[task.vocabulary.text(phrase) for phrase in gold[d.id]] for d in documents]
 
     told, models = [], []
-    with run.claimed():
+    with run.locked():
         for event in train(replace(task, generate=generate), run, processes=ALONE):
             if isinstance(event, Step):
                 steps_done = event.progress.step
@@ -273,9 +278,9 @@ def test_checkpoints_are_written_by_steps_and_by_the_clock(
         return found
 
     limit = "limits.steps=7"
-    by_steps = saved(limit, "record.checkpoint_steps=3", "record.checkpoint_minutes=0")
+    by_steps = saved(limit, "logging.checkpoint_steps=3", "logging.checkpoint_minutes=0")
     assert by_steps == [0, 0, 0, 3, 3, 3, 6]
-    by_clock = saved(limit, "record.checkpoint_steps=0", "record.checkpoint_minutes=1e-9")
+    by_clock = saved(limit, "logging.checkpoint_steps=0", "logging.checkpoint_minutes=1e-9")
     assert by_clock == [0, 1, 2, 3, 4, 5, 6]
 
 
@@ -289,7 +294,7 @@ def test_the_rate_and_the_share_done_are_told(miniature: Miniature, tmp_path: Pa
     settings = ("train.schedule=linear", "train.warmup_steps=2", "limits.steps=8")
     run = miniature.run(tmp_path / "run", *settings)
     told = [event for event in miniature.train(run) if isinstance(event, Step)]
-    assert [event.done for event in told] == [step / 8 for step in range(1, 9)]
+    assert [event.fraction_done for event in told] == [step / 8 for step in range(1, 9)]
     rates = [event.learning_rate for event in told]
     expected = [0.5, 0.875, 0.75, 0.625, 0.5, 0.375, 0.25, 0.125]
     assert rates == pytest.approx([0.005 * part for part in expected])

@@ -5,11 +5,11 @@ from pathlib import Path
 import orjson
 import pytest
 
-from one2set.settings import Record
+from one2set.settings import LoggingSettings
 from one2set.training.runlog import RunLog
 from one2set.training.schedule import Progress
 
-QUIET = Record(tensorboard=False)
+QUIET = LoggingSettings(tensorboard=False)
 
 
 def rows(folder: Path) -> list[tuple[str, int]]:
@@ -58,7 +58,7 @@ def test_tensorboard_gets_the_numbers(tmp_path: Path) -> None:
     event_accumulator = pytest.importorskip(
         "tensorboard.backend.event_processing.event_accumulator"
     )
-    log = RunLog(tmp_path, Record(tensorboard=True), Progress())
+    log = RunLog(tmp_path, LoggingSettings(tensorboard=True), Progress())
     log.write("train", 1, {"loss": 3.0})
     log.write("train", 2, {"loss": 2.5})
     log.close()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from one2set.settings import Limits, Train, Validation
+from one2set.settings import LimitSettings, TrainSettings, ValidationSettings
 from one2set.training.schedule import Progress
 
 
@@ -20,7 +20,9 @@ from one2set.training.schedule import Progress
 def test_the_rate_rises_then_follows_its_shape(
     schedule: str, shape: Callable[[float], float]
 ) -> None:
-    train = Train.model_validate({"schedule": schedule, "warmup_steps": 10, "learning_rate": 2e-3})
+    train = TrainSettings.model_validate(
+        {"schedule": schedule, "warmup_steps": 10, "learning_rate": 2e-3}
+    )
     for step in range(100):
         done = step / 100
         expected = 2e-3 * shape(done) * min(1, (step + 1) / 10)
@@ -28,30 +30,37 @@ def test_the_rate_rises_then_follows_its_shape(
 
 
 def test_a_plateau_halves_the_rate_at_every_miss_down_to_the_authors_floor() -> None:
-    train, validation = Train(schedule="plateau", learning_rate=1e-4), Validation(patience=0)
+    train, validation = (
+        TrainSettings(schedule="plateau", learning_rate=1e-4),
+        ValidationSettings(patience=0),
+    )
     progress, expected = Progress(), 1e-4
-    assert progress.judge({"loss": 3.0}, validation, train)
+    assert progress.record_validation({"loss": 3.0}, validation, train)
     for _ in range(20):
-        assert not progress.judge({"loss": 3.0}, validation, train)
+        assert not progress.record_validation({"loss": 3.0}, validation, train)
         if expected - expected / 2 > 1e-8:
             expected /= 2
         assert progress.learning_rate(0.5, train) == pytest.approx(expected)
     assert expected > 1e-8
-    assert progress.judge({"loss": 2.9}, validation, train)
+    assert progress.record_validation({"loss": 2.9}, validation, train)
     assert progress.learning_rate(0.5, train) == pytest.approx(expected)
 
 
 def test_the_best_is_the_lowest_loss_or_the_highest_f1() -> None:
-    train = Train()
+    train = TrainSettings()
     by_loss, by_f1 = Progress(), Progress()
     found = [{"loss": x, "f1": x} for x in (2.0, 1.0, 3.0, math.nan)]
-    assert [by_loss.judge(one, Validation(select_by="loss"), train) for one in found] == [
+    assert [
+        by_loss.record_validation(one, ValidationSettings(select_by="loss"), train) for one in found
+    ] == [
         True,
         True,
         False,
         False,
     ]
-    assert [by_f1.judge(one, Validation(select_by="f1"), train) for one in found] == [
+    assert [
+        by_f1.record_validation(one, ValidationSettings(select_by="f1"), train) for one in found
+    ] == [
         True,
         False,
         True,
@@ -62,16 +71,25 @@ def test_the_best_is_the_lowest_loss_or_the_highest_f1() -> None:
 
 def test_of_equal_f1s_the_one_with_the_lower_loss_is_the_best() -> None:
     """A network that says nothing right at any validation still learns."""
-    validation, train, progress = Validation(select_by="f1", patience=2), Train(), Progress()
+    validation, train, progress = (
+        ValidationSettings(select_by="f1", patience=2),
+        TrainSettings(),
+        Progress(),
+    )
     best = []
     for step, (f1, loss) in enumerate(
         [(0.0, 3.0), (0.0, 2.0), (0.0, 2.5), (0.0, 2.0), (0.0, math.nan), (0.1, 9.0), (0.0, 1.0)]
     ):
         progress.step = step
         progress = Progress.model_validate_json(progress.model_dump_json())  # a resumed run
-        best.append(progress.judge({"f1": f1, "loss": loss}, validation, train))
+        best.append(progress.record_validation({"f1": f1, "loss": loss}, validation, train))
     assert best == [True, True, False, False, False, True, False]
-    assert (progress.best, progress.best_loss, progress.best_step, progress.misses) == (
+    assert (
+        progress.best,
+        progress.best_loss,
+        progress.best_step,
+        progress.validations_without_improvement,
+    ) == (
         0.1,
         9.0,
         5,
@@ -80,21 +98,23 @@ def test_of_equal_f1s_the_one_with_the_lower_loss_is_the_best() -> None:
 
 
 def test_patience_counts_misses_in_a_row() -> None:
-    train, validation, progress = Train(), Validation(patience=2), Progress()
+    train, validation, progress = TrainSettings(), ValidationSettings(patience=2), Progress()
     endings = []
     for value in (5.0, 6.0, 4.0, 4.0, 4.5):
-        progress.judge({"loss": value}, validation, train)
-        endings.append(progress.ending(0.5, validation))
+        progress.record_validation({"loss": value}, validation, train)
+        endings.append(progress.stop_reason(0.5, validation))
     assert endings == [None, None, None, None, "patience"]
-    assert progress.ending(1.0, Validation(patience=0)) == "limit"
-    assert progress.ending(0.9, Validation(patience=0)) is None
+    assert progress.stop_reason(1.0, ValidationSettings(patience=0)) == "limit"
+    assert progress.stop_reason(0.9, ValidationSettings(patience=0)) is None
 
 
 def test_the_nearest_limit_says_how_much_is_done() -> None:
     progress = Progress(step=30, documents=500, seconds=60.0)
 
     def done(**limits: float) -> float:
-        return progress.done(Limits.model_validate({"epochs": 0, **limits}), epoch_documents=1000)
+        return progress.fraction_done(
+            LimitSettings.model_validate({"epochs": 0, **limits}), epoch_documents=1000
+        )
 
     assert done(epochs=2) == 0.25
     assert done(steps=40) == 0.75
@@ -120,10 +140,16 @@ def test_a_loss_that_only_some_steps_have_is_their_mean() -> None:
     assert progress.mean_losses() == {"loss": 1.0, "reward": 0.5, "accuracy": 0.5}
 
 
+def test_the_progress_of_an_earlier_version_is_read() -> None:
+    old = Progress.model_validate_json('{"step": 4, "misses": 2, "scale": 0.25}')
+    assert old == Progress(step=4, validations_without_improvement=2, lr_factor=0.25)
+    assert Progress.model_validate_json(old.model_dump_json()) == old
+
+
 def test_an_epoch_ends_with_its_last_batch() -> None:
     progress = Progress()
     progress.advance(documents=3, last=False)
-    assert (progress.epoch, progress.batch, progress.epochs_begun) == (0, 1, 1)
+    assert (progress.epoch, progress.batch, progress.epochs_started) == (0, 1, 1)
     progress.advance(documents=2, last=True)
-    assert (progress.epoch, progress.batch, progress.epochs_begun) == (1, 0, 1)
+    assert (progress.epoch, progress.batch, progress.epochs_started) == (1, 0, 1)
     assert (progress.step, progress.documents) == (2, 5)

@@ -58,7 +58,7 @@ def stepper(system: str, settings: Config) -> Stepper:
 @pytest.mark.parametrize("system", ["settrans", "transformer"])
 @pytest.mark.parametrize("clip", [1e-3, 1e3])
 def test_steps_are_the_textbooks(system: str, clip: float, examples: list[Example]) -> None:
-    settings = config("train.shares=1", f"train.clip_norm={clip}")
+    settings = config("train.micro_batches=1", f"train.clip_norm={clip}")
     ours = stepper(system, settings)
     objective = copy.deepcopy(ours.objective)
     train = settings.train
@@ -66,7 +66,7 @@ def test_steps_are_the_textbooks(system: str, clip: float, examples: list[Exampl
         objective.parameters(), lr=3e-3, betas=(train.beta1, train.beta2), eps=train.epsilon
     )
     for number in range(3):
-        losses, tokens = ours.step(examples, INDICES, number=number, rate=3e-3)
+        losses, tokens = ours.step(examples, INDICES, number=number, learning_rate=3e-3)
         loss = objective(ours.batch(examples))
         adam.zero_grad()
         (loss.sum / loss.tokens).backward()
@@ -78,26 +78,28 @@ def test_steps_are_the_textbooks(system: str, clip: float, examples: list[Exampl
     assert_alike(ours.objective, objective)
 
 
-@pytest.mark.parametrize("shares", [2, 3, 7, 9])
-def test_shares_give_the_step_of_the_whole_batch(shares: int, examples: list[Example]) -> None:
-    whole = stepper("settrans", config("train.shares=1"))
-    parted = stepper("settrans", config(f"train.shares={shares}"))
+@pytest.mark.parametrize("micro_batches", [2, 3, 7, 9])
+def test_micro_batches_give_the_step_of_the_whole_batch(
+    micro_batches: int, examples: list[Example]
+) -> None:
+    whole = stepper("settrans", config("train.micro_batches=1"))
+    parted = stepper("settrans", config(f"train.micro_batches={micro_batches}"))
     for number in range(3):
-        expected = whole.step(examples, INDICES, number=number, rate=1e-2)
-        found = parted.step(examples, INDICES, number=number, rate=1e-2)
+        expected = whole.step(examples, INDICES, number=number, learning_rate=1e-2)
+        found = parted.step(examples, INDICES, number=number, learning_rate=1e-2)
         assert found[0] == pytest.approx(expected[0], rel=1e-5)
         assert found[1] == expected[1]
     assert_alike(parted.objective, whole.objective)
 
 
-def test_dropout_follows_from_seed_step_and_share_alone(examples: list[Example]) -> None:
-    settings = config("model.dropout=0.3", "train.shares=2")
+def test_dropout_depends_only_on_seed_step_and_micro_batch(examples: list[Example]) -> None:
+    settings = config("model.dropout=0.3", "train.micro_batches=2")
 
     def loss(number: int) -> float:
         torch.rand(number)  # what was drawn before must not matter
         one = stepper("settrans", settings)
         torch.rand(7)
-        return one.step(examples, INDICES, number=number, rate=1e-3)[0]["loss"]
+        return one.step(examples, INDICES, number=number, learning_rate=1e-3)[0]["loss"]
 
     assert loss(4) == loss(4)
     assert loss(4) != loss(5)
@@ -107,7 +109,7 @@ def test_every_step_is_taken_into_the_average(examples: list[Example]) -> None:
     ours = stepper("settrans", config())
     expected = copy.deepcopy(dict(ours.objective.named_parameters()))
     for number in range(3):
-        ours.step(examples, INDICES, number=number, rate=1e-2)
+        ours.step(examples, INDICES, number=number, learning_rate=1e-2)
         taken = number + 1  # the first step is the first
         decay = min(0.9, (1 + taken) / (10 + taken))
         with torch.no_grad():
@@ -130,7 +132,7 @@ def test_each_of_two_networks_learns_at_its_own_rate(
     )
     both = stepper("gan-mr", config(*rates, "train.epsilon=1e-20", "model.sequence_length=8"))
     before = copy.deepcopy(dict(both.objective.named_parameters()))
-    both.step(examples, INDICES, number=number, rate=1e-3)
+    both.step(examples, INDICES, number=number, learning_rate=1e-3)
     moved = {"network": 0.0, "discriminator": 0.0}
     for name, weight in both.objective.named_parameters():
         owner = name.partition(".")[0]
@@ -173,7 +175,7 @@ def test_a_step_that_is_not_finite_names_documents_and_changes_nothing(
     breaking = Stepper(objective, built.collate, settings, seed=1, processes=ALONE)
     before = copy.deepcopy(objective)
     with pytest.raises(DataError, match=message):
-        breaking.step(examples, INDICES, number=3, rate=1.0)
+        breaking.step(examples, INDICES, number=3, learning_rate=1.0)
     for old, new in zip(before.parameters(), objective.parameters(), strict=True):
         assert torch.equal(old, new)
 
@@ -181,8 +183,8 @@ def test_a_step_that_is_not_finite_names_documents_and_changes_nothing(
 def test_bfloat16_computes_nearly_the_same(examples: list[Example]) -> None:
     exact = stepper("settrans", config())
     mixed = stepper("settrans", config("machine.precision=bfloat16"))
-    found = mixed.step(examples, INDICES, number=0, rate=1e-3)[0]["loss"]
-    expected = exact.step(examples, INDICES, number=0, rate=1e-3)[0]["loss"]
+    found = mixed.step(examples, INDICES, number=0, learning_rate=1e-3)[0]["loss"]
+    expected = exact.step(examples, INDICES, number=0, learning_rate=1e-3)[0]["loss"]
     assert found != expected
     assert found == pytest.approx(expected, rel=0.02)
 
@@ -194,9 +196,9 @@ def assert_alike(found: nn.Module, expected: nn.Module) -> None:
 
 def test_the_encoder_may_learn_slower(examples: list[Example]) -> None:
     """Adam's first step is as long as the rate, whatever the gradient."""
-    slow = stepper("settrans", config("train.encoder_rate=0.1", "train.epsilon=1e-20"))
+    slow = stepper("settrans", config("train.encoder_lr_factor=0.1", "train.epsilon=1e-20"))
     before = copy.deepcopy(dict(slow.objective.named_parameters()))
-    slow.step(examples, INDICES, number=0, rate=1e-3)
+    slow.step(examples, INDICES, number=0, learning_rate=1e-3)
     moved = {
         name: (weight - before[name]).abs().max().item()
         for name, weight in slow.objective.named_parameters()

@@ -15,7 +15,7 @@ from one2set.evaluation.scoring import evaluate
 from one2set.prediction.engine import Engine
 from one2set.systems import build
 from one2set.training.batches import Batches
-from one2set.training.validation import Validator, spread
+from one2set.training.validation import Validator, spread_indices
 from tests.training.conftest import ALONE, SETTINGS
 
 
@@ -136,8 +136,8 @@ def test_an_interrupted_validation_gives_nothing(corpus: Corpus) -> None:
     assert make(corpus).run(stopped=lambda: next(asked)) is None
 
 
-def test_spread_takes_indices_from_everywhere() -> None:
-    assert spread(10, 0) == list(range(10))
-    assert spread(10, 99) == list(range(10))
-    assert spread(10, 3) == [0, 3, 6]
-    assert len(set(spread(1003, 100))) == 100
+def test_spread_indices_takes_indices_from_everywhere() -> None:
+    assert spread_indices(10, 0) == list(range(10))
+    assert spread_indices(10, 99) == list(range(10))
+    assert spread_indices(10, 3) == [0, 3, 6]
+    assert len(set(spread_indices(1003, 100))) == 100

@@ -80,11 +80,11 @@ def compare(
     from one2set.reproduction.measure import expect_split
     from one2set.reproduction.plan import Row, Setup, in_order
     from one2set.reproduction.version import code_version
-    from one2set.systems import system_named
+    from one2set.systems import get_system
 
     asked = [Row(name, name, name) for name in (part.strip() for part in systems.split(","))]
     for row in asked:
-        system_named(row.system)
+        get_system(row.system)
     opened = Corpus(corpus)
     expect_split(opened, split)
     setup = Setup(opened, scale, documents, fine_tune or None, tuple(set), code or code_version())

@@ -111,8 +111,8 @@ def train(
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="training") from None
     from one2set.data.corpus.corpus import Corpus
-    from one2set.tasks import task_of
-    from one2set.training.loop import Ended, Remark, train
+    from one2set.tasks import create_task
+    from one2set.training.loop import Ended, Message, train
 
     sizes: list[str] = []
     usual = "small"
@@ -127,7 +127,7 @@ def train(
     with join_processes() as group, ExitStack() as stack:
         try:
             opened = Corpus(corpus)
-            run, remarks = group.on_main(
+            run, messages = group.on_main(
                 lambda: _open_run(
                     output,
                     opened,
@@ -140,11 +140,11 @@ def train(
                     resume=resume,
                 )
             )
-            task = task_of(run, opened)
-            group.on_main(lambda: stack.enter_context(run.claimed()))
+            task = create_task(run, opened)
+            group.on_main(lambda: stack.enter_context(run.locked()))
             show = stack.enter_context(_display(run, shown=group.is_main))
-            for remark in remarks:
-                show(Remark(remark))
+            for message in messages:
+                show(Message(message))
             for event in train(task, run, processes=group):
                 show(event)
         except One2SetError:
@@ -159,12 +159,14 @@ def _model_to_go_on(name: str) -> tuple[Path, str, list[str]]:
     """A model's folder, its system, and its sizes as settings."""
     from one2set.model.folder import load_model
     from one2set.model.paths import find_model_folder
-    from one2set.settings import Model
+    from one2set.settings import ModelSettings
 
     folder = find_model_folder(name)
     network, _, config = load_model(folder)
     sizes = {**config.get("model", {}), **network.arguments}
-    named = [f"model.{key}={value}" for key, value in sizes.items() if key in Model.model_fields]
+    named = [
+        f"model.{key}={value}" for key, value in sizes.items() if key in ModelSettings.model_fields
+    ]
     return folder, config.get("system", "settrans"), named
 
 
@@ -181,49 +183,51 @@ def _open_run(
     resume: bool,
 ) -> "tuple[Run, list[str]]":
     """A new run, or the one that is there; and what there is to say about it."""
-    from one2set.systems import configuration
-    from one2set.tasks import expect_start
-    from one2set.training.run import Facts, Run
+    from one2set.systems import configure_system
+    from one2set.tasks import check_init
+    from one2set.training.run import Run, RunMetadata
 
     corpus.verify()
     if Run.exists(folder):
         if not resume:
             raise ConfigError(f"{folder} holds a run; continue it with --resume, or name another")
         run = Run.load(folder)
-        run.expect(system=system, seed=seed, corpus=corpus)
+        run.check_arguments(system=system, seed=seed, corpus=corpus)
         if scale is None:
             return run, run.change(run.config.override(changes))
-        return run, run.change(configuration(run.facts.system, scale=scale, changes=changes))
+        return run, run.change(configure_system(run.metadata.system, scale=scale, changes=changes))
     system = system or "settrans"
-    expect_start(system, init=init, corpus=corpus.folder)
-    facts = Facts.new(system=system, seed=seed or 0, corpus=corpus, init=init)
-    config = configuration(system, scale=scale or usual, changes=changes)
-    run = Run(folder, facts, config)
+    check_init(system, init=init, corpus=corpus.folder)
+    metadata = RunMetadata.new(system=system, seed=seed or 0, corpus=corpus, init=init)
+    config = configure_system(system, scale=scale or usual, changes=changes)
+    run = Run(folder, metadata, config)
     return run, ["there is nothing to resume; this is a new run"] if resume else []
 
 
 @contextmanager
 def _display(run: "Run", *, shown: bool) -> "Iterator[Callable[[Event], None]]":
     """Show what happens: a progress bar on a terminal, otherwise a line now and then."""
-    from one2set.training.loop import Ended, Remark, Step, Validated
+    from one2set.training.loop import Ended, Message, Step, Validated
 
     columns = [TextColumn("[bold]{task.description}"), BarColumn(bar_width=20)]
     columns += [TaskProgressColumn(), TextColumn("{task.fields[numbers]}")]
     bar = Progress(*columns, console=err, transient=True, disable=not (shown and err.is_terminal))
-    bar.add_task(run.facts.system, total=1.0, numbers="")
+    bar.add_task(run.metadata.system, total=1.0, numbers="")
     next_line = 0.0
 
     def show(event: "Event") -> None:
         nonlocal next_line
         match event:
             case Step() if not bar.disable:
-                bar.update(TaskID(0), completed=event.done, numbers=_step_text(event))
+                bar.update(TaskID(0), completed=event.fraction_done, numbers=_step_text(event))
             case Step() if time.monotonic() >= next_line:
                 next_line = time.monotonic() + _SECONDS_BETWEEN_LINES
-                err.print(f"{event.done:4.0%} {_step_text(event)}", markup=False, soft_wrap=True)
+                err.print(
+                    f"{event.fraction_done:4.0%} {_step_text(event)}", markup=False, soft_wrap=True
+                )
             case Validated():
                 err.print(_validated_text(event), markup=False, soft_wrap=True)
-            case Remark():
+            case Message():
                 err.print(event.text, markup=False, soft_wrap=True)
             case Ended():
                 err.print(_ended_text(event, run), markup=False, soft_wrap=True)
@@ -239,7 +243,7 @@ def _step_text(event: "Step") -> str:
     losses = " ".join(f"{name} {value:.3f}" for name, value in event.losses.items())
     left = timedelta(seconds=round(min(event.seconds_left, 1e8)))
     return (
-        f"step {event.progress.step:,} epoch {event.progress.epochs_begun} "
+        f"step {event.progress.step:,} epoch {event.progress.epochs_started} "
         f"{event.documents_per_second:.1f} docs/s {losses} rate {event.learning_rate:.1e} "
         f"left {left}"
     )
@@ -255,7 +259,7 @@ def _ended_text(event: "Ended", run: "Run") -> str:
     took = timedelta(seconds=round(progress.seconds))
     where = f"step {progress.step:,}, {progress.documents:,} documents, {took}"
     if event.reason == "interrupted":
-        command = f"one2set train {run.facts.corpus} --output {run.folder} --resume"
+        command = f"one2set train {run.metadata.corpus} --output {run.folder} --resume"
         return f"stopped at {where}; continue with: {command}"
     why = {"limit": "the limit is reached", "patience": "no better validation came"}[event.reason]
     known = progress.best is not None

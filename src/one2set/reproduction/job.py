@@ -36,10 +36,10 @@ from one2set.reproduction.launching import InterruptionError, Launch
 from one2set.reproduction.measure import Measured, documents_of, measure, tuned_bias
 from one2set.reproduction.plan import Job, Setup
 from one2set.training.checkpoint import Checkpoints
-from one2set.training.interruption import interruption
+from one2set.training.interruption import catch_signals
 from one2set.training.run import Run
 from one2set.training.schedule import Progress
-from one2set.training.validation import spread
+from one2set.training.validation import spread_indices
 
 _LOOK = (0.05, 2.0)  # seconds between looks at a training: first, at most
 _LOG_LINES = 12  # shown of a training that failed
@@ -186,7 +186,7 @@ class JobFolder:
         """Train from where the run is to its end."""
         log_path, before, cpu_before = self.folder / "train.log", self.visits(), _children()
         pause, most = _LOOK
-        with interruption() as signals, log_path.open("ab") as log:
+        with catch_signals() as signals, log_path.open("ab") as log:
             child = start(self.command(), log, lock)
             while (code := child.poll()) is None:
                 if signals:
@@ -213,7 +213,7 @@ class JobFolder:
         engine, decoding, null_bias = self._engine(), self.job.row.decoding, AS_TRAINED
         if decoding is not None and decoding.tuned_bias:
             valid = documents_of(self._setup.corpus, VALID)
-            null_bias = tuned_bias(engine, [valid[i] for i in spread(len(valid), _TUNING)])
+            null_bias = tuned_bias(engine, [valid[i] for i in spread_indices(len(valid), _TUNING)])
         path = self.folder / "sittings.jsonl"
         lines = path.read_bytes().splitlines() if path.exists() else []
         sittings = [orjson.loads(line) for line in lines]
@@ -260,13 +260,13 @@ def has_ended(folder: Path, corpus: Corpus) -> bool:
         return False
     run = Run.load(folder)
     progress = _progress(run)
-    done = progress.done(run.config.limits, epoch_documents=len(corpus.split(TRAIN)))
-    return progress.ending(done, run.config.validation) is not None
+    done = progress.fraction_done(run.config.limits, epoch_documents=len(corpus.split(TRAIN)))
+    return progress.stop_reason(done, run.config.validation) is not None
 
 
 def _progress(run: Run) -> Progress:
     """How far a run has come."""
-    checkpoints = Checkpoints(run.checkpoints, owner=run.owner)
+    checkpoints = Checkpoints(run.checkpoints, run_fingerprint=run.fingerprint)
     last = checkpoints.last()
     return Progress() if last is None else checkpoints.progress(last)
 

@@ -13,7 +13,7 @@ from one2set.config import Config, fingerprint
 from one2set.data.corpus.corpus import MANIFEST, TRAIN, VALID, Corpus, file_hash
 from one2set.errors import ConfigError
 from one2set.reproduction.version import code_version
-from one2set.systems import configuration, system_named
+from one2set.systems import configure_system, get_system
 
 Part = Literal["tables", "ablations", "lambda", "steps", "codes", "beyond"]
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -45,7 +45,7 @@ class Row:
     @property
     def after(self) -> str | None:
         """The row whose model it starts from, or generates with."""
-        return self.system if self.decoding else system_named(self.system).starts_from
+        return self.system if self.decoding else get_system(self.system).starts_from
 
 
 def _k(value: int) -> tuple[str]:
@@ -190,7 +190,7 @@ class Setup:
 
     def _job(self, row: Row, seed: int, before: Job | None) -> Job:
         changes = self.settings(row)
-        config = configuration(row.system, scale=self.scale, changes=changes)
+        config = configure_system(row.system, scale=self.scale, changes=changes)
         # Without defaults: a setting that a later version brings must not make it another job.
         usual = Config().flat()
         own = {k: v for k, v in config.flat().items() if v != usual[k]}
@@ -212,26 +212,26 @@ class Setup:
     def settings(self, row: Row) -> list[str]:
         """What `one2set train` is told with --set."""
         settings, visits = [*self.changes, *row.settings], self.documents
-        if system_named(row.system).starts_from is not None:
+        if get_system(row.system).starts_from is not None:
             visits = self.fine_tune or max(1, self._usual_visits(row) // 5)
         return settings + ([f"limits.documents={visits}"] if visits else [])
 
     def _usual_visits(self, row: Row) -> int:
         if self.documents:
             return self.documents
-        usual = configuration(row.system, scale=self.scale, changes=self.changes)
+        usual = configure_system(row.system, scale=self.scale, changes=self.changes)
         return _visits(usual, self.corpus)
 
 
 def _untold(name: str) -> tuple[str, ...]:
     """The sections whose settings change nothing of what a system learns or generates."""
-    system = system_named(name)
+    system = get_system(name)
     matters = {
         "reward.": system.objective in ("reward", "adversarial"),
         "adversarial.": system.objective == "adversarial",
         "beam.": system.decoder == "beam",
     }
-    return ("record.", "machine.", *(section for section, does in matters.items() if not does))
+    return ("logging.", "machine.", *(section for section, does in matters.items() if not does))
 
 
 def _visits(config: Config, corpus: Corpus) -> int:

@@ -21,7 +21,7 @@ from one2set.reproduction.job import JobFolder
 from one2set.reproduction.launching import InterruptionError, launch
 from one2set.reproduction.plan import Setup
 from one2set.reproduction.version import code_version
-from one2set.training.interruption import interruption
+from one2set.training.interruption import catch_signals
 
 _DEATHS = 3  # of its workers that a job survives
 _SECONDS_TO_BE_SEEN = 60.0  # which network disks may take
@@ -46,7 +46,7 @@ def run_on_ray(plan: Plan, *, processes: int, tidy: bool) -> Iterator[Event]:
     needs = _needs(ray, plan, processes)
     task = ray.remote(_do).options(max_retries=_DEATHS, **needs)
     running: dict[str, _Running] = {}
-    with interruption() as signals:
+    with catch_signals() as signals:
         while True:
             room = max(_room(ray, needs), 1)  # machines may come and go
             taken: list[JobFolder] = []

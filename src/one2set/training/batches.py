@@ -1,7 +1,7 @@
-"""Which documents make which batch: a pure function of the seed and the epoch.
+"""Which documents form which batch: a pure function of the seed and the epoch.
 
-So a run continues where it was by two numbers, and any number of processes agree on every batch
-without a word between them.
+So the epoch and the batch number are enough to resume a run, and all processes agree on every batch
+without communicating.
 """
 
 from collections.abc import Iterator
@@ -15,11 +15,11 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """The batches of every epoch over documents of the given lengths.
+    """The batches of each epoch over documents of the given lengths.
 
-    A batch has at most `documents` documents, and at most `tokens` source words when each of its
-    documents is as long as the longest; 0 is no limit. Documents are shuffled, and sorted by length
-    within pools of `pool` batches; then the batches are shuffled.
+    A batch has at most `documents` documents and at most `tokens` source words, padding included; 0
+    means no limit. Documents are shuffled, then sorted by length within pools of `pool` batches;
+    finally the batches are shuffled.
     """
 
     lengths: Indices  # source words of each document
@@ -33,13 +33,13 @@ class Batches:
         generator = np.random.default_rng([self.seed, number])
         order = generator.permutation(len(self.lengths))
         if self.pool > 1:
-            pools = np.arange(len(order)) // (self._usual_documents() * self.pool)
+            pools = np.arange(len(order)) // (self._typical_documents() * self.pool)
             order = order[np.lexsort([-self.lengths[order], pools])]
         batches = list(self.cut(order))
         return [batches[index] for index in generator.permutation(len(batches))]
 
     def cut(self, order: Indices) -> Iterator[Indices]:
-        """Batches of documents that follow one another in `order`."""
+        """Cut `order` into batches of consecutive documents."""
         start, longest = 0, 0
         for end, length in enumerate(self.lengths[order].tolist()):
             grown = max(longest, length)
@@ -56,17 +56,17 @@ class Batches:
     def _longest_first(self, batch: Indices) -> Indices:
         return batch[np.argsort(-self.lengths[batch], kind="stable")]
 
-    def _usual_documents(self) -> int:
-        """About as many documents as a batch holds."""
+    def _typical_documents(self) -> int:
+        """The approximate number of documents per batch."""
         limits = [self.documents] if self.documents else []
         if self.tokens:
             limits.append(int(self.tokens / self.lengths.mean()))
         return max(1, min(limits))
 
 
-def deal(batch: Indices, shares: int) -> list[Indices]:
-    """A batch in so many shares, dealt out like cards: each gets long documents and short ones.
+def split_batch(batch: Indices, count: int) -> list[Indices]:
+    """Split a batch into `count` micro-batches, round robin: each gets long and short documents.
 
-    A batch of fewer documents leaves the last shares empty.
+    If there are fewer documents than micro-batches, the last ones are empty.
     """
-    return [batch[share::shares] for share in range(shares)]
+    return [batch[first::count] for first in range(count)]

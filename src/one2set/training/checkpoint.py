@@ -1,15 +1,14 @@
-"""Checkpoints: all that a run needs to continue as if it had never stopped.
+"""Checkpoints: everything a run needs to continue as if it had never stopped.
 
     checkpoints/00000500/
-        checkpoint.json      whose it is, and the hashes of the other files
-        progress.json        where the run is
-        weights.safetensors  the objective
-        average.safetensors  the moving average of its weights, where there is one
-        optimizer.pt         the optimiser
+        checkpoint.json      the fingerprint of its run, and the hashes of the other files
+        progress.json        how far the run has come
+        weights.safetensors  the parameters of the objective
+        average.safetensors  their moving average, if there is one
+        optimizer.pt         the state of the optimizer
 
-A checkpoint appears complete or not at all. The last two are kept, so that there is a good one
-should the other be damaged later. No random state is among them: the loop derives every random
-number from the seed and the step.
+Checkpoints are written atomically. The last two are kept, in case one is damaged later. There is no
+random state to save: all random numbers are derived from the seed and the step.
 """
 
 import shutil
@@ -17,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import torch
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, load_model, save_file, save_model
 
@@ -28,7 +27,7 @@ from one2set.training.schedule import Progress
 from one2set.training.step import Stepper
 
 _KEPT = 2
-_FACTS, _PROGRESS, _WEIGHTS, _AVERAGE, _OPTIMIZER = (
+_MANIFEST, _PROGRESS, _WEIGHTS, _AVERAGE, _OPTIMIZER = (
     "checkpoint.json",
     "progress.json",
     "weights.safetensors",
@@ -37,25 +36,26 @@ _FACTS, _PROGRESS, _WEIGHTS, _AVERAGE, _OPTIMIZER = (
 )
 
 
-class _Facts(BaseModel):
+class _Manifest(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    owner: str
+    # Checkpoints of earlier versions call it "owner".
+    run_fingerprint: str = Field(validation_alias=AliasChoices("run_fingerprint", "owner"))
     sha256: dict[str, str]
 
 
 class Checkpoints:
-    """The checkpoints of a run, whose `owner` is a fingerprint of what it is a run of."""
+    """The checkpoints of the run with the given fingerprint."""
 
-    def __init__(self, folder: Path, *, owner: str) -> None:
-        self.folder, self._owner = folder, owner
+    def __init__(self, folder: Path, *, run_fingerprint: str) -> None:
+        self.folder, self._run_fingerprint = folder, run_fingerprint
 
     def last(self) -> Path | None:
         """The newest checkpoint."""
         return next(self._newest_first(), None)
 
     def save(self, progress: Progress, stepper: Stepper) -> None:
-        """Write a checkpoint, then remove those that are too old."""
+        """Write a checkpoint, then remove old ones."""
         path = self.folder / f"{progress.step:08d}"
         try:
             with atomic_folder(path, overwrite=True) as partial:
@@ -65,19 +65,19 @@ class Checkpoints:
                 torch.save(stepper.optimizer.state_dict(), partial / _OPTIMIZER)
                 (partial / _PROGRESS).write_text(progress.model_dump_json(indent=2))
                 hashes = {file.name: file_hash(file) for file in partial.iterdir()}
-                facts = _Facts(owner=self._owner, sha256=hashes)
-                (partial / _FACTS).write_text(facts.model_dump_json(indent=2))
+                manifest = _Manifest(run_fingerprint=self._run_fingerprint, sha256=hashes)
+                (partial / _MANIFEST).write_text(manifest.model_dump_json(indent=2))
         except (OSError, SafetensorError, RuntimeError) as error:  # torch raises RuntimeError
             raise self._unwritten(path, error) from error
         for old in list(self._newest_first())[_KEPT:]:
             shutil.rmtree(old)
 
     def find(self) -> tuple[Path | None, list[str]]:
-        """The newest checkpoint that can be used, None if there never was one; and what there is
-        to say about those that cannot."""
-        for partial in self.folder.glob(".*.partial-*"):  # a killed process's
+        """Return the newest usable checkpoint (None if none was ever written), and a message for
+        each unusable one, which is renamed."""
+        for partial in self.folder.glob(".*.partial-*"):  # left by a killed process
             shutil.rmtree(partial)
-        remarks: list[str] = []
+        messages: list[str] = []
         for path in list(self._newest_first()):
             try:
                 self._check(path)
@@ -85,19 +85,19 @@ class Checkpoints:
                 aside = path.with_name(f"{path.name}.unreadable")
                 shutil.rmtree(aside, ignore_errors=True)
                 path.rename(aside)
-                remarks.append(f"{path} cannot be used ({damage}); it is now {aside.name}")
+                messages.append(f"{path} cannot be used ({damage}); it is now {aside.name}")
             else:
-                return path, remarks
-        if remarks:
+                return path, messages
+        if messages:
             raise DataError(
-                f"no checkpoint can be used: {'; '.join(remarks)}",
+                f"no checkpoint can be used: {'; '.join(messages)}",
                 fix="start a new run, with --init if this one has a model",
                 path=self.folder,
             )
-        return None, remarks
+        return None, messages
 
     def load(self, path: Path, stepper: Stepper) -> Progress:
-        """Load a checkpoint that `find` found; where the run is."""
+        """Load a checkpoint that `find` returned. Returns the run's progress."""
         load_model(stepper.objective, path / _WEIGHTS)
         if stepper.average.tensors:
             stepper.average.load(load_file(path / _AVERAGE))
@@ -107,7 +107,7 @@ class Checkpoints:
         return self.progress(path)
 
     def progress(self, path: Path) -> Progress:
-        """Where the run was."""
+        """Read the progress of a checkpoint."""
         return Progress.model_validate_json((path / _PROGRESS).read_bytes())
 
     def _newest_first(self) -> Iterator[Path]:
@@ -115,17 +115,17 @@ class Checkpoints:
         return iter(sorted(paths, key=lambda path: int(path.name), reverse=True))
 
     def _check(self, path: Path) -> None:
-        """That a checkpoint is ours and as it was written."""
+        """Raise _DamageError unless a checkpoint belongs to this run and is unchanged."""
         try:
-            facts = _Facts.model_validate_json((path / _FACTS).read_bytes())
-            for name, sha256 in facts.sha256.items():
+            manifest = _Manifest.model_validate_json((path / _MANIFEST).read_bytes())
+            for name, sha256 in manifest.sha256.items():
                 if file_hash(path / name) != sha256:
                     raise _DamageError(f"{name} has changed since it was written")
         except ValidationError:
-            raise _DamageError(f"{_FACTS} is damaged") from None
+            raise _DamageError(f"{_MANIFEST} is damaged") from None
         except OSError as error:
             raise _DamageError(f"{Path(error.filename).name}: {error.strerror}") from None
-        if facts.owner != self._owner:
+        if manifest.run_fingerprint != self._run_fingerprint:
             raise _DamageError("it belongs to another run")
 
     def _unwritten(self, path: Path, error: Exception) -> DataError:
@@ -134,8 +134,8 @@ class Checkpoints:
         last = self.last()
         kept = f"the last good checkpoint is {last}" if last else "there is no checkpoint yet"
         return DataError(
-            f"the checkpoint could not be written ({reason}; {free / 1e6:,.0f} MB are free)",
-            fix=f"make room and continue with --resume; {kept}",
+            f"the checkpoint could not be written ({reason}; {free / 1e6:,.0f} MB free)",
+            fix=f"free some space and continue with --resume; {kept}",
             path=path,
         )
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a wish that the loop grants between two steps."""
+"""Catch Ctrl-C and SIGTERM, so that the loop can stop between two steps."""
 
 import signal
 from collections.abc import Iterator
@@ -7,21 +7,21 @@ from types import FrameType
 
 
 @contextmanager
-def interruption() -> Iterator[list[int]]:
-    """A list to which a signal adds itself. The second one ends the program as usual."""
+def catch_signals() -> Iterator[list[int]]:
+    """Yields a list to which the first signal is appended. A second signal acts as previous."""
     caught: list[int] = []
-    usual = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def restore() -> None:
-        for number, handler in usual.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)
 
-    def take_note(number: int, frame: FrameType | None) -> None:
+    def on_signal(number: int, frame: FrameType | None) -> None:
         caught.append(number)
         restore()
 
-    for number in usual:
-        signal.signal(number, take_note)
+    for number in previous:
+        signal.signal(number, on_signal)
     try:
         yield caught
     finally:

@@ -1,6 +1,6 @@
-"""The loop that trains every system. It knows an objective, a network's phrases, and no system.
+"""The training loop of all systems: step, validate, save, until a limit is reached.
 
-It tells what happens as it goes; who listens may print it.
+`train` yields an event for each thing that happens; the command line prints them.
 """
 
 import time
@@ -20,46 +20,46 @@ from one2set.data.vocabulary import Vocabulary
 from one2set.distributed import Processes
 from one2set.training.batches import Batches
 from one2set.training.checkpoint import Checkpoints
-from one2set.training.interruption import interruption
+from one2set.training.interruption import catch_signals
 from one2set.training.run import Run
 from one2set.training.runlog import RunLog
 from one2set.training.schedule import Progress
 from one2set.training.step import Stepper
-from one2set.training.validation import Generate, Validator, spread
+from one2set.training.validation import Generate, Validator, spread_indices
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be learnt, and from what."""
+    """What to train, and on what."""
 
     objective: nn.Module  # forward(batch) → Loss
     collate: Callable[[Sequence[Example]], Batch]
-    generate: Generate  # the phrases by which the network is judged in validation
-    save: Callable[[], None]  # write the model folder, in place of the one before it
+    generate: Generate  # the phrases that validation scores
+    save: Callable[[], None]  # write the model folder, replacing the previous one
     vocabulary: Vocabulary
-    train: Split  # of which batches are made
-    at_step: Callable[[int], Sequence[Example]]  # the same as a step, from 0, sees them
+    train: Split
+    examples_at_step: Callable[[int], Sequence[Example]]  # `train` as step n (from 0) sees it
     valid: Split
 
 
-# --- What the loop tells --------------------------------------------------------------------------
+# --- Events ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step is done."""
+    """A step was taken."""
 
     progress: Progress
     losses: dict[str, float]  # per token
     learning_rate: float
-    done: float  # of the run, from 0 to 1
+    fraction_done: float  # of the run, from 0 to 1
     documents_per_second: float
     seconds_left: float
 
 
 @dataclass(frozen=True)
 class Validated:
-    """A validation is done."""
+    """A validation was made."""
 
     step: int
     figures: dict[str, float]
@@ -67,48 +67,49 @@ class Validated:
 
 
 @dataclass(frozen=True)
-class Remark:
-    """Something that a user should know."""
+class Message:
+    """Something the user should know."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Ended:
-    """The last that is told. `signal` is what interrupted the run."""
+    """The last event. `signal` is the signal that interrupted the run, if any."""
 
     reason: Literal["limit", "patience", "interrupted"]
     progress: Progress
     signal: int | None = None
 
 
-Event = Step | Validated | Remark | Ended
+Event = Step | Validated | Message | Ended
 
 
 def train(task: Task, run: Run, *, processes: Processes) -> Iterator[Event]:
-    """Train until a limit, until patience ends or until interrupted, then be ready to go on."""
-    with interruption() as signals, _without_denormals():
+    """Train until a limit is reached, patience runs out or a signal arrives. The run can then be
+    resumed."""
+    with catch_signals() as signals, _without_denormals():
         trainer = _Trainer(task, run, processes, signals)
-        yield from map(Remark, trainer.resume())
+        yield from map(Message, trainer.resume())
         while True:
-            if trainer.must_validate():
+            if trainer.should_validate():
                 validated = trainer.validate()
                 if validated is not None:
                     yield validated
-            reason = trainer.ending()
+            reason = trainer.stop_reason()
             if reason is not None:
                 trainer.save()
                 trainer.finish()
                 yield Ended(reason, trainer.progress, signals[0] if signals else None)
                 return
-            if trainer.must_save():
+            if trainer.should_save():
                 trainer.save()
             yield trainer.step()
 
 
 @contextmanager
 def _without_denormals() -> Iterator[None]:
-    """Numbers too small to be normal are as slow as they are small: take them for 0 meanwhile."""
+    """Within the block, denormal numbers are flushed to zero: computing with them is slow."""
     torch.set_flush_denormal(True)
     try:
         yield
@@ -117,25 +118,25 @@ def _without_denormals() -> Iterator[None]:
 
 
 class _Trainer:
-    """The parts of a run, and what `train` does with them."""
+    """The state of a run, and the operations that `train` is made of."""
 
     def __init__(self, task: Task, run: Run, processes: Processes, signals: Sequence[int]) -> None:
         self._task, self._run, self._config = task, run, run.config
         self._processes, self._signals = processes, signals
         self._interrupted = False
         self._stepper = Stepper(
-            task.objective, task.collate, run.config, seed=run.facts.seed, processes=processes
+            task.objective, task.collate, run.config, seed=run.metadata.seed, processes=processes
         )
-        self._checkpoints = Checkpoints(run.checkpoints, owner=run.owner)
+        self._checkpoints = Checkpoints(run.checkpoints, run_fingerprint=run.fingerprint)
         batches = partial(
             Batches,
             documents=run.config.train.batch_documents,
             tokens=run.config.train.batch_tokens,
             pool=run.config.train.pool_batches,
-            seed=run.facts.seed,
+            seed=run.metadata.seed,
         )
         self._batches = batches(task.train.source_lengths())
-        chosen = spread(len(task.valid), run.config.validation.documents)
+        chosen = spread_indices(len(task.valid), run.config.validation.documents)
         self._validator = Validator(
             objective=task.objective,
             examples=[task.valid[index] for index in chosen],
@@ -147,40 +148,46 @@ class _Trainer:
         )
 
     def resume(self) -> list[str]:
-        """Go to where the last checkpoint is, or to the start; and what there is to say of it."""
-        path, remarks = self._processes.on_main(self._checkpoints.find)
+        """Load the last checkpoint, if there is one. Returns messages for the user."""
+        path, messages = self._processes.on_main(self._checkpoints.find)
         self.progress = Progress()
         if path is not None:
             self.progress = self._checkpoints.load(path, self._stepper)
-            remarks.append(f"continuing from {path}")
+            messages.append(f"resuming from {path}")
         self._saved = self.progress.model_copy(deep=True)
         self._epoch = self._batches.epoch(self.progress.epoch)
-        self._clock = _Clock(self.progress, self._done())
+        self._clock = _Clock(self.progress, self._fraction_done())
         self._log = (
-            RunLog(self._run.folder, self._config.record, self.progress)
+            RunLog(self._run.folder, self._config.logging, self.progress)
             if self._processes.is_main
             else None
         )
-        return remarks
+        return messages
 
     def step(self) -> Step:
-        """One batch, one change of the weights."""
+        """Train on the next batch."""
         progress = self.progress
-        rate = progress.learning_rate(self._done(), self._config.train)
+        learning_rate = progress.learning_rate(self._fraction_done(), self._config.train)
         batch = self._epoch[progress.batch]
         losses, tokens = self._stepper.step(
-            self._task.at_step(progress.step), batch, number=progress.step, rate=rate
+            self._task.examples_at_step(progress.step),
+            batch,
+            number=progress.step,
+            learning_rate=learning_rate,
         )
         progress.advance(documents=len(batch), last=progress.batch + 1 == len(self._epoch))
         if progress.batch == 0:
             self._epoch = self._batches.epoch(progress.epoch)
-        self._agree()
+        self._synchronise()
 
         progress.add(losses, tokens)
-        done, speed = self._done(), self._clock.documents_per_second(progress.documents)
-        if progress.step % self._config.record.log_steps == 0:
+        fraction_done, speed = (
+            self._fraction_done(),
+            self._clock.documents_per_second(progress.documents),
+        )
+        if progress.step % self._config.logging.log_steps == 0:
             row = progress.mean_losses() | {
-                "learning_rate": rate,
+                "learning_rate": learning_rate,
                 "epoch": progress.epoch,
                 "documents": progress.documents,
                 "documents_per_second": speed,
@@ -191,40 +198,44 @@ class _Trainer:
         return Step(
             progress=progress.model_copy(),
             losses={name: value / tokens for name, value in losses.items()},
-            learning_rate=rate,
-            done=done,
+            learning_rate=learning_rate,
+            fraction_done=fraction_done,
             documents_per_second=speed,
-            seconds_left=self._clock.seconds_left(done),
+            seconds_left=self._clock.seconds_left(fraction_done),
         )
 
-    def _agree(self) -> None:
-        """All processes go by the first one's clock, and stop when one of them is asked to."""
+    def _synchronise(self) -> None:
+        """All processes use the clock of the first, and all stop when one receives a signal."""
         seconds = self._clock.seconds() if self._processes.is_main else 0.0
-        self.progress.seconds, asked = self._processes.sum([seconds, len(self._signals)])
-        self._interrupted = asked > 0
+        self.progress.seconds, signals = self._processes.sum([seconds, len(self._signals)])
+        self._interrupted = signals > 0
 
-    def must_validate(self) -> bool:
-        """At the end, and when it is time."""
+    def should_validate(self) -> bool:
+        """Whether a validation is due: at the end of the run, or as configured."""
         progress, settings = self.progress, self._config.validation
         if not len(self._task.valid) or progress.validated == progress.step or self._interrupted:
             return False
-        if self._done() >= 1:
+        if self._fraction_done() >= 1:
             return True
-        if progress.epochs_begun < settings.first_epoch:
+        if progress.epochs_started < settings.first_epoch:
             return False
         return progress.step % settings.every == 0 if settings.every else progress.batch == 0
 
     def validate(self) -> Validated | None:
-        """Measure the averaged weights; if they are the best yet, they are the model. None when
-        interrupted: the validation is then made when the run is resumed."""
-        torch.manual_seed(self._run.facts.seed)
+        """Validate the averaged weights, and save them as the model if they are the best so far.
+
+        None if interrupted; the validation is then repeated when the run is resumed.
+        """
+        torch.manual_seed(self._run.metadata.seed)
         with self._stepper.average.applied():
             with self._stepper.autocast():
                 figures = self._validator.run(stopped=lambda: bool(self._signals))
             if figures is None:
                 self._interrupted = True
                 return None
-            best = self.progress.judge(figures, self._config.validation, self._config.train)
+            best = self.progress.record_validation(
+                figures, self._config.validation, self._config.train
+            )
             if best:
                 self._processes.on_main(self._task.save)
         if self._log is not None:
@@ -232,15 +243,15 @@ class _Trainer:
             self._log.draw()
         return Validated(self.progress.step, figures, best)
 
-    def ending(self) -> Literal["limit", "patience", "interrupted"] | None:
-        """Why the run is over, if it is."""
+    def stop_reason(self) -> Literal["limit", "patience", "interrupted"] | None:
+        """Why the run should stop; None if it should go on."""
         if self._interrupted:
             return "interrupted"
-        return self.progress.ending(self._done(), self._config.validation)
+        return self.progress.stop_reason(self._fraction_done(), self._config.validation)
 
-    def must_save(self) -> bool:
+    def should_save(self) -> bool:
         """Whether a checkpoint is due, by steps or by the clock."""
-        settings, progress = self._config.record, self.progress
+        settings, progress = self._config.logging, self.progress
         if progress.step == self._saved.step:
             return False
         minutes = (progress.seconds - self._saved.seconds) / 60
@@ -248,13 +259,13 @@ class _Trainer:
         return bool(by_steps or 0 < settings.checkpoint_minutes <= minutes)
 
     def save(self) -> None:
-        """Write a checkpoint, unless nothing has happened since the last one."""
+        """Write a checkpoint, unless nothing changed since the last one."""
         if self.progress != self._saved:
             self._processes.on_main(lambda: self._checkpoints.save(self.progress, self._stepper))
             self._saved = self.progress.model_copy(deep=True)
 
     def finish(self) -> None:
-        """Without validation, the last weights are the model."""
+        """Close the log. Without validation documents, the final weights are the model."""
         if not len(self._task.valid) and not self._interrupted:
             with self._stepper.average.applied():
                 self._processes.on_main(self._task.save)
@@ -263,27 +274,29 @@ class _Trainer:
         if self._log is not None:
             self._log.close()
 
-    def _done(self) -> float:
-        return self.progress.done(self._config.limits, epoch_documents=len(self._task.train))
+    def _fraction_done(self) -> float:
+        return self.progress.fraction_done(
+            self._config.limits, epoch_documents=len(self._task.train)
+        )
 
 
 class _Clock:
-    """Seconds of training over all sittings, and what this one lets us expect."""
+    """Training time over all sessions, and the speed and remaining time of this one."""
 
-    def __init__(self, progress: Progress, done: float) -> None:
+    def __init__(self, progress: Progress, fraction_done: float) -> None:
         self._started = time.monotonic()
-        self._before, self._done = progress.seconds, done
+        self._seconds_before, self._fraction_before = progress.seconds, fraction_done
         self._recent = [(self._started, progress.documents)]
 
     def seconds(self) -> float:
-        return self._before + time.monotonic() - self._started
+        return self._seconds_before + time.monotonic() - self._started
 
     def documents_per_second(self, documents: int) -> float:
-        """Over the last steps."""
+        """The mean speed of the last 20 steps."""
         self._recent = [*self._recent[-20:], (time.monotonic(), documents)]
         (start, before), (end, after) = self._recent[0], self._recent[-1]
         return (after - before) / max(end - start, 1e-9)
 
-    def seconds_left(self, done: float) -> float:
-        passed = time.monotonic() - self._started
-        return passed * (1 - done) / max(done - self._done, 1e-9)
+    def seconds_left(self, fraction_done: float) -> float:
+        elapsed = time.monotonic() - self._started
+        return elapsed * (1 - fraction_done) / max(fraction_done - self._fraction_before, 1e-9)

@@ -1,8 +1,8 @@
-"""The folder of a run: what it is a run of, who works in it, and where its things are.
+"""The folder of a run: its metadata, its configuration, its lock and its paths.
 
 run.json        system, seed, corpus, versions
 config.toml     the resolved configuration
-checkpoints/    to continue from
+checkpoints/    to resume from
 metrics.jsonl   losses and scores by step; also as tensorboard/ and curves.png
 model/          the best weights so far, ready for prediction
 """
@@ -24,18 +24,18 @@ from one2set.model.paths import MODEL
 if TYPE_CHECKING:
     from one2set.data.corpus.corpus import Corpus
 
-_FACTS, _CONFIG, _LOCK = "run.json", "config.toml", ".lock"
+_METADATA, _CONFIG, _LOCK = "run.json", "config.toml", ".lock"
 
 
-class Facts(BaseModel):
-    """What never changes in the life of a run."""
+class RunMetadata(BaseModel):
+    """What never changes during a run."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     system: str
     seed: int
     corpus: str
-    corpus_sha256: str  # of its manifest, which holds the hashes of everything else
+    corpus_sha256: str  # of its manifest, which contains the hashes of all other files
     init: str | None
     versions: dict[str, str]
 
@@ -52,10 +52,10 @@ class Facts(BaseModel):
 
 
 class Run:
-    """A run folder, which need not exist yet."""
+    """A run folder. It need not exist yet."""
 
-    def __init__(self, folder: Path, facts: Facts, config: Config) -> None:
-        self.folder, self.facts, self.config = folder, facts, config
+    def __init__(self, folder: Path, metadata: RunMetadata, config: Config) -> None:
+        self.folder, self.metadata, self.config = folder, metadata, config
 
     @property
     def checkpoints(self) -> Path:
@@ -66,81 +66,88 @@ class Run:
         return self.folder / MODEL
 
     @property
-    def owner(self) -> str:
-        """What a checkpoint must belong to, to be one of this run."""
-        facts = {"system": self.facts.system, "seed": self.facts.seed}
-        corpus = {"corpus": self.facts.corpus_sha256}
-        # Without defaults: a setting that a later version brings must not make it another run.
-        usual = Config().fixed()
-        own = {key: value for key, value in self.config.fixed().items() if value != usual[key]}
-        return fingerprint({**facts, **corpus, **own})
+    def fingerprint(self) -> str:
+        """A hash that identifies the run. Its checkpoints carry it."""
+        identity = {
+            "system": self.metadata.system,
+            "seed": self.metadata.seed,
+            "corpus": self.metadata.corpus_sha256,
+        }
+        # Defaults are left out, so that settings added by a later version do not change the hash.
+        defaults = Config().fixed()
+        changed = {k: v for k, v in self.config.fixed().items() if v != defaults[k]}
+        return fingerprint({**identity, **changed})
 
     @classmethod
     def exists(cls, folder: Path) -> bool:
-        return (folder / _FACTS).exists()
+        return (folder / _METADATA).exists()
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """A run as it was left."""
-        path = folder / _FACTS
+        """Open an existing run."""
+        path = folder / _METADATA
         try:
-            facts = Facts.model_validate_json(path.read_bytes())
+            metadata = RunMetadata.model_validate_json(path.read_bytes())
         except OSError as error:
             raise ConfigError(
-                f"{folder} holds no run ({error.strerror}: {path.name}); "
-                "name the --output of one2set train"
+                f"{folder} contains no run ({error.strerror}: {path.name}); "
+                "pass the --output folder of one2set train"
             ) from None
         except ValidationError as error:
             what = error.errors()[0]["msg"]
             raise DataError(what, fix="start a new run", path=path) from None
-        return cls(folder, facts, Config.load(folder / _CONFIG))
+        return cls(folder, metadata, Config.load(folder / _CONFIG))
 
     def change(self, config: Config) -> list[str]:
-        """Go on with other settings, where that is possible; which ones have changed."""
+        """Continue with other settings. Returns a message for each that changed; raises ConfigError
+        for one that a run cannot change."""
         before, after = self.config.flat(), config.flat()
         changed = [key for key, value in after.items() if value != before[key]]
         for key in changed:
             if key in config.fixed():
                 raise ConfigError(
-                    f"{key} is {after[key]!r}, but this run began with {before[key]!r}; "
-                    f"leave it, or start a new run (from these weights: --init {self.folder})"
+                    f"{key} is {after[key]!r}, but this run was started with {before[key]!r}; "
+                    f"keep it, or start a new run (from these weights: --init {self.folder})"
                 )
         self.config = config
         return [f"{key} is now {after[key]!r} (was {before[key]!r})" for key in changed]
 
-    def expect(self, *, system: str | None, seed: int | None, corpus: "Corpus") -> None:
-        """That it is continued as what it began as."""
-        for option, asked, own in (
-            ("system", system, self.facts.system),
-            ("seed", seed, self.facts.seed),
+    def check_arguments(self, *, system: str | None, seed: int | None, corpus: "Corpus") -> None:
+        """Check that system, seed and corpus are those the run was started with."""
+        for option, given, own in (
+            ("system", system, self.metadata.system),
+            ("seed", seed, self.metadata.seed),
         ):
-            if asked is not None and asked != own:
+            if given is not None and given != own:
                 raise ConfigError(
-                    f"--{option} is {asked}, but {self.folder} is a run with {own}; "
-                    "leave it out, or start a new run"
+                    f"--{option} is {given}, but {self.folder} is a run with {own}; "
+                    "omit the option, or start a new run"
                 )
-        if _hash(corpus) != self.facts.corpus_sha256:
+        if _hash(corpus) != self.metadata.corpus_sha256:
             raise DataError(
-                f"is not the corpus that {self.folder} was begun with",
-                fix=f"pass {self.facts.corpus}, or start a new run",
+                f"is not the corpus that {self.folder} was started with",
+                fix=f"pass {self.metadata.corpus}, or start a new run",
                 path=corpus.folder,
             )
 
     @contextmanager
-    def claimed(self) -> Iterator[None]:
-        """Make the folder, or take it over; within the block no other process can train in it."""
+    def locked(self) -> Iterator[None]:
+        """Create the folder if needed, and lock it: within the block no other process can train
+        in it."""
         if not self.exists(self.folder):
             if self.folder.exists():
-                raise ConfigError(f"{self.folder} exists, and holds no run; name another folder")
+                raise ConfigError(
+                    f"{self.folder} exists but contains no run; choose another folder"
+                )
             with atomic_folder(self.folder) as partial:
-                (partial / _FACTS).write_text(self.facts.model_dump_json(indent=2))
+                (partial / _METADATA).write_text(self.metadata.model_dump_json(indent=2))
                 (partial / _CONFIG).write_text(self.config.to_toml(), encoding="utf-8")
         with (self.folder / _LOCK).open("ab") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise ConfigError(
-                    f"another process is training in {self.folder}; wait for it, or end it first"
+                    f"another process is training in {self.folder}; wait until it ends, or stop it"
                 ) from None
             if Config.load(self.folder / _CONFIG) != self.config:
                 with atomic_file(self.folder / _CONFIG) as file:
@@ -149,7 +156,7 @@ class Run:
 
 
 def _hash(corpus: "Corpus") -> str:
-    # Not every installation that looks for a run's model can read corpora.
+    # Imported here because finding the model of a run must not require the corpus's dependencies.
     from one2set.data.corpus.corpus import MANIFEST, file_hash
 
     return file_hash(corpus.folder / MANIFEST)

@@ -1,4 +1,4 @@
-"""What a run tells as it goes: metrics.jsonl, TensorBoard's files and a picture of the curves."""
+"""The log of a run: metrics.jsonl, TensorBoard files and a plot of the curves."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import orjson
 
 from one2set.atomic import atomic_file
-from one2set.settings import Record
+from one2set.settings import LoggingSettings
 from one2set.training.schedule import Progress
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class _Line(NamedTuple):
     label: str
 
 
-_PANELS = {  # those whose first line was never measured are left out
+_PANELS = {  # a panel is left out if its first line was never measured
     "loss": [
         _Line("train", "loss", "training"),
         _Line("valid", "loss", "validation"),
@@ -48,11 +48,11 @@ _PANELS = {  # those whose first line was never measured are left out
 
 
 class RunLog:
-    """Rows of numbers by step. One that continues a run forgets what the run will do again."""
+    """Metrics by step. When a run is resumed, rows of steps that will be repeated are dropped."""
 
-    def __init__(self, folder: Path, settings: Record, progress: Progress) -> None:
+    def __init__(self, folder: Path, settings: LoggingSettings, progress: Progress) -> None:
         self._folder, self._curves = folder, settings.curves
-        self._rows = [row for row in _read(folder / _METRICS) if _settled(row, progress)]
+        self._rows = [row for row in _read(folder / _METRICS) if not _will_repeat(row, progress)]
         with atomic_file(folder / _METRICS) as file:
             file.writelines(map(_line, self._rows))
         self._file = (folder / _METRICS).open("ab")
@@ -71,7 +71,7 @@ class RunLog:
                 self._tensorboard.add_scalar(f"{kind}/{name}", value, step)
 
     def draw(self) -> None:
-        """Draw the losses and whatever else was measured: F1@M, rewards, a discriminator."""
+        """Plot the losses and everything else that was measured: F1@M, rewards, accuracy."""
         if not self._curves:
             return
         try:
@@ -81,7 +81,7 @@ class RunLog:
         known = {name for row in self._rows for name in row}
         panels = {title: lines for title, lines in _PANELS.items() if lines[0].name in known}
         if not panels:
-            return  # a run that ended before anything was measured
+            return  # the run ended before anything was measured
         figure = Figure(figsize=(5 * len(panels), 3.6), layout="constrained")
         axes = figure.subplots(1, len(panels), squeeze=False)[0]
         for axis, (title, lines) in zip(axes, panels.items(), strict=True):
@@ -100,7 +100,7 @@ class RunLog:
 
 
 def _read(path: Path) -> list[Row]:
-    """The rows of a file; a line that a killed process left unfinished is none."""
+    """Read the rows of a file, without a line that a killed process left incomplete."""
     rows = []
     for line in path.read_bytes().splitlines() if path.exists() else []:
         try:
@@ -110,10 +110,10 @@ def _read(path: Path) -> list[Row]:
     return rows
 
 
-def _settled(row: Row, progress: Progress) -> bool:
-    done: int = progress.step if row["kind"] == "train" else progress.validated
+def _will_repeat(row: Row, progress: Progress) -> bool:
+    last: int = progress.step if row["kind"] == "train" else progress.validated
     step: int = row["step"]
-    return step <= done
+    return step > last
 
 
 def _line(row: Row) -> bytes:

@@ -1,18 +1,19 @@
-"""One step: from a batch to changed weights, in one process or several.
+"""One optimizer step on a batch, in one process or several.
 
-An objective gives the sum of its losses, and the number of tokens to divide it by. A batch can be
-computed in shares, one after another or by several processes: the gradients of the sums add up and
-are divided by the tokens of the whole batch, so the step is that of the whole batch.
+An objective returns the sum of its losses and the number of tokens to divide it by. A batch can be
+split into micro-batches, which are computed one after another or by several processes. Their
+gradients are added and divided by the tokens of the whole batch, so the result does not depend on
+the split.
 
-Everything random in a step is drawn from the seed, the step and the share. So neither a restart nor
-the number of processes changes it, and there is no random state to save.
+All random numbers of a step are derived from the seed, the step and the micro-batch. So neither a
+restart nor the number of processes changes them, and there is no random state to save.
 """
 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -25,20 +26,20 @@ from one2set.data.batch import Batch
 from one2set.data.example import Example
 from one2set.distributed import Processes, autocast, choose_device, set_num_threads
 from one2set.errors import DataError
-from one2set.training.average import Average
-from one2set.training.batches import Indices, deal
+from one2set.training.batches import Indices, split_batch
+from one2set.training.optimizer import MovingAverage, build_optimizer, set_learning_rate
 
 
 @runtime_checkable
-class Staged(Protocol):
-    """An objective with several kinds of steps, each of which changes some of the weights."""
+class AlternatingObjective(Protocol):
+    """An objective whose steps alternate between parts of its parameters."""
 
-    def begin(self, step: int) -> float:
-        """Prepare for a step, counted from 0; what its learning rate is to be multiplied by."""
+    def start_step(self, step: int) -> float:
+        """Prepare for a step, counted from 0. Returns the factor of its learning rate."""
 
 
 class Stepper:
-    """An objective on its device, its optimiser and its averaged weights."""
+    """An objective on its device, with its optimizer and its moving average."""
 
     def __init__(
         self,
@@ -54,73 +55,74 @@ class Stepper:
         self.autocast = partial(autocast, self._device, config.machine.precision)
         self.objective = objective.to(self._device).train()
         if config.machine.compile:
-            self.objective.compile(dynamic=True)  # every batch has other lengths
-        self.average = Average(self.objective, decay=config.train.average_decay)
-        self.optimizer = torch.optim.Adam(
-            _groups(self.objective, encoder_rate=config.train.encoder_rate),
-            lr=config.train.learning_rate,
-            betas=(config.train.beta1, config.train.beta2),
-            eps=config.train.epsilon,
-            fused=True,  # ten times as fast on a CPU
-        )
+            self.objective.compile(dynamic=True)  # lengths differ from batch to batch
+        self.average = MovingAverage(self.objective, decay=config.train.average_decay)
+        self.optimizer = build_optimizer(self.objective, config.train)
         self._collate, self._clip_norm = collate, config.train.clip_norm
         self._seed, self._processes = seed, processes
-        self._wrapped = processes.wrap(self.objective, staged=isinstance(objective, Staged))
-        # As many shares as asked for, and equally many for every process.
-        self._shares = math.ceil(config.train.shares / processes.count) * processes.count
+        self._wrapped = processes.wrap(
+            self.objective, staged=isinstance(objective, AlternatingObjective)
+        )
+        # At least as many micro-batches as configured, and the same number for every process.
+        self._micro_batches = (
+            math.ceil(config.train.micro_batches / processes.count) * processes.count
+        )
 
     def batch(self, examples: Sequence[Example]) -> Batch:
-        """Examples on the objective's device."""
+        """Collate examples and move them to the objective's device."""
         return self._collate(examples).to(self._device)
 
     def step(
-        self, examples: Sequence[Example], indices: Indices, *, number: int, rate: float
+        self, examples: Sequence[Example], indices: Indices, *, number: int, learning_rate: float
     ) -> tuple[dict[str, float], int]:
-        """Take step `number` (from 0) on some of the examples. The losses, as sums, and the tokens
-        they are to be divided by."""
-        if isinstance(self.objective, Staged):
-            rate *= self.objective.begin(number)
-        losses, tokens = self._backward(examples, deal(indices, self._shares), number)
+        """Take step `number` (from 0) on the examples at `indices`.
+
+        Returns the sums of the losses, and the number of tokens to divide them by.
+        """
+        if isinstance(self.objective, AlternatingObjective):
+            learning_rate *= self.objective.start_step(number)
+        losses, tokens = self._backward(examples, split_batch(indices, self._micro_batches), number)
         self._scale_gradients(tokens, [examples[index] for index in indices.tolist()], number)
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate * group["factor"]
+        set_learning_rate(self.optimizer, learning_rate)
         self.optimizer.step()
         self.optimizer.zero_grad()
         self.average.update(number + 1)
         return losses, tokens
 
     def _backward(
-        self, examples: Sequence[Example], shares: Sequence[Indices], number: int
+        self, examples: Sequence[Example], micro_batches: Sequence[Indices], number: int
     ) -> tuple[dict[str, float], int]:
-        """Add up the gradients of all shares."""
+        """Accumulate the gradients of all micro-batches."""
         sums: dict[str, float] = {}
         tokens = 0.0
-        by_share = [0.0] * len(shares)
-        mine = range(self._processes.rank, len(shares), self._processes.count)
-        for share in mine:
-            # Gradients travel with a process's last share, and every process must have one: in
-            # place of an empty share, the batch's first document without any weight.
-            indices, weight = (shares[share], 1) if len(shares[share]) else (shares[0][:1], 0)
+        loss_sums = [0.0] * len(micro_batches)
+        own = range(self._processes.rank, len(micro_batches), self._processes.count)
+        for at in own:
+            # Processes exchange gradients with their last micro-batch, so each must have one. An
+            # empty micro-batch is replaced by the first document of the batch with weight 0.
+            indices, weight = micro_batches[at], 1
+            if not len(indices):
+                indices, weight = micro_batches[0][:1], 0
             batch = self.batch([examples[index] for index in indices.tolist()])
-            torch.manual_seed(_random_seed(self._seed, number, share))
-            with self._gathering(now=share == mine[-1]), self.autocast():
+            torch.manual_seed(_derive_seed(self._seed, number, at))
+            with self._synchronising(now=at == own[-1]), self.autocast():
                 loss = self._wrapped(batch)
                 (loss.sum * weight).backward()
             tokens += loss.tokens * weight
-            by_share[share] = loss.sum.item() * weight
+            loss_sums[at] = loss.sum.item() * weight
             for name, value in loss.parts.items():
                 sums[name] = sums.get(name, 0.0) + value.item() * weight
 
-        total, *numbers = self._processes.sum([tokens, *by_share, *sums.values()])
-        by_share, of_parts = numbers[: len(shares)], numbers[len(shares) :]
-        for indices, value in zip(shares, by_share, strict=True):
+        total, *numbers = self._processes.sum([tokens, *loss_sums, *sums.values()])
+        loss_sums, part_sums = numbers[: len(micro_batches)], numbers[len(micro_batches) :]
+        for indices, value in zip(micro_batches, loss_sums, strict=True):
             if not math.isfinite(value):
-                blamed = [examples[index] for index in indices.tolist()]
-                raise self._not_finite(f"the loss is {value}", blamed, number)
-        return {"loss": sum(by_share), **dict(zip(sums, of_parts, strict=True))}, int(total)
+                suspects = [examples[index] for index in indices.tolist()]
+                raise self._not_finite(f"the loss is {value}", suspects, number)
+        return {"loss": sum(loss_sums), **dict(zip(sums, part_sums, strict=True))}, int(total)
 
     def _scale_gradients(self, tokens: int, examples: Sequence[Example], number: int) -> None:
-        """Turn the gradient of a sum into that of a mean over tokens, clipped, in one pass."""
+        """Divide the gradient of the summed loss by the tokens, and clip it, in one pass."""
         weights = self.objective.parameters()
         gradients = [weight.grad for weight in weights if weight.grad is not None]
         to_mean = self._processes.count / tokens  # the processes' gradients are averaged already
@@ -131,8 +133,9 @@ class Stepper:
         torch._foreach_mul_(gradients, to_mean * clip)
 
     @contextmanager
-    def _gathering(self, *, now: bool) -> Iterator[None]:
-        """Within the block gradients are averaged over the processes, or only added to our own."""
+    def _synchronising(self, *, now: bool) -> Iterator[None]:
+        """Within the block, `backward` averages gradients over the processes if `now`; otherwise it
+        only accumulates this process's own."""
         if now or not isinstance(self._wrapped, DistributedDataParallel):
             yield
         else:
@@ -140,26 +143,17 @@ class Stepper:
                 yield
 
     def _not_finite(self, what: str, examples: Sequence[Example], number: int) -> DataError:
-        """The error for a step that cannot be taken; it names the documents that are to blame."""
+        """The error for a loss or gradient that is not finite; names the documents responsible."""
         with torch.no_grad(), self.autocast():
             losses = [self.objective(self.batch([example])).sum for example in examples]
         guilty = [e for e, loss in zip(examples, losses, strict=True) if not loss.isfinite()]
         names = ", ".join(example.id for example in guilty or examples)
         return DataError(
             f"{what} at step {number + 1}; documents: {names}",
-            fix="the last checkpoint is as it was: leave these documents out, or continue with "
-            "--resume and a lower rate (--set train.learning_rate=…)",
+            fix="the last checkpoint is intact: remove these documents, or continue with --resume "
+            "and a lower learning rate (--set train.learning_rate=…)",
         )
 
 
-def _groups(objective: nn.Module, *, encoder_rate: float) -> list[dict[str, Any]]:
-    """The weights that learn, by what their learning rate is multiplied by."""
-    by_factor: dict[float, list[nn.Parameter]] = {encoder_rate: [], 1.0: []}
-    for name, weight in objective.named_parameters():
-        if weight.requires_grad:
-            by_factor[encoder_rate if name.startswith("network.encoder.") else 1.0].append(weight)
-    return [{"params": weights, "factor": factor} for factor, weights in by_factor.items()]
-
-
-def _random_seed(*numbers: int) -> int:
+def _derive_seed(*numbers: int) -> int:
     return int(np.random.SeedSequence(numbers).generate_state(1)[0])

@@ -1,4 +1,4 @@
-"""Validation: the objective's own loss in eval mode, and F1@M of what the network generates."""
+"""Validation: the objective's loss in eval mode, and F1@M of the generated phrases."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -23,17 +23,17 @@ from one2set.training.batches import Batches
 Generate = Callable[[Sequence[Document]], Iterable[Sequence[str]]]
 
 
-class _Measured(NamedTuple):
-    """What a process has found out about a batch of documents."""
+class _BatchResult(NamedTuple):
+    """The results of one batch."""
 
     tokens: int
     losses: dict[str, float]  # sums
-    phrases: dict[int, Sequence[str]]  # of each document
+    phrases: dict[int, Sequence[str]]  # by document index
 
 
 @dataclass(frozen=True)
 class Validator:
-    """The validation documents, and what to do with them."""
+    """Validates an objective on the given examples."""
 
     objective: nn.Module
     examples: Sequence[Example]
@@ -44,10 +44,10 @@ class Validator:
     processes: Processes
 
     def run(self, *, stopped: Callable[[], bool]) -> dict[str, float] | None:
-        """Losses and figures by name; None when `stopped` says so in one of the processes."""
+        """Return losses and metrics by name; None if `stopped` is true in any process."""
         order = np.argsort(-self.batches.lengths, kind="stable")
         batches = list(enumerate(self.batches.cut(order)))
-        found: dict[int, _Measured] = {}
+        found: dict[int, _BatchResult] = {}
         self.objective.eval()
         try:
             for number, indices in batches[self.processes.rank :: self.processes.count]:
@@ -60,29 +60,30 @@ class Validator:
         if any(interrupted for interrupted, _ in gathered):
             return None
         everything = {number: one for _, found in gathered for number, one in found.items()}
-        # In the order of the batches, so that sums are the same for any number of processes.
+        # Summed in the order of the batches, so that the result does not depend on the number of
+        # processes.
         return self._summarise([everything[number] for number, _ in batches])
 
     @torch.no_grad()
-    def _measure(self, indices: Sequence[int]) -> _Measured:
+    def _measure(self, indices: Sequence[int]) -> _BatchResult:
         loss = self.objective(self.collate([self.examples[index] for index in indices]))
         phrases = self.generate([self._documents[index] for index in indices])
-        return _Measured(
+        return _BatchResult(
             tokens=loss.tokens,
             losses={"loss": loss.sum.item()} | {k: v.item() for k, v in loss.parts.items()},
             phrases=dict(zip(indices, phrases, strict=True)),
         )
 
-    def _summarise(self, measured: Sequence[_Measured]) -> dict[str, float]:
+    def _summarise(self, measured: Sequence[_BatchResult]) -> dict[str, float]:
         tokens = sum(one.tokens for one in measured)
         losses = {
             name: sum(one.losses[name] for one in measured) / tokens for name in measured[0].losses
         }
-        phrases = {index: said for one in measured for index, said in one.phrases.items()}
+        phrases = {index: found for one in measured for index, found in one.phrases.items()}
         return losses | self._figures([phrases[index] for index in range(len(self.examples))])
 
     def _figures(self, predictions: Sequence[Sequence[str]]) -> dict[str, float]:
-        """The paper's figures, by the authors' protocol."""
+        """The metrics of the paper, by the authors' protocol."""
         scores = score([gold_of_document(d) for d in self._documents], predictions)
         f1 = {group: figures(scores.groups[group], "M", YE2021).f1 for group in scores.groups}
         return {
@@ -96,12 +97,12 @@ class Validator:
 
     @cached_property
     def _documents(self) -> list[Document]:
-        """The examples in words again."""
+        """The examples as documents of words."""
         return [document_from_example(example, self.vocabulary) for example in self.examples]
 
 
-def spread(total: int, count: int) -> list[int]:
-    """`count` of `total` indices, evenly spread; all of them for 0."""
+def spread_indices(total: int, count: int) -> list[int]:
+    """`count` of `total` indices, evenly spaced; all of them if `count` is 0."""
     if not count or count >= total:
         return list(range(total))
     return [index * total // count for index in range(count)]

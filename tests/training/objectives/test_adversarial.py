@@ -9,9 +9,9 @@ from torch import Tensor, nn
 from one2set.data.batch import Batch, collate, sequence, shifted
 from one2set.data.specials import EOS, SEP
 from one2set.model.dropout import Dropout
-from one2set.training.objectives.adversarial import Adversarial, phrases_of, token_scores
-from one2set.training.objectives.discriminator import Discriminator, Phrases, Verdict
-from one2set.training.objectives.rollout import Written, write
+from one2set.training.objectives.adversarial import AdversarialLoss, score_tokens, split_phrases
+from one2set.training.objectives.discriminator import Discriminator, DiscriminatorOutput, Phrases
+from one2set.training.objectives.rollout import Rollout, generate_rollouts
 from tests.model import tiny
 
 STEPS = 8
@@ -24,14 +24,14 @@ def objective(
     dropout: float = 0.0,
     steps: int = STEPS,
     samples: int = 1,
-) -> Adversarial:
+) -> AdversarialLoss:
     network = tiny.transformer(dropout=dropout)
     if discriminator is None:
         discriminator = Discriminator(
             vocabulary_size=tiny.V, embedding=8, hidden=6, dropout=dropout
         )
         tiny.roughen(discriminator)
-    return Adversarial(
+    return AdversarialLoss(
         network,
         discriminator,  # type: ignore[arg-type]
         steps=steps,
@@ -54,18 +54,18 @@ def gradients(module: nn.Module) -> list[Tensor]:
 
 def test_turns_follow_from_the_number_of_the_step() -> None:
     made = objective()
-    rates = [made.begin(step) for step in range(10)]
+    rates = [made.start_step(step) for step in range(10)]
     assert rates == [4.0] * 3 + [1.0, 1.0, 4.0] * 2 + [1.0]
-    made.begin(4)
+    made.start_step(4)
     assert made.generating
-    made.begin(0)  # a run that starts anew
+    made.start_step(0)  # a run that starts anew
     assert not made.generating
 
 
 @pytest.mark.parametrize("generating", [False, True], ids=["discriminator", "generator"])
 def test_only_the_one_whose_turn_it_is_learns(generating: bool, batch: Batch) -> None:
     made = objective(dropout=0.5)
-    made.begin(3 if generating else 0)
+    made.start_step(3 if generating else 0)
     torch.manual_seed(0)
     loss = made(batch)
     loss.sum.backward()
@@ -80,9 +80,9 @@ def test_only_the_one_whose_turn_it_is_learns(generating: bool, batch: Batch) ->
 
 
 def test_phrases_stand_between_marks() -> None:
-    assert phrases_of([A, B, SEP, SEP, C, EOS]) == [(A, B), (C,)]
-    assert phrases_of([SEP, A]) == [(A,)]
-    assert phrases_of([EOS]) == []
+    assert split_phrases([A, B, SEP, SEP, C, EOS]) == [(A, B), (C,)]
+    assert split_phrases([SEP, A]) == [(A,)]
+    assert split_phrases([EOS]) == []
 
 
 @pytest.mark.parametrize(
@@ -97,26 +97,28 @@ def test_phrases_stand_between_marks() -> None:
 )
 def test_a_phrase_and_its_end_have_the_phrases_score(row: list[int], expected: list[float]) -> None:
     length = row.index(EOS) + 1 if EOS in row else len(row)
-    written = Written(torch.tensor([row]), torch.arange(5)[None] < length)
-    found = token_scores(torch.tensor([[0.1, 0.2, 0.3]]), written)
+    rollout = Rollout(torch.tensor([row]), torch.arange(5)[None] < length)
+    found = score_tokens(torch.tensor([[0.1, 0.2, 0.3]]), rollout)
     torch.testing.assert_close(found, torch.tensor([expected]))
 
 
 def test_the_discriminators_loss_is_that_of_real_and_sampled_lists(batch: Batch) -> None:
     made = objective(samples=2)
-    made.begin(0)
+    made.start_step(0)
     torch.manual_seed(1)
     loss = made(batch)
     torch.manual_seed(1)
     with torch.no_grad():
         memory = made.network.encode(batch)
-    samples = write(made.network, memory, steps=STEPS, ways=("sampled", "sampled"))
+    samples = generate_rollouts(
+        made.network, memory, steps=STEPS, strategies=("sampled", "sampled")
+    )
     expected, right, pairs = torch.zeros(()), 0, 0
     for b, example in enumerate(tiny.examples(6)):
         one = collate([example], vocabulary_size=tiny.V, layout=sequence)
-        real = phrases_of(Written.by_authors(batch).rows()[b])
+        real = split_phrases(Rollout.from_targets(batch).rows()[b])
         for sampled in samples:
-            said = phrases_of(sampled.rows()[b])
+            said = split_phrases(sampled.rows()[b])
             if not real or not said:
                 continue
             pairs += 1
@@ -135,7 +137,7 @@ def test_the_discriminators_loss_is_that_of_real_and_sampled_lists(batch: Batch)
 class Counting(nn.Module):
     """A judge that likes short phrases: its score is 1 / words."""
 
-    def forward(self, batch: Batch, lists: Sequence[Sequence[Phrases]]) -> Verdict:
+    def forward(self, batch: Batch, lists: Sequence[Sequence[Phrases]]) -> DiscriminatorOutput:
         most = max((len(phrases) for row in lists for phrases in row), default=1)
         scores = torch.zeros(len(lists), len(lists[0]), most)
         mask = torch.zeros_like(scores, dtype=torch.bool)
@@ -143,14 +145,14 @@ class Counting(nn.Module):
             for k, phrases in enumerate(row):
                 for p, phrase in enumerate(phrases):
                     scores[b, k, p], mask[b, k, p] = 1 / len(phrase), True
-        return Verdict(torch.logit(scores), mask)
+        return DiscriminatorOutput(torch.logit(scores), mask)
 
 
 def test_what_the_judge_likes_becomes_more_frequent() -> None:
     """The released code has the sign wrong: there it would become rarer."""
     batch = collate(tiny.examples(3) * 4, vocabulary_size=tiny.V, layout=sequence)
     made = objective(Counting())
-    made.begin(3)
+    made.start_step(3)
     adam = torch.optim.Adam(made.parameters(), lr=0.01)
     rewards = []
     for step in range(20):
@@ -165,13 +167,13 @@ def test_what_the_judge_likes_becomes_more_frequent() -> None:
 
 def test_the_generators_loss_compares_with_its_greedy_phrases(batch: Batch) -> None:
     made = objective(Counting(), samples=2)
-    made.begin(3)
+    made.start_step(3)
     torch.manual_seed(6)
     loss = made(batch)
     torch.manual_seed(6)
     memory = made.network.encode(batch)
-    *samples, greedy = write(
-        made.network, memory, steps=STEPS, ways=("sampled", "sampled", "greedy")
+    *samples, greedy = generate_rollouts(
+        made.network, memory, steps=STEPS, strategies=("sampled", "sampled", "greedy")
     )
     expected = torch.zeros(())
     means = []
@@ -181,22 +183,22 @@ def test_the_generators_loss_compares_with_its_greedy_phrases(batch: Batch) -> N
         for sampled in samples:
             row = sampled.rows()[b]
             means.append(mean_score(row))
-            one = Written(torch.tensor([row]), torch.ones(1, len(row), dtype=torch.bool))
-            scores = torch.tensor([[1 / len(phrase) for phrase in phrases_of(row)] or [0.0]])
-            values = token_scores(scores, one)[0] - baseline
+            one = Rollout(torch.tensor([row]), torch.ones(1, len(row), dtype=torch.bool))
+            scores = torch.tensor([[1 / len(phrase) for phrase in split_phrases(row)] or [0.0]])
+            values = score_tokens(scores, one)[0] - baseline
             rows = one.tokens[:, None]
             mixture = made.network.decode(
                 made.network.encode(alone), shifted(rows), one.mask[:, None]
             )
             expected = expected - (mixture.log_likelihood(rows.flatten()) * values).sum()
     torch.testing.assert_close(loss.sum, expected)
-    assert loss.tokens == sum(written.count for written in samples)
+    assert loss.tokens == sum(rollout.count for rollout in samples)
     assert float(loss.parts["reward"] / loss.tokens) == pytest.approx(sum(means) / len(means))
 
 
 def mean_score(row: list[int]) -> float:
     """By the judge that counts."""
-    scores = [1 / len(phrase) for phrase in phrases_of(row)]
+    scores = [1 / len(phrase) for phrase in split_phrases(row)]
     return sum(scores) / max(len(scores), 1)
 
 
@@ -205,14 +207,14 @@ def test_validation_judges_greedy_phrases(batch: Batch) -> None:
     with torch.no_grad():
         loss = made(batch)
         memory = made.network.encode(batch)
-    (greedy,) = write(made.network, memory, steps=STEPS, ways=("greedy",))
+    (greedy,) = generate_rollouts(made.network, memory, steps=STEPS, strategies=("greedy",))
     lists = [
-        [phrases_of(real), phrases_of(said)]
-        for real, said in zip(Written.by_authors(batch).rows(), greedy.rows(), strict=True)
+        [split_phrases(real), split_phrases(said)]
+        for real, said in zip(Rollout.from_targets(batch).rows(), greedy.rows(), strict=True)
     ]
-    verdict = made.discriminator(batch, lists)
-    torch.testing.assert_close(loss.total, -verdict.means[:, 1].mean())
-    torch.testing.assert_close(loss.parts["reward"] / loss.tokens, verdict.means[:, 1].mean())
-    both = verdict.judged.all(1)
-    right = (verdict.final[both, 0] > verdict.final[both, 1]).float().mean()
+    output = made.discriminator(batch, lists)
+    torch.testing.assert_close(loss.total, -output.means[:, 1].mean())
+    torch.testing.assert_close(loss.parts["reward"] / loss.tokens, output.means[:, 1].mean())
+    both = output.has_phrases.all(1)
+    right = (output.final[both, 0] > output.final[both, 1]).float().mean()
     torch.testing.assert_close(loss.parts["accuracy"] / loss.tokens, right)

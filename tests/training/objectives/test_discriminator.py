@@ -10,7 +10,13 @@ from torch import Tensor, nn
 
 from one2set.data.batch import Batch, collate, sequence
 from one2set.data.specials import UNK
-from one2set.training.objectives.discriminator import REAL, Discriminator, Phrases, Reader, Verdict
+from one2set.training.objectives.discriminator import (
+    REAL,
+    Discriminator,
+    DiscriminatorOutput,
+    Phrases,
+    StackedBiGRU,
+)
 from tests.model import tiny
 
 LISTS: list[list[Phrases]] = [
@@ -35,20 +41,20 @@ def batch() -> Batch:
 
 def test_a_score_is_that_of_the_phrases_so_far(batch: Batch) -> None:
     judge = discriminator()
-    verdict = judge(batch, LISTS)
-    assert verdict.mask.sum(2).tolist() == [[2, 1], [0, 3], [1, 1], [1, 0]]
+    output = judge(batch, LISTS)
+    assert output.mask.sum(2).tolist() == [[2, 1], [0, 3], [1, 1], [1, 0]]
     later: list[list[Phrases]] = [[list(phrases) for phrases in row] for row in LISTS]
     later[0][0] = [[7, 8], [30, 31], [32]]  # another second phrase, and a third
     later[1][1] = [[7, 8, 9], [11], [12, 13], [14], [15]]  # more room in every list
     other = judge(batch, later)
-    torch.testing.assert_close(other.logits[0, 0, 0], verdict.logits[0, 0, 0])
-    torch.testing.assert_close(other.logits[1, 1, :3], verdict.logits[1, 1, :3])
-    torch.testing.assert_close(other.logits[0, 1, 0], verdict.logits[0, 1, 0])
-    assert not torch.isclose(other.logits[0, 0, 1], verdict.logits[0, 0, 1])
-    assert not torch.isclose(other.final[1, 1], verdict.final[1, 1])
+    torch.testing.assert_close(other.logits[0, 0, 0], output.logits[0, 0, 0])
+    torch.testing.assert_close(other.logits[1, 1, :3], output.logits[1, 1, :3])
+    torch.testing.assert_close(other.logits[0, 1, 0], output.logits[0, 1, 0])
+    assert not torch.isclose(other.logits[0, 0, 1], output.logits[0, 0, 1])
+    assert not torch.isclose(other.final[1, 1], output.final[1, 1])
 
 
-def read(reader: Reader, words: Sequence[int], judge: Discriminator) -> tuple[Tensor, Tensor]:
+def read(reader: StackedBiGRU, words: Sequence[int], judge: Discriminator) -> tuple[Tensor, Tensor]:
     """The states (S, D) and the summary (D,) of words that no padding follows."""
     known = [word if word < tiny.V else UNK for word in words]
     x = judge.embedding(torch.tensor(known))
@@ -61,7 +67,7 @@ def read(reader: Reader, words: Sequence[int], judge: Discriminator) -> tuple[Te
 def test_scores_are_those_of_the_equations(batch: Batch) -> None:
     """The equations at the top of the module, one document, list and phrase at a time."""
     judge = discriminator()
-    verdict = judge(batch, LISTS)
+    output = judge(batch, LISTS)
     for b, example in enumerate(tiny.examples()):
         h, _ = read(judge.document, example.source.tolist(), judge)  # (S, D)
         for k, phrases in enumerate(LISTS[b]):
@@ -72,7 +78,7 @@ def test_scores_are_those_of_the_equations(batch: Batch) -> None:
                 steps.append(judge.compress(torch.cat([weights @ h, end])))  # e_j
             states, _ = judge.list(torch.stack(steps))
             expected = judge.score(states[1:]).squeeze(1)
-            torch.testing.assert_close(verdict.logits[b, k, : len(phrases)], expected)
+            torch.testing.assert_close(output.logits[b, k, : len(phrases)], expected)
 
 
 @pytest.mark.parametrize("place", ["document", "phrase", "list"])
@@ -85,8 +91,8 @@ def test_numbers_are_dropped_between_layers_when_it_learns(place: str, batch: Ba
 
     def logits(seed: int) -> Tensor:
         torch.manual_seed(seed)
-        verdict: Verdict = judge(batch, LISTS)
-        return verdict.logits[verdict.mask]
+        output: DiscriminatorOutput = judge(batch, LISTS)
+        return output.logits[output.mask]
 
     assert not torch.isclose(logits(0), logits(1)).any()
     judge.eval()
@@ -99,15 +105,15 @@ def test_documents_and_lists_are_judged_as_if_alone(batch: Batch) -> None:
     for document, example in enumerate(tiny.examples()):
         alone = collate([example], vocabulary_size=tiny.V, layout=sequence)
         for k, phrases in enumerate(LISTS[document]):
-            verdict = judge(alone, [[phrases]])
+            output = judge(alone, [[phrases]])
             torch.testing.assert_close(
-                verdict.scores[0, 0], together.scores[document, k, : verdict.mask.shape[2]]
+                output.scores[0, 0], together.scores[document, k, : output.mask.shape[2]]
             )
 
 
 def test_the_same_phrases_depend_on_their_document(batch: Batch) -> None:
-    verdict = discriminator()(batch, [[[[7, 8]]]] * 4)
-    assert len({*verdict.final.flatten().tolist()}) == 4
+    output = discriminator()(batch, [[[[7, 8]]]] * 4)
+    assert len({*output.final.flatten().tolist()}) == 4
 
 
 def test_padding_of_the_source_does_not_matter(batch: Batch) -> None:
@@ -118,14 +124,14 @@ def test_padding_of_the_source_does_not_matter(batch: Batch) -> None:
 
 
 def test_figures_of_a_list(batch: Batch) -> None:
-    verdict = discriminator()(batch, LISTS)
-    scores = torch.sigmoid(verdict.logits)
-    assert verdict.judged.tolist() == [[True, True], [False, True], [True, True], [True, False]]
-    torch.testing.assert_close(verdict.final[1, 1], verdict.logits[1, 1, 2])
-    torch.testing.assert_close(verdict.means[1, 1], scores[1, 1].mean())
-    torch.testing.assert_close(verdict.means[0, 0], scores[0, 0, :2].mean())
-    assert verdict.means[1, 0] == 0
-    assert verdict.scores[1, 0].tolist() == [0, 0, 0]
+    output = discriminator()(batch, LISTS)
+    scores = torch.sigmoid(output.logits)
+    assert output.has_phrases.tolist() == [[True, True], [False, True], [True, True], [True, False]]
+    torch.testing.assert_close(output.final[1, 1], output.logits[1, 1, 2])
+    torch.testing.assert_close(output.means[1, 1], scores[1, 1].mean())
+    torch.testing.assert_close(output.means[0, 0], scores[0, 0, :2].mean())
+    assert output.means[1, 0] == 0
+    assert output.scores[1, 0].tolist() == [0, 0, 0]
 
 
 def test_unknown_words_are_all_unk(batch: Batch) -> None:
@@ -136,28 +142,30 @@ def test_unknown_words_are_all_unk(batch: Batch) -> None:
 
 
 def test_it_can_judge_a_batch_without_any_phrase(batch: Batch) -> None:
-    verdict = discriminator()(batch, [[[], []]] * 4)
-    assert not verdict.judged.any()
-    assert verdict.means.tolist() == [[0, 0]] * 4
+    output = discriminator()(batch, [[[], []]] * 4)
+    assert not output.has_phrases.any()
+    assert output.means.tolist() == [[0, 0]] * 4
 
 
-def _verdict(*logits: float) -> Verdict:
+def output_of(*logits: float) -> DiscriminatorOutput:
     """Of lists of one phrase each, of one document."""
-    return Verdict(torch.tensor(logits)[None, :, None], torch.ones(1, len(logits), 1).bool())
+    return DiscriminatorOutput(
+        torch.tensor(logits)[None, :, None], torch.ones(1, len(logits), 1).bool()
+    )
 
 
 def test_real_phrases_have_a_smoothed_label() -> None:
     best, sure = math.log(REAL / (1 - REAL)), -100.0  # of the generated one
-    assert _verdict(best, sure).recognition_loss.item() == pytest.approx(0.3251, abs=1e-4)
+    assert output_of(best, sure).recognition_loss.item() == pytest.approx(0.3251, abs=1e-4)
     for logit in (best - 0.1, best + 0.1):
-        assert _verdict(logit, sure).recognition_loss > _verdict(best, sure).recognition_loss
-    at_a_loss = _verdict(best, 0.0).recognition_loss
+        assert output_of(logit, sure).recognition_loss > output_of(best, sure).recognition_loss
+    at_a_loss = output_of(best, 0.0).recognition_loss
     assert at_a_loss.item() == pytest.approx(0.3251 + math.log(2), abs=1e-4)
 
 
 def test_accuracy_is_of_pairs_that_can_be_judged() -> None:
-    assert _verdict(-0.2, -0.3, -0.1, -5.0).accuracy.item() == pytest.approx(2 / 3)
-    nothing = Verdict(torch.zeros(2, 3, 1), torch.zeros(2, 3, 1).bool())
+    assert output_of(-0.2, -0.3, -0.1, -5.0).accuracy.item() == pytest.approx(2 / 3)
+    nothing = DiscriminatorOutput(torch.zeros(2, 3, 1), torch.zeros(2, 3, 1).bool())
     assert nothing.pair_count == 0
     assert nothing.accuracy.item() == nothing.recognition_loss.item() == 0
 
@@ -175,7 +183,7 @@ def test_it_tells_the_real_from_the_false_of_eight_documents() -> None:
         nn.utils.clip_grad_norm_(judge.parameters(), 1.0)
         adam.step()
     judge.eval()
-    verdict = judge(batch, lists)
-    real_logit, false_logit = verdict.final.unbind(1)
+    output = judge(batch, lists)
+    real_logit, false_logit = output.final.unbind(1)
     assert torch.cat([real_logit > 0, false_logit < 0]).float().mean() > 0.95
-    assert verdict.accuracy > 0.95
+    assert output.accuracy > 0.95

@@ -12,8 +12,8 @@ from one2set.model.dropout import Dropout
 from one2set.model.network import Network
 from one2set.model.pointer import Mixture
 from one2set.training.objectives.policy import SelfCritical, policy_loss
-from one2set.training.objectives.reward import returns
-from one2set.training.objectives.rollout import Written, write
+from one2set.training.objectives.reward import compute_returns
+from one2set.training.objectives.rollout import Rollout, generate_rollouts
 from tests.model import padded, tiny
 
 STEPS = 8
@@ -22,8 +22,8 @@ STEPS = 8
 def rewards_of(score: Callable[[list[int]], tuple[float, float]]) -> Callable[..., Tensor]:
     """A reward of a row's tokens alone."""
 
-    def reward(written: Written, batch: Batch) -> Tensor:
-        return torch.tensor([score(row) for row in written.rows()])
+    def reward(rollout: Rollout, batch: Batch) -> Tensor:
+        return torch.tensor([score(row) for row in rollout.rows()])
 
     return reward
 
@@ -46,15 +46,15 @@ def test_the_loss_is_the_value_of_each_token_times_its_log_probability(batch: Ba
     torch.manual_seed(1)
     network = tiny.transformer()
     memory = network.encode(batch)
-    samples = write(network, memory, steps=STEPS, ways=("sampled", "sampled"))
-    values = [torch.randn(written.mask.shape) for written in samples]
+    samples = generate_rollouts(network, memory, steps=STEPS, strategies=("sampled", "sampled"))
+    values = [torch.randn(rollout.mask.shape) for rollout in samples]
     expected = torch.zeros(())
-    for written, value in zip(samples, values, strict=True):
+    for rollout, value in zip(samples, values, strict=True):
         full = padded.decode(
-            network, batch, padded.encode(network, batch), shifted(written.tokens[:, None])
+            network, batch, padded.encode(network, batch), shifted(rollout.tokens[:, None])
         )[:, 0]  # (B, T, X)
-        log = (full.gather(2, written.tokens[:, :, None]).squeeze(2) + 1e-8).log()
-        expected = expected - (log * value * written.mask).sum()
+        log = (full.gather(2, rollout.tokens[:, :, None]).squeeze(2) + 1e-8).log()
+        expected = expected - (log * value * rollout.mask).sum()
     torch.testing.assert_close(policy_loss(network, memory, samples, values), expected)
 
 
@@ -64,14 +64,14 @@ def test_the_values_are_the_returns_of_the_advantages(batch: Batch) -> None:
     loss = made(batch)
     torch.manual_seed(2)
     memory = made.network.encode(batch)
-    *samples, greedy = write(
-        made.network, memory, steps=STEPS, ways=("sampled", "sampled", "sampled", "greedy")
+    *samples, greedy = generate_rollouts(
+        made.network, memory, steps=STEPS, strategies=("sampled", "sampled", "sampled", "greedy")
     )
-    rewards = torch.stack([made.reward(written, batch) for written in samples])  # (3, B, 2)
+    rewards = torch.stack([made.reward(rollout, batch) for rollout in samples])  # (3, B, 2)
     advantages = rewards - made.reward(greedy, batch)
-    values = [returns(a, written) for a, written in zip(advantages, samples, strict=True)]
+    values = [compute_returns(a, rollout) for a, rollout in zip(advantages, samples, strict=True)]
     torch.testing.assert_close(loss.sum, policy_loss(made.network, memory, samples, values))
-    assert loss.tokens == sum(written.count for written in samples)
+    assert loss.tokens == sum(rollout.count for rollout in samples)
     for name, value in (
         ("reward", rewards.sum(2).mean()),
         ("reward_present", rewards[..., 0].mean()),
@@ -118,7 +118,7 @@ def test_validation_is_minus_the_reward_of_greedy_rows(batch: Batch) -> None:
     with torch.no_grad():
         loss = made(batch)
         memory = made.network.encode(batch)
-        (greedy,) = write(made.network, memory, steps=STEPS, ways=("greedy",))
+        (greedy,) = generate_rollouts(made.network, memory, steps=STEPS, strategies=("greedy",))
     rewards = made.reward(greedy, batch)
     torch.testing.assert_close(loss.total, -rewards.sum(1).mean())
     torch.testing.assert_close(loss.parts["reward"] / loss.tokens, rewards.sum(1).mean())

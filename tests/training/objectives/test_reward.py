@@ -14,8 +14,13 @@ from one2set.data.document import Document
 from one2set.data.specials import EOS, PEOS, SEP, SPECIALS, UNK
 from one2set.data.vocabulary import WordVocabulary
 from one2set.text import stem_all
-from one2set.training.objectives.reward import AdaptiveReward, adaptive_f1, parts_of, returns
-from one2set.training.objectives.rollout import Written
+from one2set.training.objectives.reward import (
+    AdaptiveReward,
+    adaptive_f1,
+    compute_returns,
+    split_present_absent_tokens,
+)
+from one2set.training.objectives.rollout import Rollout
 
 GOLD = ("neural network", "graph theory", "clustering")
 
@@ -69,7 +74,7 @@ A, B, C = 10, 11, 12
 def test_the_first_peos_parts_present_from_absent(
     row: list[int], present: list[tuple[int, ...]], absent: list[tuple[int, ...]]
 ) -> None:
-    assert parts_of(row) == (present, absent)
+    assert split_present_absent_tokens(row) == (present, absent)
 
 
 WORDS = [
@@ -97,11 +102,11 @@ def batch_of(vocabulary: WordVocabulary, keyphrases: tuple[str, ...], body: str)
     return collate([example], vocabulary_size=vocabulary.size, layout=sequence_peos)
 
 
-def written(tokens: list[int]) -> Written:
+def rollout_of(tokens: list[int]) -> Rollout:
     """One row, with room behind its end."""
     length = tokens.index(EOS) + 1 if EOS in tokens else len(tokens)
     row = torch.tensor([[*tokens, 0]])
-    return Written(row, torch.arange(row.shape[1])[None] < length)
+    return Rollout(row, torch.arange(row.shape[1])[None] < length)
 
 
 def row_of(text: str) -> list[int]:
@@ -125,7 +130,7 @@ def test_what_was_written_is_compared_by_stems(
 ) -> None:
     gold = ("neural network", "zeugma", "clustering", "deep learning", "robotics")
     batch = batch_of(vocabulary, gold, "neural network theory zeugma clustering")
-    found = AdaptiveReward(vocabulary)(written(row_of(row)), batch)
+    found = AdaptiveReward(vocabulary)(rollout_of(row_of(row)), batch)
     torch.testing.assert_close(found, torch.tensor([expected]), atol=1e-4, rtol=0)
 
 
@@ -133,7 +138,7 @@ def test_unknown_words_are_never_right(vocabulary: WordVocabulary) -> None:
     """Though the target says `<unk>` too, where neither vocabulary nor source have the word."""
     batch = batch_of(vocabulary, ("zeugma", "clustering"), "neural networks")
     assert batch.targets.tolist() == [[[PEOS, UNK, SEP, len(SPECIALS) + 3, EOS]]]
-    found = AdaptiveReward(vocabulary)(written(row_of("| ? ; clustering .")), batch)
+    found = AdaptiveReward(vocabulary)(rollout_of(row_of("| ? ; clustering .")), batch)
     assert found.tolist() == [[0.0, 0.5]]
 
 
@@ -149,7 +154,7 @@ def placed(tokens: list[int], present: float, absent: float, length: int) -> lis
 
 
 def returns_of(tokens: list[int], present: float, absent: float) -> Tensor:
-    return returns(torch.tensor([[present, absent]]), written(tokens))[0, : len(tokens)]
+    return compute_returns(torch.tensor([[present, absent]]), rollout_of(tokens))[0, : len(tokens)]
 
 
 def test_advantages_reach_the_steps_before_them() -> None:

@@ -19,13 +19,18 @@ from torch import Tensor, nn
 from one2set.data.batch import Batch
 from one2set.data.specials import MARKS
 from one2set.model.network import Network
-from one2set.training.objectives.discriminator import Discriminator, Phrases, Verdict
+from one2set.training.objectives.discriminator import Discriminator, DiscriminatorOutput, Phrases
 from one2set.training.objectives.likelihood import Loss
-from one2set.training.objectives.policy import policy_loss, rest_dropout
-from one2set.training.objectives.rollout import Way, Written, explore, write
+from one2set.training.objectives.policy import disable_dropout, policy_loss
+from one2set.training.objectives.rollout import (
+    Rollout,
+    Strategy,
+    generate_rollouts,
+    sample_with_baseline,
+)
 
 
-class Adversarial(nn.Module):
+class AdversarialLoss(nn.Module):
     """The two networks and their rounds. In eval mode the loss is minus the mean score of greedy
     phrases; since the judge learns too, it is no measure of progress: F1@M is."""
 
@@ -52,7 +57,7 @@ class Adversarial(nn.Module):
         self.generating = False
         self.train()
 
-    def begin(self, step: int) -> float:
+    def start_step(self, step: int) -> float:
         """Whose turn it is follows from the number of the step alone."""
         turn = (step - self.head_start) % (self.generator_steps + self.discriminator_steps)
         self.generating = step >= self.head_start and turn < self.generator_steps
@@ -60,7 +65,7 @@ class Adversarial(nn.Module):
 
     def train(self, mode: bool = True) -> Self:
         super().train(mode)
-        rest_dropout(self.network)
+        disable_dropout(self.network)
         return self
 
     def forward(self, batch: Batch) -> Loss:
@@ -71,61 +76,65 @@ class Adversarial(nn.Module):
 
     def _teach_generator(self, batch: Batch) -> Loss:
         memory = self.network.encode(batch)
-        samples, greedy = explore(self.network, memory, steps=self.steps, samples=self.samples)
-        verdict = self._judge(batch, *samples, greedy)
-        baseline = verdict.means[:, -1:]  # (B, 1)
+        samples, greedy = sample_with_baseline(
+            self.network, memory, steps=self.steps, samples=self.samples
+        )
+        output = self._discriminate(batch, *samples, greedy)
+        baseline = output.means[:, -1:]  # (B, 1)
         values = [
-            token_scores(verdict.scores[:, k], written) - baseline
-            for k, written in enumerate(samples)
+            score_tokens(output.scores[:, k], rollout) - baseline
+            for k, rollout in enumerate(samples)
         ]
         total = policy_loss(self.network, memory, samples, values)
-        tokens = sum(written.count for written in samples)
-        reward = verdict.means[:, :-1].mean() * tokens  # parts are divided by tokens
+        tokens = sum(rollout.count for rollout in samples)
+        reward = output.means[:, :-1].mean() * tokens  # parts are divided by tokens
         return Loss(total, tokens, {"generator": total.detach(), "reward": reward})
 
     def _teach_discriminator(self, batch: Batch) -> Loss:
         with torch.no_grad():
             memory = self.network.encode(batch)
-        ways: list[Way] = ["sampled"] * self.samples
-        samples = write(self.network, memory, steps=self.steps, ways=ways)
+        strategies: list[Strategy] = ["sampled"] * self.samples
+        samples = generate_rollouts(self.network, memory, steps=self.steps, strategies=strategies)
         self.discriminator.train()
-        verdict = self.discriminator(batch, _side_by_side(Written.by_authors(batch), *samples))
-        total, lists = verdict.recognition_loss, 2 * verdict.pair_count
-        parts = {"discriminator": total.detach(), "accuracy": verdict.accuracy * lists}
+        output = self.discriminator(batch, _side_by_side(Rollout.from_targets(batch), *samples))
+        total, lists = output.recognition_loss, 2 * output.pair_count
+        parts = {"discriminator": total.detach(), "accuracy": output.accuracy * lists}
         return Loss(total, max(lists, 1), parts)
 
     def _measure(self, batch: Batch) -> Loss:
         memory = self.network.encode(batch)
-        (greedy,) = write(self.network, memory, steps=self.steps, ways=("greedy",))
-        verdict = self._judge(batch, Written.by_authors(batch), greedy)
-        reward = verdict.means[:, 1].sum()
-        parts = {"reward": reward, "accuracy": verdict.accuracy * len(batch.ids)}
+        (greedy,) = generate_rollouts(
+            self.network, memory, steps=self.steps, strategies=("greedy",)
+        )
+        output = self._discriminate(batch, Rollout.from_targets(batch), greedy)
+        reward = output.means[:, 1].sum()
+        parts = {"reward": reward, "accuracy": output.accuracy * len(batch.ids)}
         return Loss(-reward, len(batch.ids), parts)
 
     @torch.no_grad()
-    def _judge(self, batch: Batch, *written: Written) -> Verdict:
-        """The verdict of a discriminator that does not learn."""
+    def _discriminate(self, batch: Batch, *rollout: Rollout) -> DiscriminatorOutput:
+        """The output of a discriminator that does not learn."""
         self.discriminator.eval()
-        verdict: Verdict = self.discriminator(batch, _side_by_side(*written))
-        return verdict
+        output: DiscriminatorOutput = self.discriminator(batch, _side_by_side(*rollout))
+        return output
 
 
-def phrases_of(row: Sequence[int]) -> Phrases:
+def split_phrases(row: Sequence[int]) -> Phrases:
     """What stands between the marks of a row."""
     return [tuple(run) for mark, run in groupby(row, MARKS.__contains__) if not mark]
 
 
-def token_scores(scores: Tensor, written: Written) -> Tensor:
+def score_tokens(scores: Tensor, rollout: Rollout) -> Tensor:
     """(B, T) to each token of a phrase and to the mark that ends it, the phrase's of scores (B, P).
     A mark that ends nothing gets 0."""
     marks = torch.tensor(MARKS, device=scores.device)
-    word = written.mask & torch.isin(written.tokens, marks, invert=True)
+    word = rollout.mask & torch.isin(rollout.tokens, marks, invert=True)
     after_word = nn.functional.pad(word, (1, 0))[:, :-1]
     phrase = (word & ~after_word).cumsum(1) - 1
-    return scores.gather(1, phrase.clamp(min=0)) * (word | (after_word & written.mask))
+    return scores.gather(1, phrase.clamp(min=0)) * (word | (after_word & rollout.mask))
 
 
-def _side_by_side(*written: Written) -> list[list[Phrases]]:
+def _side_by_side(*rollout: Rollout) -> list[list[Phrases]]:
     """For each document, the phrases of its row in each of several writings."""
-    by_document = zip(*(one.rows() for one in written), strict=True)
-    return [[phrases_of(row) for row in rows] for rows in by_document]
+    by_document = zip(*(one.rows() for one in rollout), strict=True)
+    return [[split_phrases(row) for row in rows] for rows in by_document]

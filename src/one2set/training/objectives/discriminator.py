@@ -31,7 +31,7 @@ Phrases = Sequence[Sequence[int]]  # of one list, as extended ids
 
 
 @dataclass(frozen=True)
-class Verdict:
+class DiscriminatorOutput:
     """What the discriminator thinks of K lists for each document."""
 
     logits: Tensor  # (B, K, P) of each phrase after those before it
@@ -43,13 +43,13 @@ class Verdict:
         return torch.sigmoid(self.logits) * self.mask
 
     @property
-    def judged(self) -> Tensor:
+    def has_phrases(self) -> Tensor:
         """(B, K) whether there is anything to judge."""
         return self.mask.any(2)
 
     @property
     def final(self) -> Tensor:
-        """(B, K) the logits of whole lists; only those of judged ones mean anything."""
+        """(B, K) the logits of whole lists; only those of has_phrases ones mean anything."""
         last = self.mask.sum(2, keepdim=True) - 1
         return self.logits.gather(2, last.clamp(min=0)).squeeze(2)
 
@@ -60,8 +60,8 @@ class Verdict:
 
     @property
     def pairs(self) -> Tensor:
-        """(B, K − 1) whether both the first list and this other one can be judged."""
-        return self.judged[:, :1] & self.judged[:, 1:]
+        """(B, K − 1) whether both the first list and this other one can be has_phrases."""
+        return self.has_phrases[:, :1] & self.has_phrases[:, 1:]
 
     @property
     def recognition_loss(self) -> Tensor:
@@ -88,7 +88,7 @@ class Verdict:
         return values.sum(2) / self.mask.sum(2).clamp(min=1)
 
 
-class Reader(nn.Module):
+class StackedBiGRU(nn.Module):
     """Two layers of bi-GRUs with dropout between them."""
 
     def __init__(self, inputs: int, width: int, dropout: float) -> None:
@@ -113,14 +113,14 @@ class Discriminator(nn.Module):
         self.vocabulary_size = vocabulary_size
         self.embedding = nn.Embedding(vocabulary_size, embedding, padding_idx=PAD)
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
-        self.document = Reader(embedding, width, dropout)
-        self.phrase = Reader(embedding, width, dropout)
+        self.document = StackedBiGRU(embedding, width, dropout)
+        self.phrase = StackedBiGRU(embedding, width, dropout)
         self.attention = nn.Linear(width, width, bias=False)
         self.compress = nn.Linear(2 * width, width)
         self.list = nn.GRU(width, width, num_layers=2, batch_first=True, dropout=dropout)
         self.score = nn.Linear(width, 1)
 
-    def forward(self, batch: Batch, lists: Sequence[Sequence[Phrases]]) -> Verdict:
+    def forward(self, batch: Batch, lists: Sequence[Sequence[Phrases]]) -> DiscriminatorOutput:
         """Judge `lists[b][k]`, the k-th list of document b."""
         lengths = torch.tensor(batch.lengths, device=batch.source.device)
         document = self.document(self._embed(batch.source), lengths).states  # (B, S, D)
@@ -142,7 +142,7 @@ class Discriminator(nn.Module):
         first = mean[:, None, None].expand(-1, mask.shape[1], 1, -1)
         seen, _ = self.list(torch.cat([first, evidence], dim=2).flatten(0, 1))  # (B·K, 1+P, D)
         logits = self.score(seen[:, 1:]).view(mask.shape)
-        return Verdict(logits, mask)
+        return DiscriminatorOutput(logits, mask)
 
     def _read_phrases(self, phrases: Sequence[Sequence[int]]) -> Tensor:
         """(C, D) the final states of both directions."""

@@ -20,20 +20,20 @@ from one2set.data.batch import Batch, shifted
 from one2set.model.dropout import Dropout
 from one2set.model.network import Memory, Network
 from one2set.training.objectives.likelihood import Loss
-from one2set.training.objectives.reward import returns
-from one2set.training.objectives.rollout import Written, explore, write
+from one2set.training.objectives.reward import compute_returns
+from one2set.training.objectives.rollout import Rollout, generate_rollouts, sample_with_baseline
 
-# The rewards (B, 2) of the present and the absent phrases that were written for a batch.
-Reward = Callable[[Written, Batch], Tensor]
+# The rewards (B, 2) of the present and the absent phrases that were rollout for a batch.
+Reward = Callable[[Rollout, Batch], Tensor]
 
 
 def policy_loss(
-    network: Network, memory: Memory, samples: Sequence[Written], values: Sequence[Tensor]
+    network: Network, memory: Memory, samples: Sequence[Rollout], values: Sequence[Tensor]
 ) -> Tensor:
     """() −Σ Q log P for the values Q (B, T) of each sample, which are constants: its gradient makes
     tokens of positive value more probable."""
-    rows = torch.stack([written.tokens for written in samples], dim=1)  # (B, K, T)
-    mask = torch.stack([written.mask for written in samples], dim=1)
+    rows = torch.stack([rollout.tokens for rollout in samples], dim=1)  # (B, K, T)
+    mask = torch.stack([rollout.mask for rollout in samples], dim=1)
     mixture = network.decode(memory, shifted(rows), mask)
     return -(mixture.log_likelihood(rows[mask]) * torch.stack([*values], dim=1)[mask]).sum()
 
@@ -52,22 +52,26 @@ class SelfCritical(nn.Module):
 
     def train(self, mode: bool = True) -> Self:
         super().train(mode)
-        rest_dropout(self.network)
+        disable_dropout(self.network)
         return self
 
     def forward(self, batch: Batch) -> Loss:
         """The loss of a batch that has the layout with `<peos>`."""
         memory = self.network.encode(batch)
         if not self.training:
-            (greedy,) = write(self.network, memory, steps=self.steps, ways=("greedy",))
+            (greedy,) = generate_rollouts(
+                self.network, memory, steps=self.steps, strategies=("greedy",)
+            )
             reward = self.reward(greedy, batch)  # (B, 2)
             return Loss(-reward.sum(), len(reward), _parts(reward, len(reward)))
-        samples, greedy = explore(self.network, memory, steps=self.steps, samples=self.samples)
-        rewards = [self.reward(written, batch) for written in samples]
+        samples, greedy = sample_with_baseline(
+            self.network, memory, steps=self.steps, samples=self.samples
+        )
+        rewards = [self.reward(rollout, batch) for rollout in samples]
         baseline = self.reward(greedy, batch)
-        values = [returns(r - baseline, w) for r, w in zip(rewards, samples, strict=True)]
+        values = [compute_returns(r - baseline, w) for r, w in zip(rewards, samples, strict=True)]
         total = policy_loss(self.network, memory, samples, values)
-        tokens = sum(written.count for written in samples)
+        tokens = sum(rollout.count for rollout in samples)
         return Loss(total, tokens, _parts(torch.cat(rewards), tokens))
 
 
@@ -77,7 +81,7 @@ def _parts(rewards: Tensor, tokens: int) -> dict[str, Tensor]:
     return {"reward": present + absent, "reward_present": present, "reward_absent": absent}
 
 
-def rest_dropout(network: nn.Module) -> None:
+def disable_dropout(network: nn.Module) -> None:
     """Let a network drop nothing, though it is in training."""
     for module in network.modules():
         if isinstance(module, Dropout | nn.Dropout):

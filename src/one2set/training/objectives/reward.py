@@ -17,7 +17,7 @@ from one2set.data.batch import Batch
 from one2set.data.specials import MARKS, PEOS, SPECIALS
 from one2set.data.vocabulary import Vocabulary, WordVocabulary
 from one2set.text import stem_all, words_of
-from one2set.training.objectives.rollout import Written
+from one2set.training.objectives.rollout import Rollout
 
 Tokens = Sequence[int]
 
@@ -33,7 +33,7 @@ def adaptive_f1(predicted: Sequence[Hashable], gold: Sequence[Hashable]) -> floa
     return 2 * len(right) / (most + len(gold)) if gold else 0.0
 
 
-def parts_of(row: Tokens) -> tuple[list[Tokens], list[Tokens]]:
+def split_present_absent_tokens(row: Tokens) -> tuple[list[Tokens], list[Tokens]]:
     """Its present and its absent phrases: those before and behind the first `<peos>`. Without one,
     all are present; a further one counts as an absent phrase, which is always wrong."""
     cut = row.index(PEOS) if PEOS in row else len(row)
@@ -57,17 +57,21 @@ class AdaptiveReward:
         self._vocabulary = vocabulary
         self._tokenised = isinstance(vocabulary, WordVocabulary)
 
-    def __call__(self, written: Written, batch: Batch) -> Tensor:
+    def __call__(self, rollout: Rollout, batch: Batch) -> Tensor:
         """(B, 2) the rewards of the present and the absent phrases of each document."""
-        gold = Written.by_authors(batch).rows()
+        gold = Rollout.from_targets(batch).rows()
         rewards = [
             [
                 adaptive_f1(self._stems(said, oov), self._stems(right, oov))
-                for said, right in zip(parts_of(row), parts_of(gold_row), strict=True)
+                for said, right in zip(
+                    split_present_absent_tokens(row),
+                    split_present_absent_tokens(gold_row),
+                    strict=True,
+                )
             ]
-            for row, gold_row, oov in zip(written.rows(), gold, batch.oov, strict=True)
+            for row, gold_row, oov in zip(rollout.rows(), gold, batch.oov, strict=True)
         ]
-        return torch.tensor(rewards, device=written.tokens.device)
+        return torch.tensor(rewards, device=rollout.tokens.device)
 
     def _stems(self, phrases: Sequence[Tokens], oov: Tokens) -> list[tuple[str, ...] | None]:
         """Of each phrase; None where it has a special token, which no reader would accept."""
@@ -82,14 +86,14 @@ class AdaptiveReward:
         return stem_all(words_of(text, tokenised=self._tokenised))
 
 
-def returns(advantages: Tensor, written: Written) -> Tensor:
+def compute_returns(advantages: Tensor, rollout: Rollout) -> Tensor:
     """(B, T) the sum of what comes at each step or after it, of advantages (B, 2): that of the
     present phrases comes at the first `<peos>`, that of the absent ones at the last step, which is
     `<eos>` unless there was no room for it. Without `<peos>` both come at the last step.
     """
-    mask = written.mask
+    mask = rollout.mask
     step = torch.arange(mask.shape[1], device=mask.device)
-    is_peos = (written.tokens == PEOS) & mask
+    is_peos = (rollout.tokens == PEOS) & mask
     last = mask.sum(1) - 1  # (B,)
     peos = torch.where(is_peos.any(1), is_peos.int().argmax(1), last)
     present, absent = advantages[:, :, None].unbind(1)  # (B, 1)

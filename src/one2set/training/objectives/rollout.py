@@ -16,18 +16,18 @@ from one2set.model.network import Memory, Network
 from one2set.model.pointer import ChosenTokens, Mixture
 from one2set.search.greedy import roll_out
 
-Way = Literal["sampled", "greedy"]
+Strategy = Literal["sampled", "greedy"]
 
 
 @dataclass(frozen=True)
-class Written:
+class Rollout:
     """A row for each document."""
 
     tokens: Tensor  # (B, T) extended ids
     mask: Tensor  # (B, T), True until `<eos>` and there
 
     @classmethod
-    def by_authors(cls, batch: Batch) -> Self:
+    def from_targets(cls, batch: Batch) -> Self:
         """The targets of a batch of sequences."""
         return cls(batch.targets[:, 0], batch.target_mask[:, 0])
 
@@ -42,26 +42,30 @@ class Written:
         return [row[:end] for row, end in zip(self.tokens.tolist(), lengths, strict=True)]
 
 
-def explore(
+def sample_with_baseline(
     network: Network, memory: Memory, *, steps: int, samples: int
-) -> tuple[list[Written], Written]:
+) -> tuple[list[Rollout], Rollout]:
     """Samples, and the greedy rows to which they are compared."""
-    ways: list[Way] = ["sampled"] * samples
-    *sampled, greedy = write(network, memory, steps=steps, ways=[*ways, "greedy"])
+    strategies: list[Strategy] = ["sampled"] * samples
+    *sampled, greedy = generate_rollouts(
+        network, memory, steps=steps, strategies=[*strategies, "greedy"]
+    )
     return sampled, greedy
 
 
 @torch.no_grad()
-def write(network: Network, memory: Memory, *, steps: int, ways: Sequence[Way]) -> list[Written]:
-    """What a network writes for each document in each of some ways, all at once."""
-    shape = (len(memory.lengths), len(ways), steps)
+def generate_rollouts(
+    network: Network, memory: Memory, *, steps: int, strategies: Sequence[Strategy]
+) -> list[Rollout]:
+    """What a network writes for each document in each of some strategies, all at once."""
+    shape = (len(memory.lengths), len(strategies), steps)
     tokens = memory.copy_source.extended_ids.new_zeros(shape).flatten(0, 1)
     mask = torch.zeros_like(tokens, dtype=torch.bool)
-    sampled = torch.tensor([way == "sampled" for way in ways], device=tokens.device)
+    sampled = torch.tensor([strategy == "sampled" for strategy in strategies], device=tokens.device)
 
     def choose(rows: Tensor, mixture: Mixture, written: Tensor) -> ChosenTokens:
-        """A document's rows are one for each way."""
-        random = sampled[rows % len(ways)]
+        """A document's rows are one for each strategy."""
+        random = sampled[rows % len(strategies)]
         chosen = ChosenTokens(torch.empty_like(rows), torch.empty_like(mixture.gate))
         for some, pick in ((random, Mixture.sample), (~random, Mixture.greedy)):
             where = some.nonzero().squeeze(1)
@@ -69,8 +73,10 @@ def write(network: Network, memory: Memory, *, steps: int, ways: Sequence[Way]) 
                 chosen.tokens[where], chosen.probability[where] = pick(mixture.select(where))
         return chosen
 
-    walk = roll_out(network, memory, steps=steps, stop_ids=(EOS,), choose=choose, copies=len(ways))
+    walk = roll_out(
+        network, memory, steps=steps, stop_ids=(EOS,), choose=choose, copies=len(strategies)
+    )
     for t, step in enumerate(walk):
         tokens[step.rows, t], mask[step.rows, t] = step.choice.tokens, True
-    by_way = (x.view(shape).unbind(1) for x in (tokens, mask))
-    return [Written(*both) for both in zip(*by_way, strict=True)]
+    by_strategy = (x.view(shape).unbind(1) for x in (tokens, mask))
+    return [Rollout(*both) for both in zip(*by_strategy, strict=True)]

@@ -1,15 +1,15 @@
-"""The moving average of weights against its definition."""
+"""The optimizer's parameter groups, and the moving average against its definition."""
 
 import torch
 from torch import nn
 
-from one2set.training.average import Average
+from one2set.training.optimizer import MovingAverage
 
 
 def test_it_is_the_exponential_average_with_a_quick_start() -> None:
     torch.manual_seed(0)
     layer = nn.Linear(3, 2)
-    average = Average(layer, decay=0.9)
+    average = MovingAverage(layer, decay=0.9)
     expected = layer.weight.detach().clone()
     for step in range(1, 200):
         with torch.no_grad():
@@ -23,7 +23,7 @@ def test_it_is_the_exponential_average_with_a_quick_start() -> None:
 def test_within_its_block_the_module_has_the_average_and_then_its_own_weights_again() -> None:
     torch.manual_seed(0)
     layer, x = nn.Linear(3, 2), torch.randn(4, 3)
-    average = Average(layer, decay=0.5)
+    average = MovingAverage(layer, decay=0.5)
     start = layer(x)
     with torch.no_grad():
         layer.weight.add_(1)
@@ -38,7 +38,7 @@ def test_within_its_block_the_module_has_the_average_and_then_its_own_weights_ag
 
 def test_without_decay_it_is_the_weights_themselves() -> None:
     layer = nn.Linear(3, 2)
-    average = Average(layer, decay=0)
+    average = MovingAverage(layer, decay=0)
     average.update(1)
     with average.applied():
         assert average.tensors == {}
