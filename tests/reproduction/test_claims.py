@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 import pytest
 
-from one2set.reproduction.claims import CLAIMS, Finding, findings
-from one2set.reproduction.evidence import SHORT, still_learning
+from one2set.reproduction.claims import CLAIMS, CheckedClaim, check_claims
+from one2set.reproduction.explanations import SHORT, explain_training_end
 from one2set.reproduction.measure import CELLS
 from one2set.reproduction.plan import LAMBDAS, ROWS
 from one2set.reproduction.published import Figure
@@ -42,15 +42,15 @@ def judged(
     codes: Mapping[str, Sequence[Codes]] | None = None,
     speeds: Mapping[str, float] | None = None,
     unsure: Collection[Figure] = (),
-) -> dict[str, Finding]:
-    """The findings by the beginning of the claim."""
+) -> dict[str, CheckedClaim]:
+    """The check_claims by the beginning of the claim."""
     results = Invented(
         {**_FALLING, **_K, **(changes or {})},
         codes={**_PAPERS_CODES, **(codes or {})},
         speeds={**_PAPERS_SPEEDS, **(speeds or {})},
         unsure=unsure,
     )
-    found = findings(results)
+    found = check_claims(results)
     assert [one.claim for one in found] == list(CLAIMS)
     return {one.claim.text: one for one in found}
 
@@ -69,10 +69,10 @@ def test_by_its_own_numbers_the_paper_is_right_on_all_but_the_speed_of_our_proce
     ("beginning", "changes", "reason"),
     [
         ("Set training beats sequence training at equal size and data: present",
-         {("settrans", "present_f1_5"): 0.3}, "had not learnt all it can"),
+         {("settrans", "present_f1_5"): 0.3}, "was still improving"),
         ("Set training beats sequence training at equal size and data: absent",
          {("settrans", "absent_f1_m"): 0.045, ("settrans", "num_absent"): 0.5},
-         "where there are 1.95; 55% of what its absent codes say is ∅"),
+         "there are 1.95; 55% of the output of its absent codes is ∅"),
         ("SetTrans outperforms", {("catseq", "present_f1_5"): 0.9, ("exhird", "absent_f1_5"): 0.9,
                                   ("gan-mr", "absent_f1_5"): 0.9}, "tuned bias"),
         ("Duplication falls", {("settrans", "duplication"): 0.14}, "at its best"),
@@ -105,7 +105,7 @@ def test_codes_must_specialise_by_halves() -> None:
     text = "With the separate set loss, codes specialise."
     swapped = judged(codes={"settrans": [[_PRESENT] * 4]})[text]
     assert swapped.verdict == "does not hold"
-    assert "halves of the codes do not say different kinds" in swapped.reason
+    assert "halves of the codes do not predict different kinds" in swapped.reason
     mixed = judged(codes={"settrans": [[_MIXED] * 2 + [_MIXED[::-1]] * 2]})[text]
     assert mixed.verdict == "does not hold", "they are no purer than with a single loss"
     silent = judged(codes={"settrans-fixed": _PAPERS_CODES["settrans"]})
@@ -131,7 +131,7 @@ def test_codes_are_judged_seed_by_seed() -> None:
     pure: Sequence[Codes] = [[_PRESENT, _ABSENT] * 2, [_ABSENT, _PRESENT] * 2]
     found = judged(codes={"settrans-single": pure})[SPECIALISE]
     assert found.verdict == "does not hold"
-    assert "to 91% of one kind, with a single set loss to 91%" in found.numbers
+    assert "91% of a code's phrases are of one kind, with a single set loss 91%" in found.numbers
 
     turns = [[_MIXED, _SILENT, _SILENT, _SILENT], [_SILENT, _SILENT, _SILENT, _MIXED]]
     found = judged(codes={"settrans": turns})[ALL_SPEAK]
@@ -143,7 +143,7 @@ def test_codes_are_judged_seed_by_seed() -> None:
 def test_duplication_does_not_fall_by_silence(row: str) -> None:
     found = judged(says_nothing(row))[DUPLICATION]
     assert found.verdict == "does not hold"
-    assert "Nothing is said by" in found.reason
+    assert "No predictions by" in found.reason
     assert "inf" not in found.numbers
     assert "nan" not in found.numbers + found.reason
 
@@ -161,7 +161,7 @@ def test_whoever_says_nothing_does_not_repeat_itself(row: str) -> None:
     text = "Without assignment, it predicts fewer phrases and repeats itself more."
     found = judged(says_nothing(row))[text]
     assert found.verdict == "does not hold"
-    assert "Nothing is said by" in found.reason
+    assert "No predictions by" in found.reason
     assert "Dup – and" in found.numbers or found.numbers.endswith("and –")
 
 
@@ -177,7 +177,7 @@ def test_whoever_says_nothing_does_not_repeat_itself(row: str) -> None:
 def test_codes_are_not_compared_with_silent_ones(text: str, row: str) -> None:
     found = judged(says_nothing(row), codes={row: [[_SILENT] * 4]})[text]
     assert found.verdict == "does not hold"
-    assert "Nothing is said by" in found.reason
+    assert "No predictions by" in found.reason
     assert "nan" not in found.numbers + found.reason
 
 
@@ -187,7 +187,7 @@ def test_saying_nothing_is_no_way_to_be_fast(row: str) -> None:
     assert judged(speeds=fast)[FASTER].verdict == "holds"
     found = judged(says_nothing(row), speeds=fast)[FASTER]
     assert found.verdict == "does not hold"
-    assert "Nothing is said by" in found.reason
+    assert "No predictions by" in found.reason
 
 
 def test_speeds_are_told_with_the_phrases_that_were_written() -> None:
@@ -197,7 +197,7 @@ def test_speeds_are_told_with_the_phrases_that_were_written() -> None:
         ("transformer", "num_absent"): 2.0,
         ("transformer", "duplication"): 0.4,
     }
-    assert "Transformer 10.0, repeated ones included" in judged(loops)[FASTER].numbers
+    assert "Transformer 10.0, duplicates included" in judged(loops)[FASTER].numbers
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_as_many_predictions_are_not_fewer(figure: Figure) -> None:
 def test_a_row_still_learns_if_its_last_validation_is_the_best(
     validations: tuple[float, ...], learning: bool
 ) -> None:
-    told = still_learning(Invented(validations=validations), "settrans")
+    told = explain_training_end(Invented(validations=validations), "settrans")
     assert ("1 of 1 seeds" in told) == learning
 
 
@@ -244,6 +244,6 @@ def test_what_has_learnt_nothing_cannot_collapse() -> None:
 
 
 def test_what_was_not_measured_is_said_to_be_so() -> None:
-    nothing = findings(Invented(without=tuple(ROWS)))
+    nothing = check_claims(Invented(without=tuple(ROWS)))
     assert {one.verdict for one in nothing} == {"not measured"}
     assert nothing[0].numbers == "needs settrans, transformer"

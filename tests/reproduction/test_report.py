@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from one2set.reproduction.claims import CLAIMS, Finding
+from one2set.reproduction.claims import CLAIMS, CheckedClaim
 from one2set.reproduction.figures import drawings
 from one2set.reproduction.page import Cell, Table
 from one2set.reproduction.plan import ROWS
@@ -64,10 +64,10 @@ def test_a_claim_that_may_be_chance_is_not_counted_among_those_that_hold(
 ) -> None:
     claim = CLAIMS[0]
     told = [
-        Finding(claim, verdict, "", "")
+        CheckedClaim(claim, verdict, "", "")
         for verdict in ("holds", "holds, may be chance", "holds, may be chance", "does not hold")
     ]
-    monkeypatch.setattr("one2set.reproduction.report.findings", lambda results: told)
+    monkeypatch.setattr("one2set.reproduction.report.check_claims", lambda results: told)
     monkeypatch.setattr("one2set.reproduction.report.drawings", lambda results: {})
     monkeypatch.setattr(whole, "root", tmp_path)
     page = write_report(whole, command="one2set reproduce …").with_suffix(".md").read_text()

@@ -13,7 +13,7 @@ import orjson
 from one2set.atomic import atomic_file
 from one2set.data.corpus.corpus import MANIFEST, TRAIN, VALID, file_hash
 from one2set.reproduction import tables
-from one2set.reproduction.claims import Finding, Verdict, findings
+from one2set.reproduction.claims import CheckedClaim, Verdict, check_claims
 from one2set.reproduction.figures import drawings
 from one2set.reproduction.page import (
     Block,
@@ -44,7 +44,7 @@ _ABLATIONS = [row.name for row in ROWS.values() if "ablations" in row.parts]
 def write_report(results: Results, *, command: str) -> Path:
     """Write report.html, report.md with its figures, and results.json; the first one's place."""
     pictures = drawings(results)
-    judged = findings(results)
+    judged = check_claims(results)
     blocks = _blocks(results, judged, pictures, command)
     root = results.root
     for figure in pictures.values():
@@ -60,7 +60,7 @@ def write_report(results: Results, *, command: str) -> Path:
 
 
 def _blocks(
-    results: Results, judged: Sequence[Finding], pictures: dict[str, Figure], command: str
+    results: Results, judged: Sequence[CheckedClaim], pictures: dict[str, Figure], command: str
 ) -> list[Block]:
     return [
         *_summary(results, judged),
@@ -120,7 +120,7 @@ def _blocks(
     ]
 
 
-def _summary(results: Results, judged: Sequence[Finding]) -> list[Block]:
+def _summary(results: Results, judged: Sequence[CheckedClaim]) -> list[Block]:
     counts = Counter(one.verdict for one in judged)
     told = {
         "holds": "hold",
@@ -152,7 +152,7 @@ def _summary(results: Results, judged: Sequence[Finding]) -> list[Block]:
     return blocks
 
 
-def _claims_table(judged: Sequence[Finding]) -> Table:
+def _claims_table(judged: Sequence[CheckedClaim]) -> Table:
     rows: list[list[Cell | str]] = [
         [
             Cell(one.claim.text, note=one.claim.rule),
@@ -247,7 +247,7 @@ def _commands(results: Results) -> list[str]:
     ]
 
 
-def _records(results: Results, judged: Sequence[Finding]) -> dict[str, object]:
+def _records(results: Results, judged: Sequence[CheckedClaim]) -> dict[str, object]:
     """Everything, unrounded, for machines."""
     return {
         "code": results.setup.code,

@@ -1,0 +1,127 @@
+"""The numbers that claims rest on, in words, and the reasons that can be computed from results."""
+
+import math
+from collections.abc import Callable, Sequence
+from statistics import fmean
+
+from one2set.reproduction.plan import ROWS
+from one2set.reproduction.published import Figure
+from one2set.reproduction.results import Results
+
+SHORT: dict[Figure, str] = {
+    "present_f1_5": "present F1@5",
+    "present_f1_m": "present F1@M",
+    "absent_f1_5": "absent F1@5",
+    "absent_f1_m": "absent F1@M",
+    "num_present": "#PK",
+    "num_absent": "#AK",
+    "duplication": "Dup",
+}
+
+
+def mean_over_sets(results: Results, row: str, figure: Figure) -> float:
+    """The mean of a metric over all sets and seeds. NaN, with which no comparison holds, if the row
+    has no such number."""
+    assert results.has(row)
+    value = results.average(row, figure)
+    return math.nan if value is None else value.mean
+
+
+def on_reference_set(results: Results, row: str, figure: Figure) -> float:
+    """The mean of a metric over seeds, on the reference set; NaN if the row has no such number."""
+    assert results.has(row)
+    value = results.value(row, results.reference, figure)
+    return math.nan if value is None else value.mean
+
+
+def count_unique(results: Results, row: str) -> float:
+    """Predicted phrases per document on the reference set, without duplicates."""
+    counts: tuple[Figure, Figure] = ("num_present", "num_absent")
+    return sum(on_reference_set(results, row, figure) for figure in counts)
+
+
+def count_written(results: Results, row: str) -> float:
+    """Predicted phrases per document on the reference set, with duplicates."""
+    unique = count_unique(results, row)
+    return unique / (1 - on_reference_set(results, row, "duplication")) if unique else 0.0
+
+
+def format_number(value: float, form: str) -> str:
+    """A number, or a dash for NaN."""
+    return "–" if math.isnan(value) else format(value, form)
+
+
+def _format_of(figure: Figure) -> str:
+    return ".3f" if "f1" in figure else ".2f"
+
+
+def format_rows(
+    results: Results,
+    rows: Sequence[str],
+    figures: Sequence[Figure],
+    of: Callable[[Results, str, Figure], float],
+) -> str:
+    """`present F1@M 0.312 and 0.298; …`, one number per row."""
+    parts = []
+    for figure in figures:
+        values = [format_number(of(results, row, figure), _format_of(figure)) for row in rows]
+        parts.append(f"{SHORT[figure]} {' and '.join(values)}")
+    return f"{' and '.join(ROWS[row].label for row in rows)}: {'; '.join(parts)}"
+
+
+def explain_training_end(results: Results, row: str) -> str:
+    """Say whether a row was still improving when its training ended; "" if not."""
+    curves = results.curves(row, "f1")
+    at_best = sum(curve.values[-1] > max(curve.values[:-1], default=1.0) for curve in curves)
+    if not curves or not at_best:
+        return ""
+    return (
+        f"{ROWS[row].label} was at its best at the last validation of {at_best} of {len(curves)} "
+        "seeds: it was still improving."
+    )
+
+
+def explain_count(results: Results, row: str, figure: Figure) -> str:
+    """Say whether a row predicts far more or fewer phrases than there are; "" if not."""
+    said = on_reference_set(results, row, figure)
+    gold = results.gold(results.reference, figure)
+    if not gold or 0.67 < said / gold < 1.5:
+        return ""
+    kind = "present" if figure == "num_present" else "absent"
+    text = (
+        f"{ROWS[row].label} predicts {said:.2f} {kind} phrases per document; there are {gold:.2f}"
+    )
+    codes = results.codes(row, results.reference)
+    half = codes[: len(codes) // 2] if figure == "num_present" else codes[len(codes) // 2 :]
+    if half:
+        text += f"; {fmean(one.null for one in half):.0%} of the output of its {kind} codes is ∅"
+    repeated = on_reference_set(results, row, "duplication")
+    return f"{text}, and {format_number(repeated, '.0%')} of its phrases are duplicates."
+
+
+def explain_silence(results: Results, *rows: str) -> str:
+    """Say which rows predict nothing on the reference set; "" if none."""
+    silent = [ROWS[row].label for row in rows if not count_written(results, row)]
+    return f"No predictions by {' and '.join(silent)}: there is nothing to compare." * bool(silent)
+
+
+def explain_bias(results: Results, figure: Figure) -> str:
+    """Say what SetTrans reaches with a tuned bias on ∅, if that was measured."""
+    if not results.has("settrans-bias"):
+        return ""
+    value = mean_over_sets(results, "settrans-bias", figure)
+    return f"With a tuned bias on ∅ it has {SHORT[figure]} {value:.3f}."
+
+
+def explain_chance(results: Results, row: str, base: str, figures: Sequence[Figure]) -> str:
+    """Say which differences on the reference set may be chance; "" if none."""
+    found = results.differences(row, base, results.reference)
+    unsure = [SHORT[figure] for figure in figures if not found[figure].sure]
+    if not unsure:
+        return ""
+    return f"On {results.reference} the difference in {', '.join(unsure)} may be chance."
+
+
+def join_reasons(*found: str) -> str:
+    """Join the reasons that were found."""
+    return " ".join(filter(None, found)) or "No reason could be computed from what was measured."
