@@ -37,13 +37,15 @@ def main() -> None:
     for path, some in ((train, documents[fifth:]), (held_out, documents[:fifth])):
         path.write_bytes(b"".join(orjson.dumps(document) + b"\n" for document in some))
 
-    corpus, run, model = (given.output / name for name in ("corpus", "run", "model"))
+    names = ("corpus", "run", "exported", "model")
+    corpus, run, exported, model = (given.output / name for name in names)
     one2set("prepare", corpus, "--train", train, "--valid", held_out, "--vocabulary", given.model)
     one2set(
         *("train", corpus, "--from", given.model, "--output", run),
         *("--scale", given.scale, "--minutes", given.minutes),
     )
-    one2set("export", run, "--output", model, "--knowledge", given.model, "--phrases", train)
+    one2set("export", run, "--output", exported)
+    one2set("learn", exported, "--documents", train, "--from", given.model, "--output", model)
     one2set("calibrate", model, held_out)
     print(f'done: one2set generate --model {model} "Some text"')
 

@@ -62,8 +62,8 @@ def test_a_cluster_writes_what_one_machine_does_though_an_actor_dies(
             for n, d in enumerate(documents * 10)
         ]
         pq.write_table(pa.Table.from_pylist(rows), tmp_path / "in" / f"{number}.parquet")
-    arguments = ["predict", "exported", "in/*.parquet", "--engine", "ray", "--workers", "2"]
-    arguments += ["-o", "out/", "--format", "jsonl"]
+    arguments = ["generate", "--model", "exported", "in/*.parquet", "--engine", "ray"]
+    arguments += ["--workers", "2", "-o", "out/", "--format", "jsonl"]
     assert "killed 1" in said_on_ray(SCRIPT, *arguments, folder=tmp_path)
     inputs = tuple(str(path) for path in sorted((tmp_path / "in").iterdir()))
     results = run(Source(inputs), Keyphrases(tmp_path / "exported"), Begun(), workers=1)

@@ -1,17 +1,12 @@
-"""`one2set predict` from the outside: files in, files out."""
+"""`one2set predict` from the outside: files in, raw output of networks out."""
 
 import gzip
 import json
-import subprocess
-import sys
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-import zstandard
 from typer.testing import CliRunner
 
 from one2set.cli import app
@@ -214,59 +209,24 @@ def test_options_that_cannot_be(tiny_model: Path, tmp_path: Path) -> None:
         (("--resume",), "name it with --output"),
         (("-o", output, "--resume", "--overwrite"), "exclude each other"),
         (("--field", "x=y"), "--field is 'x=y'"),
-        (("--raw", "--top", "5"), "--top is about keyphrases"),
-        (("--beam", "2", "--min-score", "0.1"), "--min-score is about keyphrases"),
-        (("--keyphrases", "--keep", "1"), "--keep is about raw predictions"),
+        (("--top", "5"), "predict has no --top any more; use one2set generate"),
+        (("--min-score=0.1",), "predict has no --min-score any more; use one2set generate"),
+        (("--raw",), "predict has no --raw any more"),
         (("-o", tmp_path / "p.parquet", "--format", "text"), "name it otherwise"),
     ):
         with pytest.raises(ConfigError, match=message):
             run(tiny_model, SAMPLE, *options)
-    with pytest.raises(ConfigError, match="is a model; name the documents after it"):
-        run(tiny_model)
+    with pytest.raises(ConfigError, match=r"is not a model folder.* one2set generate"):
+        run(SAMPLE, SAMPLE)
     with pytest.raises(DataError, match=r"\*.csv: matches no file"):
         run(tiny_model, f"{tmp_path}/*.csv")
     with pytest.raises(DataError, match=r"missing.jsonl: cannot be read"):
         run(tiny_model, tmp_path / "missing.jsonl")
 
 
-def test_an_exported_model_gives_keyphrases_as_generate_does(
-    exported_model: Path, tmp_path: Path
-) -> None:
-    found = run(exported_model, SAMPLE)
-    options = ["--model", str(exported_model), "--format", "jsonl", "--threads", "1"]
-    generated = CliRunner().invoke(app, ["generate", str(SAMPLE), *options])
-    assert generated.stdout == found
-    assert run(exported_model, SAMPLE, "--keyphrases") == found
-    few = [line["keyphrases"] for line in parsed(run(exported_model, SAMPLE, "--top", "1"))]
-    assert few == [line["keyphrases"][:1] for line in parsed(found)]
-    raw = parsed(run(exported_model, SAMPLE, "--raw"))
-    assert all("probability" in one for line in raw for one in line["keyphrases"])
-    assert parsed(run(exported_model, SAMPLE, "--slots"))[0]["slots"]
-
-
-def test_parquet_zst_and_folders_hold_the_same(exported_model: Path, tmp_path: Path) -> None:
-    expected = parsed(run(exported_model, SAMPLE))
-    table = pa.Table.from_pylist(lines_of(SAMPLE), schema=None)
-    (tmp_path / "in").mkdir()
-    for number in range(2):
-        pq.write_table(table.slice(number * 30, 30), tmp_path / "in" / f"{number}.parquet")
-    run(exported_model, f"{tmp_path}/in/*.parquet", "-o", f"{tmp_path}/out/")
-    (part,) = (tmp_path / "out").iterdir()
-    run(exported_model, tmp_path / "in", "-o", tmp_path / "p.jsonl.zst")
-    with zstandard.open(tmp_path / "p.jsonl.zst", "rt", encoding="utf-8") as file:
-        assert parsed(file.read()) == expected
-    for row, line in zip(pq.read_table(part).to_pylist(), expected, strict=True):
-        assert row["id"] == line["id"]
-        for phrase, other in zip(row["keyphrases"], line["keyphrases"], strict=True):
-            assert {name: phrase[name] for name in other} == other
-
-
-def test_without_torch_and_pyarrow(exported_model: Path) -> None:
-    code = (
-        "import sys; sys.modules.update(dict.fromkeys(['torch', 'scipy', 'pyarrow']))\n"
-        f"sys.argv[1:] = ['predict', {str(exported_model)!r}, {str(SAMPLE)!r}]\n"
-        "from one2set.cli import main; main()"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == run(exported_model, SAMPLE)
+def test_an_exported_model_gives_raw_output_too(exported_model: Path) -> None:
+    result = CliRunner().invoke(app, ["predict", str(exported_model), str(SAMPLE), "--slots"])
+    lines = parsed(result.stdout)
+    assert all("probability" in one for line in lines for one in line["keyphrases"])
+    assert all(line["slots"] for line in lines)
+    assert f"for keyphrases: one2set generate --model {exported_model}" in result.stderr

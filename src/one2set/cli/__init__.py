@@ -1,10 +1,12 @@
-"""The command line: names to functions, and errors to messages. Only this package prints."""
+"""The command line: the commands, and errors as messages. Only this package prints."""
 
 import errno
 import os
 import sys
+from typing import Any
 
 import typer
+from typer.core import TyperCommand
 
 from one2set.cli import (
     calibrate,
@@ -13,6 +15,7 @@ from one2set.cli import (
     export,
     generate,
     import_checkpoint,
+    learn,
     predict,
     prepare,
     reproduce,
@@ -22,7 +25,49 @@ from one2set.cli import (
     train,
 )
 from one2set.cli.console import err
-from one2set.errors import One2SetError
+from one2set.errors import ConfigError, One2SetError
+
+# Options of earlier versions, by command, and what to use instead.
+_MOVED = {
+    ("export", "--phrases"): "one2set learn MODEL --documents INPUT",
+    ("export", "--knowledge"): "one2set learn MODEL --documents INPUT --from MODEL",
+    ("predict", "--raw"): "one2set predict without it, which always writes raw output",
+    **dict.fromkeys(
+        (
+            ("predict", f"--{name}")
+            for name in (
+                "keyphrases",
+                "top",
+                "min-score",
+                "present-only",
+                "absent-only",
+                "more",
+                "fewer",
+                "workers",
+                "engine",
+            )
+        ),
+        "one2set generate INPUT --model MODEL --output OUT",
+    ),
+}
+
+
+class _Command(TyperCommand):
+    """A command that knows where its former options went, and shows flags without a type."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        for option in (arg.partition("=")[0] for arg in args):
+            if (now := _MOVED.get((str(self.name), option))) is not None:
+                raise ConfigError(f"{self.name} has no {option} any more; use {now}")
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        params: list[Any] = super().get_params(ctx)
+        for one in params:
+            if getattr(one, "is_flag", False) or getattr(one, "count", False):
+                one.metavar = ""  # otherwise <bool> and <int>
+        return params
+
 
 app = typer.Typer(
     name="one2set",
@@ -31,19 +76,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(generate.generate)
-app.command()(serve.serve)
-app.command()(prepare.prepare)
-app.command()(stats.stats)
-app.command()(train.train)
-app.command()(compare.compare)
-app.command()(reproduce.reproduce)
-app.command()(import_checkpoint.import_checkpoint)
-app.command()(export.export)
-app.command()(calibrate.calibrate)
-app.command()(predict.predict)
-app.command()(evaluate.evaluate)
-app.command()(sample.sample)
+for command in (
+    generate.generate,
+    serve.serve,
+    prepare.prepare,
+    stats.stats,
+    train.train,
+    compare.compare,
+    reproduce.reproduce,
+    import_checkpoint.import_checkpoint,
+    export.export,
+    learn.learn,
+    calibrate.calibrate,
+    predict.predict,
+    evaluate.evaluate,
+    sample.sample,
+):
+    app.command(cls=_Command)(command)
 
 
 def _version(asked: bool) -> None:
@@ -64,7 +113,7 @@ def options(
 
 
 def main() -> None:
-    """Run the command line. What a user can mend is one line on stderr and exit code 2."""
+    """Run the command line. An error that a user can fix is one line on stderr, exit code 2."""
     try:
         app(prog_name="one2set")
     except One2SetError as error:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from one2set.cli.console import err, out, progress_bar
+from one2set.cli.console import err, out
 from one2set.cli.options import (
     BatchTokensOption,
     DeviceOption,
@@ -15,6 +15,7 @@ from one2set.cli.options import (
     OnErrorOption,
     ThreadsOption,
 )
+from one2set.cli.progress import show_progress
 from one2set.cli.tables import calibration_table
 from one2set.errors import ConfigError, DataError, missing_extra
 
@@ -26,7 +27,7 @@ def calibrate(
     inputs: Annotated[
         list[str],
         typer.Argument(
-            metavar="INPUT...",
+            metavar="INPUT",
             help="Documents with keyphrases that training has not seen, in any readable format.",
         ),
     ],
@@ -69,7 +70,7 @@ def calibrate(
     engine = load_predictor(folder, device=device, batch_tokens=batch_tokens, threads=threads)
     knowledge = Knowledge.load(folder)
     judged = []
-    with ErrorPolicy(on_error) as errors, progress_bar("Predicting", total=None) as update:
+    with ErrorPolicy(on_error) as errors, show_progress("Predicting", total=None) as display:
         documents = chain.from_iterable(
             read(path, fields=Fields.from_options(field), errors=errors) for path in inputs
         )
@@ -81,7 +82,7 @@ def calibrate(
                     fix="pass documents whose keyphrases are known",
                 )
             judged.append(tuning.judge(document, prediction, knowledge))
-            update(number, f"{number:,} documents")
+            display.update(number, f"{number:,} documents")
     if sum(bool(one.candidates) for one in judged) < 2:
         raise DataError("the model says phrases for fewer than 2 documents", fix="pass more")
     if len(judged) < _ENOUGH:

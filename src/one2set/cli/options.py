@@ -12,51 +12,138 @@ if TYPE_CHECKING:
     from one2set.keyphrases.selection import Wanted
     from one2set.prediction.prediction import Side
 
+# Groups of options in the help.
+INPUT = "Input"
+OUTPUT = "Output"
+SELECTION = "Which keyphrases"
+COMPUTATION = "Computation"
+
+ModelArgument = Annotated[
+    str, typer.Argument(metavar="MODEL", help="A model or run folder, or default.")
+]
+ModelOption = Annotated[
+    str, typer.Option(metavar="FOLDER", help="A model folder; default is the included model.")
+]
+
 FieldOption = Annotated[
     list[str],
     typer.Option(
         "--field",
         metavar="PART=NAME",
         help="Read PART (id, title, abstract or keyphrases) from the field NAME. Repeatable.",
+        rich_help_panel=INPUT,
+        show_default=False,
     ),
 ]
 OnErrorOption = Annotated[
-    OnError,
-    typer.Option(help="At a record that cannot be used: stop, or skip it and list it in a report."),
+    OnError, typer.Option(help="Stop at an unusable record, or skip it.", rich_help_panel=INPUT)
 ]
-ModelArgument = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A model's folder, or that of a run.")
+ReportOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="List skipped records here.", rich_help_panel=INPUT),
 ]
+
+OutputFolderOption = Annotated[
+    Path,
+    typer.Option(
+        "--output", "-o", metavar="OUT", help="The folder to write.", rich_help_panel=OUTPUT
+    ),
+]
+OutputOption = Annotated[
+    str | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="OUT",
+        help="Write to this file (.jsonl, .jsonl.gz, .jsonl.zst, .parquet), or to a folder of "
+        "parts if the name ends in /. Default: standard output.",
+        show_default=False,
+        rich_help_panel=OUTPUT,
+    ),
+]
+ResumeOption = Annotated[
+    bool,
+    typer.Option("--resume", help="Continue an interrupted OUT.", rich_help_panel=OUTPUT),
+]
+OverwriteOption = Annotated[
+    bool,
+    typer.Option("--overwrite", help="Replace an existing OUT.", rich_help_panel=OUTPUT),
+]
+
 DeviceOption = Annotated[
     Literal["auto", "cpu", "cuda", "mps"],
-    typer.Option(help="What to compute on; auto takes a GPU where there is one."),
+    typer.Option(help="auto uses a GPU if there is one.", rich_help_panel=COMPUTATION),
 ]
-ThreadsOption = Annotated[int, typer.Option(min=0, help="Threads of the CPU; 0 for all cores.")]
+ThreadsOption = Annotated[
+    int,
+    typer.Option(min=0, help="CPU threads; 0 for all cores.", rich_help_panel=COMPUTATION),
+]
 BatchTokensOption = Annotated[
-    int, typer.Option(help="Source words that are run together: more needs more memory.")
+    int,
+    typer.Option(
+        help="Source tokens per batch; larger batches need more memory.",
+        rich_help_panel=COMPUTATION,
+    ),
 ]
+SeedOption = Annotated[int, typer.Option(min=0, help="Random seed.")]
+
 TopOption = Annotated[
-    int | None, typer.Option(min=0, help="So many for each document at most. Default: 20.")
+    int | None,
+    typer.Option(
+        min=0,
+        help="Maximum keyphrases per document. Default: 20.",
+        show_default=False,
+        rich_help_panel=SELECTION,
+    ),
 ]
 MinScoreOption = Annotated[
-    float, typer.Option(min=0, max=1, help="Only what is this likely right, 0 to 1.")
+    float,
+    typer.Option(
+        min=0, max=1, help="Hide keyphrases scoring below this.", rich_help_panel=SELECTION
+    ),
 ]
 PresentOnlyOption = Annotated[
-    bool, typer.Option("--present-only", help="Only phrases that stand in the text.")
+    bool,
+    typer.Option(
+        "--present-only",
+        help="Only keyphrases that occur in the text.",
+        rich_help_panel=SELECTION,
+    ),
 ]
-AbsentOnlyOption = Annotated[bool, typer.Option("--absent-only", help="Only phrases that do not.")]
+AbsentOnlyOption = Annotated[
+    bool,
+    typer.Option(
+        "--absent-only",
+        help="Only keyphrases that do not occur in the text.",
+        rich_help_panel=SELECTION,
+    ),
+]
 MoreOption = Annotated[
-    int, typer.Option("--more", count=True, help="More keyphrases, less sure ones. Repeatable.")
+    int,
+    typer.Option(
+        "--more",
+        count=True,
+        help="More keyphrases, with lower scores. Repeatable.",
+        show_default=False,
+        rich_help_panel=SELECTION,
+    ),
 ]
 FewerOption = Annotated[
-    int, typer.Option("--fewer", count=True, help="Fewer, surer ones. Repeatable.")
+    int,
+    typer.Option(
+        "--fewer",
+        count=True,
+        help="Fewer keyphrases, with higher scores. Repeatable.",
+        show_default=False,
+        rich_help_panel=SELECTION,
+    ),
 ]
 
 
-def wanted_by(
+def make_selection(
     top: int | None, min_score: float, present_only: bool, absent_only: bool, more: int, fewer: int
 ) -> "Wanted":
-    """What the options mean together."""
+    """Combine the options of the group `SELECTION`."""
     from one2set.keyphrases.selection import Wanted
 
     if present_only and absent_only:

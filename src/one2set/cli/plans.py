@@ -1,15 +1,12 @@
 """Following a plan of jobs as it is done: a bar on a terminal, elsewhere a line now and then."""
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from one2set.cli.console import err
+from one2set.cli.progress import show_progress
 
 if TYPE_CHECKING:
     from one2set.errors import One2SetError
@@ -43,40 +40,23 @@ def do_plan(
     else:
         events = plan.run(launch(processes), tidy=tidy)
     try:
-        with _display(plan) as show:
+        with show_progress(
+            "",
+            total=max(plan.visits, 1),
+            seconds_between_lines=_SECONDS_BETWEEN_LINES,
+            estimate=False,
+        ) as display:
             for event in events:
-                show(event)
+                if event.what in ("done", "failed"):
+                    display.print(f"{_doing(event)}: {_numbers(event, plan)}")
+                else:
+                    display.update(
+                        event.visits_done, _numbers(event, plan), description=_doing(event)
+                    )
     except InterruptionError as interruption:
         err.print("stopped; the same command goes on from here")
         raise typer.Exit(128 + interruption.signal) from None
     return next(iter(plan.failed.values()), None)
-
-
-@contextmanager
-def _display(plan: "Plan") -> Iterator[Any]:
-    columns = [TextColumn("[bold]{task.description}"), BarColumn(bar_width=20)]
-    columns += [TaskProgressColumn(), TextColumn("{task.fields[numbers]}")]
-    bar = Progress(*columns, console=err, transient=True, disable=not err.is_terminal)
-    task = bar.add_task("", total=max(plan.visits, 1), numbers="")
-    next_line = 0.0
-
-    def show(event: "Event") -> None:
-        nonlocal next_line
-        if not bar.disable:
-            bar.update(
-                task,
-                description=_doing(event),
-                completed=event.visits_done,
-                numbers=_numbers(event, plan),
-            )
-        now = time.monotonic()
-        if event.what in ("done", "failed") or (bar.disable and now >= next_line):
-            next_line = now + _SECONDS_BETWEEN_LINES
-            line = f"{_doing(event)}: {_numbers(event, plan)}"
-            err.print(line, markup=False, soft_wrap=True)
-
-    with bar:
-        yield show
 
 
 def _doing(event: "Event") -> str:

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from one2set.cli.console import err, out, progress_bar
+from one2set.cli.console import err, out
 from one2set.cli.options import FieldOption, OnErrorOption
+from one2set.cli.progress import show_progress
 from one2set.errors import ConfigError
 from one2set.parallel import count_cores
 
@@ -127,11 +128,11 @@ def prepare(
         else:
             tokenizer = vocabulary_file(folder)
     started = time.perf_counter()
-    with progress_bar("Preparing", total=inputs.bytes() or None) as update:
+    with show_progress("Preparing", total=inputs.bytes() or None) as display:
 
         def progress(bytes_read: int, documents: int) -> None:
             rate = documents / (time.perf_counter() - started)
-            update(bytes_read, f"{documents:,} documents, {rate:,.0f}/s")
+            display.update(bytes_read, f"{documents:,} documents, {rate:,.0f}/s")
 
         manifest = write_corpus(
             output,

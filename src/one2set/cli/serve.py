@@ -6,16 +6,14 @@ from typing import Annotated
 import typer
 
 from one2set.cli.console import err
-from one2set.cli.options import ThreadsOption
+from one2set.cli.options import ModelOption, ThreadsOption
 from one2set.errors import missing_extra
 
 _TOKEN_VARIABLE = "ONE2SET_TOKEN"
 
 
 def serve(
-    model: Annotated[
-        str, typer.Option(metavar="FOLDER", help="A model's folder; default is the one inside.")
-    ] = "default",
+    model: ModelOption = "default",
     host: Annotated[
         str,
         typer.Option(

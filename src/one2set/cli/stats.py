@@ -6,19 +6,17 @@ from typing import Annotated
 import typer
 
 from one2set.cli.console import err, out
-from one2set.cli.options import FieldOption, OnErrorOption
+from one2set.cli.options import FieldOption, OnErrorOption, ReportOption
 
 
 def stats(
     paths: Annotated[
         list[str],
-        typer.Argument(metavar="FILE...", help="Documents with keyphrases, in any format."),
+        typer.Argument(metavar="FILE", help="Documents with keyphrases, in any format."),
     ],
     field: FieldOption = [],  # noqa: B006
     on_error: OnErrorOption = "stop",
-    report: Annotated[
-        Path | None, typer.Option(help="A file that lists the skipped records.")
-    ] = None,
+    report: ReportOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a set.")] = False,
 ) -> None:
     """Print the paper's Table 1 for any documents, beside its own row for the sets it knows."""

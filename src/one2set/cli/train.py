@@ -1,16 +1,13 @@
 """`one2set train`: from a corpus to a model, in one process or, under torchrun, in several."""
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn
 
-from one2set.cli.console import err
+from one2set.cli.progress import Display, show_progress
 from one2set.config import SCALES, Config
 from one2set.errors import ConfigError, One2SetError, missing_extra
 
@@ -112,7 +109,7 @@ def train(
         raise missing_extra("torch", extra="train", purpose="training") from None
     from one2set.data.corpus.corpus import Corpus
     from one2set.tasks import create_task
-    from one2set.training.loop import Ended, Message, train
+    from one2set.training.loop import Ended, train
 
     sizes: list[str] = []
     usual = "small"
@@ -142,11 +139,21 @@ def train(
             )
             task = create_task(run, opened)
             group.on_main(lambda: stack.enter_context(run.locked()))
-            show = stack.enter_context(_display(run, shown=group.is_main))
-            for message in messages:
-                show(Message(message))
+            display = None
+            if group.is_main:
+                display = stack.enter_context(
+                    show_progress(
+                        run.metadata.system,
+                        total=1.0,
+                        seconds_between_lines=_SECONDS_BETWEEN_LINES,
+                        estimate=False,
+                    )
+                )
+                for message in messages:
+                    display.print(message)
             for event in train(task, run, processes=group):
-                show(event)
+                if display is not None:
+                    _show(event, run, display)
         except One2SetError:
             if group.is_main:
                 raise
@@ -204,39 +211,18 @@ def _open_run(
     return run, ["there is nothing to resume; this is a new run"] if resume else []
 
 
-@contextmanager
-def _display(run: "Run", *, shown: bool) -> "Iterator[Callable[[Event], None]]":
-    """Show what happens: a progress bar on a terminal, otherwise a line now and then."""
+def _show(event: "Event", run: "Run", display: Display) -> None:
     from one2set.training.loop import Ended, Message, Step, Validated
 
-    columns = [TextColumn("[bold]{task.description}"), BarColumn(bar_width=20)]
-    columns += [TaskProgressColumn(), TextColumn("{task.fields[numbers]}")]
-    bar = Progress(*columns, console=err, transient=True, disable=not (shown and err.is_terminal))
-    bar.add_task(run.metadata.system, total=1.0, numbers="")
-    next_line = 0.0
-
-    def show(event: "Event") -> None:
-        nonlocal next_line
-        match event:
-            case Step() if not bar.disable:
-                bar.update(TaskID(0), completed=event.fraction_done, numbers=_step_text(event))
-            case Step() if time.monotonic() >= next_line:
-                next_line = time.monotonic() + _SECONDS_BETWEEN_LINES
-                err.print(
-                    f"{event.fraction_done:4.0%} {_step_text(event)}", markup=False, soft_wrap=True
-                )
-            case Validated():
-                err.print(_validated_text(event), markup=False, soft_wrap=True)
-            case Message():
-                err.print(event.text, markup=False, soft_wrap=True)
-            case Ended():
-                err.print(_ended_text(event, run), markup=False, soft_wrap=True)
-
-    def ignore(event: "Event") -> None:
-        pass
-
-    with bar:
-        yield show if shown else ignore
+    match event:
+        case Step():
+            display.update(event.fraction_done, _step_text(event))
+        case Validated():
+            display.print(_validated_text(event))
+        case Message():
+            display.print(event.text)
+        case Ended():
+            display.print(_ended_text(event, run))
 
 
 def _step_text(event: "Step") -> str:

@@ -101,7 +101,7 @@ class PhraseList:
             return cls({tuple(stems.split(" ")): Known(text, int(n)) for text, stems, n in rows})
         except ValueError:
             raise DataError(
-                "is no list of phrases", fix="make it again with one2set export", path=path
+                "is no list of phrases", fix="make it again with one2set learn", path=path
             ) from None
 
     def scattered(self, stems: Sequence[str]) -> set[Stems]:

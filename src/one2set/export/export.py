@@ -9,7 +9,6 @@ and all other files of the model, which belong to what is built on the network (
 
 import json
 import shutil
-from collections.abc import Callable
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -32,11 +31,12 @@ def export_model(
     *,
     int8: bool = True,
     overwrite: bool = False,
-    add_files: Callable[[Path], None] | None = None,
 ) -> None:
-    """Write the folder, complete or not at all. With `int8`, weights are quantised: a quarter of
-    the size, twice as fast, nearly the same keyphrases. `add_files` writes what the model has
-    beside its network into the new folder; by default all such files of the old one are copied."""
+    """Write the folder, complete or not at all, with all other files of the model.
+
+    `int8` quantises the weights: a quarter of the size, twice as fast, nearly the same
+    keyphrases.
+    """
     try:
         from safetensors.numpy import save_file
 
@@ -68,9 +68,6 @@ def export_model(
             graph.save(partial, WEIGHTS, offsets)
         _trim_vocabulary(vocabulary).save(partial)
         write_description(partial, description)
-        if add_files is not None:
-            add_files(partial)
-            return
         written = {path.name for path in partial.iterdir()}
         for file in folder.iterdir():
             if file.is_file() and file.name not in written:

@@ -96,6 +96,6 @@ class Selector:
                 raise ValueError
         except (ValueError, KeyError, OSError, EOFError):
             raise DataError(
-                "is no selector", fix="make it again with one2set export", path=path
+                "is no selector", fix="make it again with one2set learn", path=path
             ) from None
         return cls(lexicon, layers, Sight.load(folder))

@@ -91,7 +91,7 @@ class Lexicon:
             return cls(**values | {"documents": int(values["documents"])})
         except (ValueError, KeyError, OSError, EOFError):
             raise DataError(
-                "is no lexicon", fix="make it again with one2set export", path=path
+                "is no lexicon", fix="make it again with one2set learn", path=path
             ) from None
 
 

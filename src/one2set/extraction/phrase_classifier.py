@@ -76,7 +76,7 @@ class Associations:
                 return cls(arrays["keys"], words, phrases, arrays["bias"], arrays["prior"])
         except (ValueError, KeyError, OSError, EOFError):
             raise DataError(
-                "holds no associations", fix="make it again with one2set export", path=path
+                "holds no associations", fix="make it again with one2set learn", path=path
             ) from None
 
 

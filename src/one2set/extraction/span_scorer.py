@@ -68,7 +68,7 @@ class Sight:
                 raise ValueError
         except (ValueError, KeyError, OSError, EOFError):
             raise DataError(
-                "is no sight", fix="make it again with one2set export", path=path
+                "is no sight", fix="make it again with one2set learn", path=path
             ) from None
         return found
 

@@ -42,7 +42,7 @@ from one2set.data.specials import EOS, SPECIALS
 from one2set.errors import DataError
 
 Format = Literal["jsonl", "pair", "csv", "tsv", "parquet", "text"]
-_EXTENSIONS: dict[str, Format] = {
+EXTENSIONS: dict[str, Format] = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".json": "jsonl",
@@ -53,7 +53,7 @@ _EXTENSIONS: dict[str, Format] = {
     ".text": "text",
     ".md": "text",
 }
-_ALLOWED = ", ".join(_EXTENSIONS)
+_ALLOWED = ", ".join(EXTENSIONS)
 # What people pass for text, by its first bytes.
 _OTHERS = {b"%PDF": "a PDF", b"PK\x03\x04": "a ZIP archive (as .docx, .odt and .epub are)"}
 _DELIMITERS: dict[Format, str] = {"tsv": "\t", "csv": ","}
@@ -158,7 +158,7 @@ def _named_format(path: str) -> Format | None:
     """What the file's extension says, behind that of its compression."""
     for extension in COMPRESSED:
         path = path.removesuffix(extension)
-    return _EXTENSIONS.get(Path(path).suffix.lower())
+    return EXTENSIONS.get(Path(path).suffix.lower())
 
 
 def _is_half(path: str, half: str) -> bool:

@@ -1,12 +1,8 @@
-"""`one2set import-checkpoint`, `export` and `calibrate` from the outside."""
+"""`one2set import-checkpoint` from the outside."""
 
 import json
-import math
 import os
 import pickle
-import re
-import subprocess
-import sys
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -20,8 +16,6 @@ from one2set.cli import app
 from one2set.data.batch import collate
 from one2set.data.reading.readers import read
 from one2set.errors import ConfigError, DataError
-from one2set.extraction.knowledge import Knowledge
-from one2set.keyphrases.calibration import Calibration, Half
 from one2set.model.folder import load_model
 
 SAMPLE = str(files("one2set.data") / "sample" / "documents.jsonl")
@@ -184,100 +178,3 @@ def test_a_pickle_is_never_executed(tmp_path: Path) -> None:
             run("import-checkpoint", path, "--vocab", path, "--heads", "4", tmp_path / "model")
     assert not harm.exists()
     assert not (tmp_path / "model").exists()
-
-
-def test_an_exported_model_runs_without_torch(tiny_model: Path, tmp_path: Path) -> None:
-    said = run("export", tiny_model, "-o", tmp_path / "float", "--float32")
-    both = re.search(r"of ([\d,]+) phrases for the bundled sample ([\d,]+) are", said)
-    assert both is not None
-    assert both[1] == both[2], "in float32 nothing changes"
-    assert "MB" in run("export", tiny_model, "-o", tmp_path / "int8")
-    with pytest.raises(ConfigError, match="exists already"):
-        run("export", tiny_model, "-o", tmp_path / "int8")
-    code = (
-        "import sys; sys.modules.update(dict.fromkeys(['torch', 'scipy', 'onnx', 'safetensors']))\n"
-        "from pathlib import Path\n"
-        "from one2set.data.document import Document\n"
-        "from one2set.export.runtime import Runtime\n"
-        f"runtime = Runtime(Path({str(tmp_path / 'int8')!r}), threads=1)\n"
-        "print(len(next(runtime.predict([Document('d', 'Sets', 'Of words.')])).slots))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "8"
-
-
-def test_training_documents_teach_an_exported_model(tiny_model: Path, tmp_path: Path) -> None:
-    path = tmp_path / "train.jsonl"
-    line = json.dumps({"abstract": "Text.", "keywords": ["graph networks", f"{'w ' * 9}"]})
-    path.write_text(f"{line}\n" * 20)
-    run("export", tiny_model, "-o", tmp_path / "out", "--phrases", path)
-    assert (tmp_path / "out" / "phrases.tsv").read_text() == "graph networks\tgraph network\t20\n"
-    assert Knowledge.load(tmp_path / "out").counted(("graph", "network")) == pytest.approx(
-        math.log(20), abs=0.01
-    )
-    run("export", tmp_path / "out", "-o", tmp_path / "again")
-    for name in ("phrases.tsv", "lexicon.npz", "selector.npz"):
-        assert (tmp_path / "again" / name).exists(), "exported again, it is kept"
-    Calibration(Half(null_bias=1.5), Half()).save(tmp_path / "out")
-    known = ("--knowledge", tmp_path / "out")
-    run("export", tiny_model, "-o", tmp_path / "further", *known, "--phrases", path)
-    assert Knowledge.load(tmp_path / "further").counted(("graph", "network")) == pytest.approx(
-        math.log(19 + 20 + 1), abs=0.01
-    )
-    assert Calibration.load(tmp_path / "further").present.null_bias == 1.5
-    with pytest.raises(ConfigError, match=r"--knowledge is nowhere; expected a model's folder"):
-        run("export", tiny_model, "-o", tmp_path / "x", "--knowledge", "nowhere")
-
-
-def test_calibration_changes_the_probability_and_nothing_else(
-    tiny_model: Path, tmp_path: Path
-) -> None:
-    before, after = tmp_path / "before.jsonl", tmp_path / "after.jsonl"
-    run("predict", tiny_model, SAMPLE, "-o", before)
-    said = run("calibrate", tiny_model, SAMPLE, "--diagram", tmp_path / "reliability.png")
-    assert "calibrated on 60 documents" in said
-    assert "present" in said
-    assert (tmp_path / "reliability.png").exists()
-    run("predict", tiny_model, SAMPLE, "-o", after)
-    assert Calibration.load(tiny_model).absent.said is not None
-    changed = 0
-    for old, new in zip(lines_of(before), lines_of(after), strict=True):
-        for one, other in zip(old["keyphrases"], new["keyphrases"], strict=True):
-            changed += one.pop("probability") != other.pop("probability")
-            assert one == other
-    assert changed > 100
-
-
-def test_an_exported_model_is_calibrated_without_being_made_again(
-    tiny_model: Path, tmp_path: Path
-) -> None:
-    run("export", tiny_model, "-o", tmp_path / "out")
-    (tmp_path / "out" / "calibration.json").write_text("that of an older version")
-    run("calibrate", tmp_path / "out", SAMPLE)
-    assert Calibration.load(tmp_path / "out").absent.said is not None
-    assert Calibration.load(tiny_model) == Calibration()
-
-
-def test_calibration_weighs_what_the_encoder_sees(tiny_model: Path, tmp_path: Path) -> None:
-    run("export", tiny_model, "-o", tmp_path / "out", "--phrases", SAMPLE)
-    run("calibrate", tmp_path / "out", SAMPLE)
-    seeing = Calibration.load(tmp_path / "out")
-    (tmp_path / "out" / "sight.npz").unlink()
-    run("calibrate", tmp_path / "out", SAMPLE)
-    assert Calibration.load(tmp_path / "out") != seeing
-
-
-def test_the_model_inside_stays_as_it_is() -> None:
-    with pytest.raises(ConfigError, match="calibrate a copy: one2set export default"):
-        run("calibrate", "default", SAMPLE)
-
-
-def test_calibration_needs_known_keyphrases(tiny_model: Path, tmp_path: Path) -> None:
-    path = tmp_path / "d.jsonl"
-    path.write_text('{"id": "x", "title": "t", "abstract": "some words here"}\n')
-    with pytest.raises(DataError, match="document 'x' has no keyphrases"):
-        run("calibrate", tiny_model, path)
-    path.write_text('{"id": "x", "title": "", "abstract": "", "keyphrases": ["a"]}\n')
-    with pytest.raises(DataError, match="says phrases for fewer than 2 documents"):
-        run("calibrate", tiny_model, path)
-    assert not (tiny_model / "calibration.json").exists()

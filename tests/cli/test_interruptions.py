@@ -1,4 +1,4 @@
-"""`one2set predict` with an output that is there already, and when it is interrupted."""
+"""`one2set generate` and `predict`: outputs that exist already, and interrupted ones."""
 
 import json
 import random
@@ -54,7 +54,15 @@ def test_kills_lose_nothing_and_repeat_nothing(
     calm, killed, log = tmp_path / "calm.jsonl", tmp_path / "killed.jsonl", tmp_path / "log.txt"
     command = {
         "trained": ["predict", str(tiny_model), str(source), "--threads", "1", "--slots", "-o"],
-        "exported": ["predict", str(exported_model), str(source), "--workers", "2", "-o"],
+        "exported": [
+            "generate",
+            "--model",
+            str(exported_model),
+            str(source),
+            "--workers",
+            "2",
+            "-o",
+        ],
     }[way]
     assert finish(start([*command, str(calm)], output=log)) == 0, log.read_text()
     size = calm.stat().st_size

@@ -1,0 +1,187 @@
+"""Write what `generate` and `predict` make of many documents, with resume and progress."""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from hashlib import file_digest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import typer
+
+from one2set.cli.console import err
+from one2set.cli.progress import show_progress
+from one2set.errors import ConfigError
+from one2set.parallel import count_cores
+
+if TYPE_CHECKING:
+    from one2set.bulk.output_formats import Format
+    from one2set.bulk.pipeline import Lines, Source, Work
+    from one2set.bulk.resume import Begun
+
+
+Engine = Literal["local", "ray"]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where the lines go: a file, or a folder of parts if the name ends in /."""
+
+    name: str
+    format: "Format"
+    resume: bool
+    overwrite: bool
+
+    @property
+    def path(self) -> Path:
+        return Path(self.name)
+
+    @property
+    def is_folder(self) -> bool:
+        return self.name.endswith("/") or self.path.is_dir()
+
+
+def make_target(
+    output: str | None, format: "Format | None", *, like: str, resume: bool, overwrite: bool
+) -> Target | None:
+    """Combine the options of the output; None for standard output.
+
+    Ends the command if --resume is given and the output is complete.
+    """
+    from one2set.bulk.output_formats import format_of
+
+    if output is None:
+        if resume or overwrite:
+            given = "--resume" if resume else "--overwrite"
+            raise ConfigError(f"{given} applies to a file; name it with --output")
+        return None
+    if resume and overwrite:
+        raise ConfigError("--resume and --overwrite exclude each other; pass one of them")
+    target = Target(output, format_of(output, format, like=like), resume, overwrite)
+    if resume and target.path.exists():
+        err.print(f"{output} is complete already", soft_wrap=True)
+        raise typer.Exit
+    return target
+
+
+def write_bulk(
+    source: "Source",
+    work: "Work",
+    target: Target | None,
+    *,
+    workers: int = 0,
+    engine: Engine = "local",
+) -> None:
+    """Do the work on all documents of a source, and write its lines.
+
+    `workers` is 0 for one process per core, or one process in all where PyTorch is needed.
+    """
+    from one2set.bulk.pipeline import run
+    from one2set.bulk.ray import run_on_ray
+
+    if engine == "local":
+        workers = workers or (1 if work.needs_torch else count_cores())
+        if workers > 1:
+            work = replace(work, threads=work.threads or max(count_cores() // workers, 1))
+    # A run can be resumed by one with equal settings; how it is computed does not matter.
+    without = ("model", "threads", "batch_tokens", "device")
+    settings = {
+        "model": _hash_files(work.model),
+        "inputs": source.inputs,
+        "fields": asdict(source.fields),
+        "format": target and target.format,
+        "work": [type(work).__name__, {k: v for k, v in asdict(work).items() if k not in without}],
+    }
+    run_there = run_on_ray if engine == "ray" else run
+    _write(source, partial(run_there, source, work, workers=workers), target, settings)
+
+
+def _hash_files(folder: Path) -> dict[str, str]:
+    """Identify a model by the contents of its files."""
+    hashes = {}
+    for path in sorted(folder.iterdir()):
+        if path.name[0] != ".":
+            with path.open("rb") as file:
+                hashes[path.name] = file_digest(file, "sha256").hexdigest()
+    return hashes
+
+
+def _write(
+    source: "Source",
+    run: "Callable[[Begun], Iterator[Lines]]",
+    target: Target | None,
+    settings: Mapping[str, Any],
+) -> None:
+    from one2set.bulk.resume import Begun, partial_file, partial_folder
+
+    with ExitStack() as stack:
+        begun, write = Begun(), sys.stdout.buffer.write
+        if target is not None:
+            how: dict[str, Any] = {
+                "settings": settings,
+                "resume": target.resume,
+                "overwrite": target.overwrite,
+                "format": target.format,
+            }
+            unfinished = (
+                stack.enter_context(partial_folder(target.path, **how))
+                if target.is_folder
+                else stack.enter_context(partial_file(target.path, **how))
+            )
+            begun, write = unfinished.begun, unfinished.write
+        tally = _Tally(source.inputs, done_before=begun.done)
+        with show_progress("Documents", total=tally.total_bytes or None) as display:
+            for result in run(begun):
+                # Of the first chunk some lines may be there already.
+                for line in result.lines[max(begun.done - result.chunk.first, 0) :]:
+                    write(line)
+                tally.count(result)
+                display.update(tally.bytes_done, tally.rate)
+    tally.summarise(target.name if target else "standard output")
+
+
+class _Tally:
+    """Counts documents and bytes, in all and of this run."""
+
+    def __init__(self, inputs: tuple[str, ...], *, done_before: int) -> None:
+        self._started = time.perf_counter()
+        self._done = self._before = done_before
+        self._cut = self._skipped = 0
+        self.bytes_done = 0
+        # The size of standard input and folders is unknown: then no time is estimated.
+        self.total_bytes = sum(os.path.getsize(path) for path in inputs if os.path.isfile(path))
+
+    def count(self, result: "Lines") -> None:
+        """Add a chunk; some of it may have been done before."""
+        self._done = max(self._done, result.chunk.first + len(result.lines))
+        self._cut += result.cut
+        self._skipped, self.bytes_done = result.chunk.skipped, result.chunk.bytes_read
+
+    @property
+    def rate(self) -> str:
+        return f"{self._done:,} documents, {self._per_second():,.1f}/s"
+
+    def summarise(self, output: str) -> None:
+        """Print what was done and what was not."""
+        seconds = time.perf_counter() - self._started
+        new = self._done - self._before
+        before = f", {self._before:,} were done before" if self._before else ""
+        err.print(
+            f"{output}: {new:,} documents in {seconds:,.1f} s "
+            f"({self._per_second():,.1f}/s){before}",
+            soft_wrap=True,
+        )
+        if self._cut:
+            err.print(
+                f"[yellow]{self._cut:,} documents were longer than --max-source-words; "
+                "only their beginning was read[/]"
+            )
+        if self._skipped:
+            err.print(f"[yellow]{self._skipped:,} records were skipped[/]")
+
+    def _per_second(self) -> float:
+        return (self._done - self._before) / (time.perf_counter() - self._started)

@@ -1,0 +1,78 @@
+"""`one2set learn`: lexicon, scorers and phrase list from one's own documents."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from one2set.cli.console import err
+from one2set.cli.options import (
+    FieldOption,
+    ModelArgument,
+    OnErrorOption,
+    OutputFolderOption,
+    OverwriteOption,
+    ReportOption,
+)
+from one2set.errors import ConfigError, missing_extra
+
+if TYPE_CHECKING:
+    from one2set.data.document import Document
+
+
+def learn(
+    model: ModelArgument,
+    documents: Annotated[
+        list[str],
+        typer.Option(
+            metavar="INPUT", help="Training documents, in any readable format. Repeatable."
+        ),
+    ],
+    output: OutputFolderOption,
+    from_: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="MODEL",
+            help="Add the documents to what this model has learnt, instead of starting anew, and "
+            "use its calibration if MODEL has none. For a network that was trained further.",
+            show_default=False,
+        ),
+    ] = None,
+    field: FieldOption = [],  # noqa: B006
+    on_error: OnErrorOption = "stop",
+    report: ReportOption = None,
+    overwrite: OverwriteOption = False,
+) -> None:
+    """Learn from documents which phrases are likely keyphrases, beside the network.
+
+    one2set learn my-model --documents train.jsonl --output my-better-model
+
+    Copies an exported model and adds a lexicon, a phrase list, and small
+    networks that score the n-grams of a text. Calibrate the result afterwards.
+    """
+    try:
+        from one2set.keyphrases.learn import learn_from_documents
+    except ImportError:
+        raise missing_extra("torch", extra="train", purpose="Learning from documents") from None
+    from one2set.data.reading.readers import read
+    from one2set.data.reading.records import Fields
+    from one2set.data.reading.streams import ErrorPolicy
+    from one2set.model.paths import find_model_folder, is_model
+
+    if from_ is not None and not is_model(from_):
+        raise ConfigError(f"--from is {from_}; expected a model folder, or default")
+    origin = None if from_ is None else find_model_folder(from_)
+    with ErrorPolicy(on_error, report) as errors:
+        fields = Fields.from_options(field)
+
+        def read_all() -> "Iterator[Document]":
+            for path in documents:
+                yield from read(path, fields=fields, errors=errors)
+
+        learn_from_documents(
+            find_model_folder(model), output, read_all, origin=origin, overwrite=overwrite
+        )
+    size = sum(path.stat().st_size for path in output.iterdir())
+    err.print(f"{output}: {size / 1e6:.1f} MB", soft_wrap=True)
+    err.print(f"next: one2set calibrate {output} VALIDATION_DOCUMENTS", soft_wrap=True)

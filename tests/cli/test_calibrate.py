@@ -1,0 +1,82 @@
+"""`one2set calibrate` from the outside."""
+
+import json
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from one2set.cli import app
+from one2set.errors import ConfigError, DataError
+from one2set.keyphrases.calibration import Calibration
+
+SAMPLE = str(files("one2set.data") / "sample" / "documents.jsonl")
+
+
+def run(*arguments: str | Path) -> str:
+    """What the command prints; it must succeed, or raise the user's error."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exception is not None:
+        raise result.exception
+    return result.output
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_calibration_changes_the_probability_and_nothing_else(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    before, after = tmp_path / "before.jsonl", tmp_path / "after.jsonl"
+    run("predict", tiny_model, SAMPLE, "-o", before)
+    said = run("calibrate", tiny_model, SAMPLE, "--diagram", tmp_path / "reliability.png")
+    assert "calibrated on 60 documents" in said
+    assert "present" in said
+    assert (tmp_path / "reliability.png").exists()
+    run("predict", tiny_model, SAMPLE, "-o", after)
+    assert Calibration.load(tiny_model).absent.said is not None
+    changed = 0
+    for old, new in zip(lines_of(before), lines_of(after), strict=True):
+        for one, other in zip(old["keyphrases"], new["keyphrases"], strict=True):
+            changed += one.pop("probability") != other.pop("probability")
+            assert one == other
+    assert changed > 100
+
+
+def test_an_exported_model_is_calibrated_without_being_made_again(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    run("export", tiny_model, "-o", tmp_path / "out")
+    (tmp_path / "out" / "calibration.json").write_text("that of an older version")
+    run("calibrate", tmp_path / "out", SAMPLE)
+    assert Calibration.load(tmp_path / "out").absent.said is not None
+    assert Calibration.load(tiny_model) == Calibration()
+
+
+def test_calibration_weighs_what_the_encoder_sees(tiny_model: Path, tmp_path: Path) -> None:
+    run("export", tiny_model, "-o", tmp_path / "net")
+    run("learn", tmp_path / "net", "-o", tmp_path / "out", "--documents", SAMPLE)
+    run("calibrate", tmp_path / "out", SAMPLE)
+    seeing = Calibration.load(tmp_path / "out")
+    (tmp_path / "out" / "sight.npz").unlink()
+    run("calibrate", tmp_path / "out", SAMPLE)
+    assert Calibration.load(tmp_path / "out") != seeing
+
+
+def test_the_model_inside_stays_as_it_is() -> None:
+    with pytest.raises(ConfigError, match="calibrate a copy: one2set export default"):
+        run("calibrate", "default", SAMPLE)
+
+
+def test_calibration_needs_known_keyphrases(tiny_model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "d.jsonl"
+    path.write_text('{"id": "x", "title": "t", "abstract": "some words here"}\n')
+    with pytest.raises(DataError, match="document 'x' has no keyphrases"):
+        run("calibrate", tiny_model, path)
+    path.write_text('{"id": "x", "title": "", "abstract": "", "keyphrases": ["a"]}\n')
+    with pytest.raises(DataError, match="says phrases for fewer than 2 documents"):
+        run("calibrate", tiny_model, path)
+    assert not (tiny_model / "calibration.json").exists()

@@ -1,0 +1,50 @@
+"""`one2set export` from the outside."""
+
+import re
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from one2set.cli import app
+from one2set.errors import ConfigError
+
+SAMPLE = str(files("one2set.data") / "sample" / "documents.jsonl")
+
+
+def run(*arguments: str | Path) -> str:
+    """What the command prints; it must succeed, or raise the user's error."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exception is not None:
+        raise result.exception
+    return result.output
+
+
+def test_an_exported_model_runs_without_torch(tiny_model: Path, tmp_path: Path) -> None:
+    said = run("export", tiny_model, "-o", tmp_path / "float", "--float32")
+    both = re.search(r"bundled sample, ([\d,]+) of ([\d,]+) phrases equal", said)
+    assert both is not None
+    assert both[1] == both[2], "in float32 nothing changes"
+    assert "MB" in run("export", tiny_model, "-o", tmp_path / "int8")
+    with pytest.raises(ConfigError, match="exists already"):
+        run("export", tiny_model, "-o", tmp_path / "int8")
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(['torch', 'scipy', 'onnx', 'safetensors']))\n"
+        "from pathlib import Path\n"
+        "from one2set.data.document import Document\n"
+        "from one2set.export.runtime import Runtime\n"
+        f"runtime = Runtime(Path({str(tmp_path / 'int8')!r}), threads=1)\n"
+        "print(len(next(runtime.predict([Document('d', 'Sets', 'Of words.')])).slots))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "8"
+
+
+def test_former_options_name_the_new_command(tiny_model: Path, tmp_path: Path) -> None:
+    for option in ("--phrases", "--knowledge"):
+        with pytest.raises(ConfigError, match=f"no {option} any more; use one2set learn"):
+            run("export", tiny_model, "-o", tmp_path / "out", option, SAMPLE)
+    assert not (tmp_path / "out").exists()

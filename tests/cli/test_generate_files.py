@@ -1,0 +1,109 @@
+"""`one2set generate --output`: keyphrases of many documents, in files."""
+
+import json
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+from typer.testing import CliRunner
+
+from one2set.cli import app
+from one2set.errors import ConfigError, DataError
+
+SAMPLE = Path(str(files("one2set.data") / "sample" / "documents.jsonl"))
+
+
+def run(model: Path, *arguments: str | Path) -> str:
+    """What the command writes to stdout; it must succeed, or raise the user's error."""
+    command = ["generate", "--model", str(model), *map(str, arguments)]
+    result = CliRunner().invoke(app, command)
+    if result.exception is not None:
+        raise result.exception
+    return result.stdout
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def printed(model: Path, *arguments: str | Path) -> str:
+    return run(model, *arguments, "--format", "jsonl", "--threads", "1")
+
+
+@pytest.mark.parametrize("options", [(), ("--top", "1"), ("--present-only",)])
+def test_a_file_holds_what_is_printed(
+    exported_model: Path, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    output = tmp_path / "k.jsonl"
+    assert run(exported_model, SAMPLE, "-o", output, "--workers", "2", *options) == ""
+    assert output.read_text() == printed(exported_model, SAMPLE, *options)
+
+
+def test_a_model_that_is_not_exported(tiny_model: Path, tmp_path: Path) -> None:
+    run(tiny_model, SAMPLE, "-o", tmp_path / "k.jsonl")
+    assert (tmp_path / "k.jsonl").read_text() == printed(tiny_model, SAMPLE)
+
+
+def test_parquet_zst_and_folders_hold_the_same(exported_model: Path, tmp_path: Path) -> None:
+    expected = [json.loads(line) for line in printed(exported_model, SAMPLE).splitlines()]
+    table = pa.Table.from_pylist(lines_of(SAMPLE), schema=None)
+    (tmp_path / "in").mkdir()
+    for number in range(2):
+        pq.write_table(table.slice(number * 30, 30), tmp_path / "in" / f"{number}.parquet")
+    run(exported_model, f"{tmp_path}/in/*.parquet", "-o", f"{tmp_path}/out/")
+    (part,) = (tmp_path / "out").iterdir()
+    run(exported_model, tmp_path / "in", "-o", tmp_path / "p.jsonl.zst")
+    with zstandard.open(tmp_path / "p.jsonl.zst", "rt", encoding="utf-8") as file:
+        assert [json.loads(line) for line in file] == expected
+    for row, line in zip(pq.read_table(part).to_pylist(), expected, strict=True):
+        assert row["id"] == line["id"]
+        for phrase, other in zip(row["keyphrases"], line["keyphrases"], strict=True):
+            assert {name: phrase[name] for name in other} == other
+    pattern = printed(exported_model, f"{tmp_path}/in/*.parquet")
+    assert [json.loads(line) for line in pattern.splitlines()] == expected
+
+
+def test_without_torch_and_pyarrow(exported_model: Path, tmp_path: Path) -> None:
+    arguments = ["generate", "--model", str(exported_model), str(SAMPLE), "-o"]
+    arguments += [str(tmp_path / "k.jsonl"), "--workers", "1"]
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(['torch', 'scipy', 'pyarrow']))\n"
+        f"sys.argv[1:] = {arguments!r}\nfrom one2set.cli import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "k.jsonl").read_text() == printed(exported_model, SAMPLE)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--resume"], "--resume applies to a file; name it with --output"),
+        (["--overwrite"], "--overwrite applies to a file"),
+        (["--workers", "2"], "--workers applies to a file"),
+        (["--engine", "ray"], "--engine applies to a file"),
+        (["--format", "parquet"], "--format parquet applies to a file"),
+        (["-o", "k.jsonl", "--resume", "--overwrite"], "exclude each other"),
+        (["-o", "k.html"], "writes jsonl or parquet, not html"),
+        (["-o", "k.jsonl", "--format", "csv"], "writes jsonl or parquet, not csv"),
+        (["-o", "k.parquet", "--format", "jsonl"], "name it otherwise"),
+        (["a second text", "-o", "k.jsonl"], "'a second text' is not a file"),
+    ],
+)
+def test_options_that_cannot_be(exported_model: Path, arguments: list[str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        run(exported_model, SAMPLE, *arguments)
+    assert not Path("k.jsonl").exists()
+
+
+def test_files_that_are_not_there(exported_model: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"\*.csv: matches no file"):
+        run(exported_model, f"{tmp_path}/*.csv", "-o", tmp_path / "k.jsonl")
+    with pytest.raises(DataError, match=r"missing.ndjson: there is no such file"):
+        run(exported_model, tmp_path / "missing.ndjson", "-o", tmp_path / "k.jsonl")

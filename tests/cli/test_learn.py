@@ -1,0 +1,71 @@
+"""`one2set learn` from the outside."""
+
+import json
+import math
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from one2set.cli import app
+from one2set.errors import ConfigError
+from one2set.extraction.knowledge import Knowledge
+from one2set.keyphrases.calibration import Calibration, Half
+
+SAMPLE = str(files("one2set.data") / "sample" / "documents.jsonl")
+
+
+def run(*arguments: str | Path) -> str:
+    """What the command prints; it must succeed, or raise the user's error."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exception is not None:
+        raise result.exception
+    return result.output
+
+
+def test_training_documents_teach_an_exported_model(tiny_model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "train.jsonl"
+    line = json.dumps({"abstract": "Text.", "keywords": ["graph networks", f"{'w ' * 9}"]})
+    path.write_text(f"{line}\n" * 20)
+    run("export", tiny_model, "-o", tmp_path / "net")
+    run("learn", tmp_path / "net", "--documents", path, "-o", tmp_path / "out")
+    assert (tmp_path / "out" / "phrases.tsv").read_text() == "graph networks\tgraph network\t20\n"
+    assert Knowledge.load(tmp_path / "out").counted(("graph", "network")) == pytest.approx(
+        math.log(20), abs=0.01
+    )
+    for file in (tmp_path / "net").iterdir():
+        assert (tmp_path / "out" / file.name).read_bytes() == file.read_bytes()
+    run("export", tmp_path / "out", "-o", tmp_path / "again")
+    for name in ("phrases.tsv", "lexicon.npz", "selector.npz"):
+        assert (tmp_path / "again" / name).exists(), "exported again, it is kept"
+
+
+def test_documents_are_added_to_what_another_model_has_learnt(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "train.jsonl"
+    line = json.dumps({"abstract": "Text.", "keywords": ["graph networks"]})
+    path.write_text(f"{line}\n" * 20)
+    run("export", tiny_model, "-o", tmp_path / "net")
+    run("learn", tmp_path / "net", "--documents", path, "-o", tmp_path / "out")
+    Calibration(Half(null_bias=1.5), Half()).save(tmp_path / "out")
+    known = ("--from", tmp_path / "out")
+    run("learn", tmp_path / "net", "-o", tmp_path / "further", *known, "--documents", path)
+    assert Knowledge.load(tmp_path / "further").counted(("graph", "network")) == pytest.approx(
+        math.log(19 + 20 + 1), abs=0.01
+    )
+    assert Calibration.load(tmp_path / "further").present.null_bias == 1.5
+    Calibration(Half(null_bias=2.5), Half()).save(tmp_path / "net")
+    again = ("-o", tmp_path / "further", "--overwrite")
+    run("learn", tmp_path / "net", *known, "--documents", path, *again)
+    assert Calibration.load(tmp_path / "further").present.null_bias == 2.5, "a model's own counts"
+
+
+def test_models_that_cannot_learn(tiny_model: Path, tmp_path: Path) -> None:
+    documents = ("--documents", SAMPLE)
+    with pytest.raises(ConfigError, match=r"--from is nowhere; expected a model folder"):
+        run("learn", tiny_model, *documents, "-o", tmp_path / "x", "--from", "nowhere")
+    with pytest.raises(ConfigError, match=r"is not exported; first run one2set export"):
+        run("learn", tiny_model, *documents, "-o", tmp_path / "x")
+    assert not (tmp_path / "x").exists()
