@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from itertools import tee
 from pathlib import Path
 
-from one2set.atomic import complete_folder
+from one2set.atomic import atomic_folder
 from one2set.data import phrase_list
 from one2set.data.document import Document
 from one2set.errors import ConfigError
@@ -43,7 +43,7 @@ def learn_from_documents(
         )
     knowledge = NOTHING if origin is None else Knowledge.load(origin).of_any_network()
     fits_all = knowledge.selector is None
-    with complete_folder(output, overwrite=overwrite) as partial:
+    with atomic_folder(output, overwrite=overwrite) as partial:
         knowledge = extend_knowledge(knowledge, documents)
         for file in folder.iterdir():
             if file.is_file() and file.name not in _FILES:
