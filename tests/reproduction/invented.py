@@ -4,13 +4,13 @@ from collections.abc import Collection, Mapping, Sequence
 
 from one2set.reproduction.measure import CELLS, CodeShares
 from one2set.reproduction.plan import ROWS
-from one2set.reproduction.published import Figure, Value, published_value
+from one2set.reproduction.published import Metric, Value, published_value
 from one2set.reproduction.results import Curve, Difference, Results
 
 SET = "kp20k"
 Codes = Sequence[tuple[float, float]]  # the shares of present and absent phrases of each code
-Changes = Mapping[tuple[str, Figure], float | None]
-_OTHERS: dict[Figure, float] = {"num_present": 4.0, "num_absent": 1.0, "duplication": 0.2}
+Changes = Mapping[tuple[str, Metric], float | None]
+_OTHERS: dict[Metric, float] = {"num_present": 4.0, "num_absent": 1.0, "duplication": 0.2}
 
 
 class Invented(Results):
@@ -23,7 +23,7 @@ class Invented(Results):
         without: tuple[str, ...] = (),
         speeds: Mapping[str, float] | None = None,
         codes: Mapping[str, Sequence[Codes]] | None = None,
-        unsure: Collection[Figure] = (),
+        unsure: Collection[Metric] = (),
         validations: Sequence[float] = (0.1, 0.2),
     ) -> None:
         """Changed figures; rows that are missing; speeds; codes of each seed; the F1s whose
@@ -35,18 +35,18 @@ class Invented(Results):
     splits = [SET]  # noqa: RUF012
     reference = SET
 
-    def value(self, row: str, split: str, figure: Figure) -> Value | None:
-        if (row, figure) in self._changes:
-            changed = self._changes[row, figure]
+    def value(self, row: str, split: str, metric: Metric) -> Value | None:
+        if (row, metric) in self._changes:
+            changed = self._changes[row, metric]
             return None if changed is None else Value(changed, 0.001)
-        known = published_value(row, split, figure)
-        return known or Value(_OTHERS.get(figure, 0.1))
+        known = published_value(row, split, metric)
+        return known or Value(_OTHERS.get(metric, 0.1))
 
-    def average(self, row: str, figure: Figure) -> Value | None:
-        return self.value(row, SET, figure)
+    def average(self, row: str, metric: Metric) -> Value | None:
+        return self.value(row, SET, metric)
 
-    def gold(self, split: str, figure: Figure) -> float:
-        return {"num_present": 3.31, "num_absent": 1.95}[figure]
+    def gold(self, split: str, metric: Metric) -> float:
+        return {"num_present": 3.31, "num_absent": 1.95}[metric]
 
     def codes_by_seed(self, row: str, split: str) -> list[Sequence[CodeShares]]:
         return [
@@ -57,17 +57,17 @@ class Invented(Results):
             for codes in self._codes.get(row, [[]])
         ]
 
-    def differences(self, row: str, base: str, split: str) -> dict[Figure, Difference]:
+    def differences(self, row: str, base: str, split: str) -> dict[Metric, Difference]:
         pairs = {f: [self.value(name, split, f) for name in (row, base)] for f in CELLS}
         found = {
             f: (ours or Value(0)).mean - (other or Value(0)).mean
             for f, (ours, other) in pairs.items()
         }
         return {
-            figure: Difference(x, x - 0.002, x + 0.002)
-            if figure not in self._unsure
+            metric: Difference(x, x - 0.002, x + 0.002)
+            if metric not in self._unsure
             else Difference(x, -1.0, 1.0)
-            for figure, x in found.items()
+            for metric, x in found.items()
         }
 
     def training_speed(self, row: str) -> Value | None:
@@ -76,5 +76,5 @@ class Invented(Results):
     generation_speed = training_speed
 
     def curves(self, row: str, name: str) -> list[Curve]:
-        visits = [float(number) for number, _ in enumerate(self._validations)]
-        return [Curve(row, 0, visits, self._validations)]
+        seen = [float(number) for number, _ in enumerate(self._validations)]
+        return [Curve(row, 0, seen, self._validations)]

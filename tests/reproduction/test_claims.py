@@ -8,7 +8,7 @@ from one2set.reproduction.claims import CLAIMS, CheckedClaim, check_claims
 from one2set.reproduction.explanations import SHORT, explain_training_end
 from one2set.reproduction.measure import CELLS
 from one2set.reproduction.plan import LAMBDAS, ROWS
-from one2set.reproduction.published import Figure
+from one2set.reproduction.published import Metric
 from tests.reproduction.invented import Changes, Codes, Invented
 
 _PRESENT, _ABSENT = (0.6, 0.05), (0.05, 0.4)
@@ -20,28 +20,28 @@ _PAPERS_CODES: dict[str, Sequence[Codes]] = {  # of a single seed
     "settrans-fixed": [[_MIXED, _MIXED, _SILENT, _SILENT]],
 }
 _PAPERS_SPEEDS = {"settrans": 0.67, "settrans-steps-1": 0.8, "transformer": 1.0}
-_FALLING: dict[tuple[str, Figure], float] = {
-    (f"settrans-lambda-{value}", figure): 5 - number
+_FALLING: dict[tuple[str, Metric], float] = {
+    (f"settrans-lambda-{value}", metric): 5 - number
     for number, value in enumerate(LAMBDAS)
-    for figure in ("num_present", "num_absent")
+    for metric in ("num_present", "num_absent")
 }
-_K: dict[tuple[str, Figure], float] = {
+_K: dict[tuple[str, Metric], float] = {
     ("settrans-steps-1", "present_f1_m"): 0.385,
     ("settrans-steps-1", "absent_f1_m"): 0.05,
 }
 
 
-def says_nothing(row: str) -> dict[tuple[str, Figure], float | None]:
+def says_nothing(row: str) -> dict[tuple[str, Metric], float | None]:
     """The figures of a system that predicts nothing. Its Dup is 0/0."""
-    zeros: tuple[Figure, ...] = ("num_present", "num_absent", *CELLS)
-    return {**{(row, figure): 0.0 for figure in zeros}, (row, "duplication"): None}
+    zeros: tuple[Metric, ...] = ("num_present", "num_absent", *CELLS)
+    return {**{(row, metric): 0.0 for metric in zeros}, (row, "duplication"): None}
 
 
 def judged(
     changes: Changes | None = None,
     codes: Mapping[str, Sequence[Codes]] | None = None,
     speeds: Mapping[str, float] | None = None,
-    unsure: Collection[Figure] = (),
+    unsure: Collection[Metric] = (),
 ) -> dict[str, CheckedClaim]:
     """The check_claims by the beginning of the claim."""
     results = Invented(
@@ -90,7 +90,7 @@ def test_by_its_own_numbers_the_paper_is_right_on_all_but_the_speed_of_our_proce
     ],
 )  # fmt: skip
 def test_a_claim_fails_by_its_rule_and_says_why(
-    beginning: str, changes: dict[tuple[str, Figure], float], reason: str
+    beginning: str, changes: dict[tuple[str, Metric], float], reason: str
 ) -> None:
     before, after = judged(), judged(changes)
     (text,) = [text for text in before if text.startswith(beginning)]
@@ -201,28 +201,28 @@ def test_speeds_are_told_with_the_phrases_that_were_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("beginning", "figure"),
+    ("beginning", "metric"),
     [
         ("Set training beats sequence training at equal size and data: present", "present_f1_5"),
         ("Set training beats sequence training at equal size and data: absent", "absent_f1_m"),
         ("K = 2 beats", "present_f1_m"),
     ],
 )
-def test_a_claim_may_hold_by_chance(beginning: str, figure: Figure) -> None:
-    sure, unsure = judged(), judged(unsure=[figure])
+def test_a_claim_may_hold_by_chance(beginning: str, metric: Metric) -> None:
+    sure, unsure = judged(), judged(unsure=[metric])
     (text,) = [text for text in sure if text.startswith(beginning)]
     assert (sure[text].verdict, sure[text].reason) == ("holds", "")
     assert unsure[text].verdict == "holds, may be chance"
-    assert f"the difference in {SHORT[figure]} may be chance" in unsure[text].reason
+    assert f"the difference in {SHORT[metric]} may be chance" in unsure[text].reason
     assert unsure[DUPLICATION].verdict == "holds", "it rests on no F1"
 
 
-@pytest.mark.parametrize("figure", ["num_present", "num_absent"])
-def test_as_many_predictions_are_not_fewer(figure: Figure) -> None:
-    same = {("settrans-lambda-0.5", figure): _FALLING["settrans-lambda-0.2", figure]}
+@pytest.mark.parametrize("metric", ["num_present", "num_absent"])
+def test_as_many_predictions_are_not_fewer(metric: Metric) -> None:
+    same = {("settrans-lambda-0.5", metric): _FALLING["settrans-lambda-0.2", metric]}
     found = judged(same)["A larger λ means fewer predictions."]
     assert found.verdict == "does not hold"
-    assert f"{SHORT[figure]} from λ = 0.2 to 0.5" in found.reason
+    assert f"{SHORT[metric]} from λ = 0.2 to 0.5" in found.reason
 
 
 @pytest.mark.parametrize(

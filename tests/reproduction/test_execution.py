@@ -28,7 +28,7 @@ def test_jobs_are_done_in_order_and_once(quick_setup: Callable[..., Setup], tmp_
     ]
     ended = [event for event in events if event.what == "done"]
     assert [event.jobs_done for event in ended] == [1, 2, 3]
-    assert [event.visits_done for event in ended] == [8, 16, 24]
+    assert [event.examples_done for event in ended] == [8, 16, 24]
     assert events[0].seconds_left is None, "nothing is known yet"
     left = [event.seconds_left for event in ended]
     assert left[0] > left[1] > left[2] == 0  # type: ignore[operator]
@@ -56,7 +56,7 @@ def test_what_another_process_does_is_waited_for(
     plan, other = (plan_for(quick_setup(), tmp_path, "codes") for _ in range(2))
     first = next(iter(other.jobs.values()))
     events: list[Event] = []
-    with first.claimed() as lock:
+    with first.locked() as lock:
         assert lock is not None
         for event in plan.run(at_once, tidy=True):
             events.append(event)
@@ -65,7 +65,7 @@ def test_what_another_process_does_is_waited_for(
         names = [event.job.row.name for event in events if event.what == "begun"]
         assert names == ["settrans-fixed", "settrans-single"], "what nobody has claimed"
         assert events[-1].job.row.name == "settrans"
-        list(first.make(lock, at_once, tidy=True))
+        list(first.train(lock, at_once, tidy=True))
         list(first.measure(plan.splits))
     assert len(plan.done()) == 3
     assert list(plan.run(at_once, tidy=True)) == []
@@ -90,7 +90,7 @@ def test_a_plan_that_was_killed_goes_on_to_the_same_end(
         target=_do, args=(tested_corpus, tmp_path / "killed", changes, setup.code)
     )
     child.start()
-    while job.visits() < 4:
+    while job.examples_seen() < 4:
         assert child.exitcode is None
         time.sleep(0.01)
     assert child.pid is not None

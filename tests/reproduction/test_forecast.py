@@ -8,7 +8,7 @@ import pytest
 
 from one2set.prediction.prediction import AS_TRAINED
 from one2set.reproduction.forecast import Forecast
-from one2set.reproduction.job import JobFolder, Made
+from one2set.reproduction.job import JobFolder, TrainingRecord
 from one2set.reproduction.measure import Measured
 from one2set.reproduction.plan import Job, Setup, rows_for
 
@@ -19,12 +19,12 @@ class Took(JobFolder):
     def __init__(self, job: Job, seconds: float, measuring: float) -> None:
         self.job, self._seconds, self._measuring = job, seconds, measuring
 
-    def made(self) -> Made:
-        return Made(
-            visits=self.job.visits,
+    def training_record(self) -> TrainingRecord:
+        return TrainingRecord(
+            examples_seen=self.job.num_examples,
             seconds=self._seconds,
             cpu_seconds=0,
-            cpu_visits=0,
+            cpu_examples=0,
             parameters=1,
             null_bias=AS_TRAINED,
             ended=datetime.now(UTC),
@@ -53,7 +53,7 @@ def test_a_system_takes_as_long_as_it_took(jobs: dict[str, Job]) -> None:
     done = [Took(jobs["settrans"], 20.0, 1.0), Took(jobs["catseq"], 40.0, 3.0)]
     forecast = Forecast(done, ["a", "b"])
     assert forecast.seconds(jobs["settrans"]) == pytest.approx(20 + 2)
-    assert forecast.seconds(jobs["settrans"], visits=5) == pytest.approx(10 + 2)
+    assert forecast.seconds(jobs["settrans"], examples_seen=5) == pytest.approx(10 + 2)
     assert forecast.seconds(jobs["exhird"]) == pytest.approx(30 + 4), "an average one"
     assert forecast.seconds(jobs["settrans-beam"]) == pytest.approx(4), "nothing to train"
     assert forecast.total([(jobs["settrans"], 0), (jobs["catseq"], 10)]) == pytest.approx(22 + 6)
@@ -64,5 +64,5 @@ def test_nothing_is_known_before_anything_is_done(jobs: dict[str, Job]) -> None:
     assert forecast.seconds(jobs["settrans"]) is None
     assert forecast.total([(jobs["settrans"], 0)]) is None
     forecast.note(jobs["settrans"], 2, 6.0)
-    assert forecast.seconds(jobs["settrans"], visits=2) == pytest.approx(24)
+    assert forecast.seconds(jobs["settrans"], examples_seen=2) == pytest.approx(24)
     assert forecast.seconds(jobs["catseq"]) == pytest.approx(30)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
+import orjson
 import pytest
 
 from one2set.errors import DataError
@@ -50,21 +51,21 @@ class Stubborn:
 def test_a_job_is_done_once(job: JobFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     splits = ["kp20k-part", "inspec-part"]
     assert not job.done(splits)
-    with job.claimed() as lock:
+    with job.locked() as lock:
         assert lock is not None
-        list(job.make(lock, at_once, tidy=True))
+        list(job.train(lock, at_once, tidy=True))
         assert list(job.measure(splits[:1])) == ["kp20k-part"]
         assert job.done(splits[:1])
         assert not job.done(splits)
         assert list(job.measure(splits)) == ["inspec-part"], "what is measured is kept"
         assert job.done(splits)
         monkeypatch.setattr(Engine, "load", never)
-        list(job.make(lock, never, tidy=True))
+        list(job.train(lock, never, tidy=True))
         assert list(job.measure(splits)) == []
-    made = job.made()
-    assert made.visits >= 8, "the last batch may go beyond"
-    assert made.parameters > 0
-    assert job.visits() == made.visits
+    record = job.training_record()
+    assert record.examples_seen >= 8, "the last batch may go beyond"
+    assert record.parameters > 0
+    assert job.examples_seen() == record.examples_seen
     assert not (job.run / "checkpoints").exists(), "a plan's would fill a disk"
     assert (job.run / "model").is_dir()
     assert job.addends("kp20k-part").shape[0] == job.measured("kp20k-part").documents == 10
@@ -80,23 +81,23 @@ def test_a_tuned_bias_is_what_is_measured(
     rows = rows_for(["settrans", "settrans-bias"])
     trained, biased = (JobFolder(one, setup, tmp_path) for one in setup.jobs(rows, [0]))
     for job in (trained, biased):
-        with job.claimed() as lock:
+        with job.locked() as lock:
             assert lock is not None
-            list(job.make(lock, at_once, tidy=True))
+            list(job.train(lock, at_once, tidy=True))
     for bias, silent in ((100.0, 1.0), (-100.0, 0.0)):
-        made = biased.made().model_copy(update={"null_bias": NullBias(bias, bias)})
-        (biased.folder / "made.json").write_text(made.model_dump_json())
+        record = biased.training_record().model_copy(update={"null_bias": NullBias(bias, bias)})
+        (biased.folder / "training.json").write_text(record.model_dump_json())
         shutil.rmtree(biased.folder / "measured", ignore_errors=True)
         assert list(biased.measure(["inspec-part"])) == ["inspec-part"]
         assert {code.null for code in biased.measured("inspec-part").codes} == {silent}
 
 
 def test_a_claim_keeps_others_away(job: JobFolder) -> None:
-    with job.claimed() as lock:
+    with job.locked() as lock:
         assert lock is not None
-        with job.claimed() as other:
+        with job.locked() as other:
             assert other is None
-    with job.claimed() as lock:
+    with job.locked() as lock:
         assert lock is not None
 
 
@@ -108,14 +109,14 @@ def test_a_claim_lasts_as_long_as_the_training(
     script.write_text("#!/bin/sh\nexec sleep 60\n")
     script.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(script))
-    with (tmp_path / "log").open("wb") as log, job.claimed() as lock:
+    with (tmp_path / "log").open("wb") as log, job.locked() as lock:
         assert lock is not None
         child = launch()(["train"], log, lock)
-    with job.claimed() as lock:
+    with job.locked() as lock:
         assert lock is None
     child.terminate()
     child.wait()
-    with job.claimed() as lock:
+    with job.locked() as lock:
         assert lock is not None
 
 
@@ -123,19 +124,42 @@ def test_a_training_that_fails_says_why(quick_setup: Callable[..., Setup], tmp_p
     setup = quick_setup("train.frozen_layers=1")
     jobs = {job.row.name: job for job in setup.jobs(rows_for(["tables"]), [0])}
     job = JobFolder(jobs["catseq"], setup, tmp_path)
-    with job.claimed() as lock:
+    with job.locked() as lock:
         assert lock is not None
         with pytest.raises(DataError, match=r"(?s)catseq could not be trained:.*only Transformers"):
-            list(job.make(lock, at_once, tidy=True))
+            list(job.train(lock, at_once, tidy=True))
     assert not has_ended(job.run, setup.corpus)
 
 
 def test_who_is_asked_to_stop_asks_the_training_to(job: JobFolder) -> None:
     child = Stubborn()
-    with job.claimed() as lock:
+    with job.locked() as lock:
         assert lock is not None
         with pytest.raises(InterruptionError) as caught:
-            list(job.make(lock, lambda *_: child, tidy=True))
+            list(job.train(lock, lambda *_: child, tidy=True))
     assert caught.value.signal == signal.SIGTERM
     assert child.asked
     assert not job.done([])
+
+
+def test_folders_of_earlier_versions_are_read(job: JobFolder) -> None:
+    """Their files and fields had other names."""
+    job.folder.mkdir(parents=True)
+    earlier = {
+        "visits": 12,
+        "seconds": 3.0,
+        "cpu_seconds": 2.0,
+        "cpu_visits": 8,
+        "parameters": 5,
+        "null_bias": [0.0, 0.0],
+        "ended": "2026-01-01T00:00:00Z",
+        "machine": "some",
+        "versions": {},
+    }
+    (job.folder / "made.json").write_bytes(orjson.dumps(earlier))
+    (job.folder / "sittings.jsonl").write_bytes(b'{"cpu_seconds": 2.0, "visits": 8}\n')
+    (job.folder / "sessions.jsonl").write_bytes(b'{"cpu_seconds": 1.0, "examples": 4}\n')
+    assert job.trained()
+    record = job.training_record()
+    assert (record.examples_seen, record.cpu_examples) == (12, 8)
+    assert [session["examples"] for session in job._sessions()] == [8, 4]

@@ -5,10 +5,10 @@ from html.parser import HTMLParser
 from one2set.reproduction.page import (
     Block,
     Cell,
-    Figure,
     Heading,
     Lines,
-    Table,
+    PageFigure,
+    PageTable,
     Text,
     to_html,
     to_markdown,
@@ -17,12 +17,12 @@ from one2set.reproduction.page import (
 _BLOCKS: list[Block] = [
     Heading("Numbers & words"),
     Text("Some `code`, **strong**, and a < b."),
-    Table(
+    PageTable(
         ["", "F1@5", "F1@M"],
         [["a|b", Cell("0.3", "0.4", strong=True), Cell("holds", kind="holds")], ["c", "", "1"]],
         [("kp20k", 2)],
     ),
-    Figure("lambda", b"<svg/>", "A figure"),
+    PageFigure("lambda", b"<svg/>", "A figure"),
     Lines("Commands", ["one2set train <corpus>"]),
 ]
 
@@ -51,7 +51,7 @@ def test_markdown() -> None:
     assert text.startswith("# Title\n\n## Numbers & words\n\nSome `code`")
     assert "|  | kp20k F1@5 | kp20k F1@M |\n| --- | ---: | ---: |\n" in text
     assert "| a\\|b | **0.3** (0.4) | **holds** |" in text
-    assert to_markdown("", [Table(["set", "|KP|"], [])], figures="").count(" | ") == 2
+    assert to_markdown("", [PageTable(["set", "|KP|"], [])], figures="").count(" | ") == 2
     assert "![A figure](figures/lambda.svg)" in text
     assert "```text\none2set train <corpus>\n```" in text
 

@@ -9,7 +9,16 @@ import pytest
 from one2set.config import Config
 from one2set.data.corpus.corpus import Corpus
 from one2set.errors import ConfigError
-from one2set.reproduction.plan import PARTS, ROWS, STEPS, Row, Setup, in_order, rows_for, steps_row
+from one2set.reproduction.plan import (
+    PARTS,
+    ROWS,
+    STEPS,
+    ReportRow,
+    Setup,
+    in_order,
+    rows_for,
+    steps_row,
+)
 from one2set.systems import SYSTEMS
 
 
@@ -37,7 +46,7 @@ def test_a_part_takes_what_it_needs_and_no_more() -> None:
 
 
 def test_rows_beyond_the_plan_bring_their_own_beginnings() -> None:
-    asked = [Row("gan-mr", "gan-mr", "gan-mr"), Row("catseq", "catseq", "catseq")]
+    asked = [ReportRow("gan-mr", "gan-mr", "gan-mr"), ReportRow("catseq", "catseq", "catseq")]
     assert [row.name for row in in_order(asked, {})] == ["catseq", "gan-mr"]
 
 
@@ -45,18 +54,18 @@ def test_visits_are_the_same_for_all_but_those_that_start_from_another(
     quick_setup: Callable[..., Setup],
 ) -> None:
     jobs = quick_setup(documents=20).jobs(rows_for(PARTS), [0])
-    visits = {job.row.name: job.visits for job in jobs}
-    assert visits.pop("catseqtg-2rf1") == visits.pop("gan-mr") == 4, "a fifth"
-    assert {visits.pop(row) for row in ("settrans-bias", "settrans-beam")} == {0}
-    assert set(visits.values()) == {20}
+    num_examples = {job.row.name: job.num_examples for job in jobs}
+    assert num_examples.pop("catseqtg-2rf1") == num_examples.pop("gan-mr") == 4, "a fifth"
+    assert {num_examples.pop(row) for row in ("settrans-bias", "settrans-beam")} == {0}
+    assert set(num_examples.values()) == {20}
 
 
 def test_the_scale_says_how_many_visits_where_nobody_else_does(tested_corpus: Path) -> None:
     corpus = Corpus(tested_corpus)
     setup = Setup(corpus, "tiny", fine_tune=7)
-    visits = {job.row.name: job.visits for job in setup.jobs(rows_for(["tables"]), [0])}
-    assert visits["settrans"] == 2 * corpus.manifest.splits["train"].documents
-    assert visits["gan-mr"] == 7
+    num_examples = {job.row.name: job.num_examples for job in setup.jobs(rows_for(["tables"]), [0])}
+    assert num_examples["settrans"] == 2 * corpus.manifest.splits["train"].documents
+    assert num_examples["gan-mr"] == 7
 
 
 def test_a_job_is_another_where_its_outcome_could_be(quick_setup: Callable[..., Setup]) -> None:

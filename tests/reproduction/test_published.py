@@ -7,8 +7,8 @@ import pytest
 
 from one2set.data.corpus.statistics import published
 from one2set.reproduction.published import (
-    FIGURES,
-    Figure,
+    METRICS,
+    Metric,
     Value,
     paper_set,
     published_figures,
@@ -32,7 +32,7 @@ _ROWS = {
     "- teacher forcing": "settrans-student",
     "- separate set loss": "settrans-single",
 }
-_TABLE5: tuple[Figure, ...] = (
+_TABLE5: tuple[Metric, ...] = (
     "present_f1_5",
     "present_f1_m",
     "num_present",
@@ -48,7 +48,7 @@ def test_every_number_has_a_known_system_set_and_figure() -> None:
     systems = {system for system, _, _ in published_figures()}
     assert systems - SYSTEMS.keys() == {"oracle"}
     assert {name for _, name, _ in published_figures()} == published().keys()
-    assert {figure for *_, figure in published_figures()} == set(FIGURES)
+    assert {metric for *_, metric in published_figures()} == set(METRICS)
     assert all(value.mean >= 0 for value in published_figures().values())
 
 
@@ -64,25 +64,25 @@ def test_a_split_is_recognised_as_one_of_the_papers_sets() -> None:
 @pytest.mark.shared
 def test_the_numbers_are_those_of_the_papers_source(shared: Path) -> None:
     source = (shared / "paper" / "one2set.tex").read_text()
-    sides: dict[str, tuple[tuple[Figure, ...], list[str]]] = {
+    sides: dict[str, tuple[tuple[Metric, ...], list[str]]] = {
         "tab:present": (("present_f1_5", "present_f1_m"), [*published()]),
         "tab:absent": (("absent_f1_5", "absent_f1_m"), [*published()]),
         "tab:dup": (("num_present", "num_absent", "duplication"), ["krapivin", "semeval", "kp20k"]),
         "tab:ablation": (_TABLE5, ["kp20k"]),
     }
-    found: dict[tuple[str, str, Figure], Value] = {}
+    found: dict[tuple[str, str, Metric], Value] = {}
     for label, (figures, sets) in sides.items():
         start = source.rindex(r"\toprule", 0, source.index(rf"\label{{{label}}}"))
         table = source[start : source.index(r"\bottomrule", start)]
         for line in table.splitlines():
             name = next((ours for row, ours in _ROWS.items() if line.startswith(row)), None)
             cells = [cell.strip() for cell in line.replace(r"\\", "").split("&")][1:]
-            places = [(name_of_set, figure) for name_of_set in sets for figure in figures]
+            places = [(name_of_set, metric) for name_of_set in sets for metric in figures]
             if name is None or len(cells) != len(places):
                 continue
-            for (name_of_set, figure), cell in zip(places, cells, strict=True):
+            for (name_of_set, metric), cell in zip(places, cells, strict=True):
                 match = _NUMBER.search(re.sub(r"\\textbf\{|\{|\}(?![\d}])", "", cell))
                 if match:
                     deviation = int(match[2]) / 1000 if match[2] else None
-                    found.setdefault((name, name_of_set, figure), Value(float(match[1]), deviation))
+                    found.setdefault((name, name_of_set, metric), Value(float(match[1]), deviation))
     assert found == published_figures()

@@ -55,7 +55,7 @@ setup = Setup(Corpus(sys.argv[1]), "tiny", 8, None, tuple(sys.argv[2:]))
 jobs = setup.jobs(rows_for(["settrans-beam"]), [0])
 plan = Plan(jobs, setup, Path("together"), splits=setup.splits)
 for event in run_on_ray(plan, processes=1, tidy=True):
-    print(event.what, event.job.row.name, event.jobs_done, event.visits_done, flush=True)
+    print(event.what, event.job.row.name, event.jobs_done, event.examples_done, flush=True)
 
 from one2set.reproduction import ray as ray_plans
 ray_plans.code_version = lambda: "another"
@@ -293,5 +293,5 @@ def test_the_command_tells_and_reports_as_ever(
     result = CliRunner().invoke(app, [*arguments, *(f"--set={one}" for one in QUICK)])
     assert result.exit_code == 0, result.exception
     assert "(seed 0) learns" in result.stderr
-    assert "1 of 1 jobs, 8 of 8 visits" in result.stderr
+    assert "1 of 1 jobs, 8 of 8 examples" in result.stderr
     assert (tmp_path / "out" / "report.html").exists()

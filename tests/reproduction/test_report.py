@@ -8,7 +8,7 @@ import pytest
 
 from one2set.reproduction.claims import CLAIMS, CheckedClaim
 from one2set.reproduction.figures import drawings
-from one2set.reproduction.page import Cell, Table
+from one2set.reproduction.page import Cell, PageTable
 from one2set.reproduction.plan import ROWS
 from one2set.reproduction.report import write_report
 from one2set.reproduction.results import Results
@@ -17,7 +17,7 @@ from tests.reproduction.invented import Invented
 from tests.reproduction.test_page import Tags
 
 
-def row_of(table: Table, label: str) -> list[Cell]:
+def row_of(table: PageTable, label: str) -> list[Cell]:
     (row,) = [row for row in table.rows if _text(row[0]) == label]
     return [cell if isinstance(cell, Cell) else Cell(cell) for cell in row]
 
@@ -89,7 +89,10 @@ def test_what_is_beyond_the_paper_says_what_it_gains_and_costs(whole: Results) -
 def test_every_job_says_what_it_took(whole: Results) -> None:
     table = jobs(whole)
     assert len(table.rows) == sum(map(len, whole.rows.values()))
-    assert row_of(table, "gan-mr")[2].text == f"{whole.rows['gan-mr'][0].made().visits:,}"
+    assert (
+        row_of(table, "gan-mr")[2].text
+        == f"{whole.rows['gan-mr'][0].training_record().examples_seen:,}"
+    )
 
 
 @pytest.fixture(scope="module")

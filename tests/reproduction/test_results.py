@@ -17,7 +17,7 @@ from one2set.evaluation.metrics import from_sums
 from one2set.evaluation.protocols import YE2021
 from one2set.prediction.prediction import AS_TRAINED
 from one2set.reproduction.execution import JOBS
-from one2set.reproduction.job import JobFolder, Made
+from one2set.reproduction.job import JobFolder, TrainingRecord
 from one2set.reproduction.measure import CELLS, CodeShares, Measured
 from one2set.reproduction.plan import ROWS, Setup, rows_for
 from one2set.reproduction.published import Value
@@ -61,14 +61,14 @@ def test_means_and_deviations_are_over_seeds(whole: Results) -> None:
 def test_a_difference_is_that_of_the_figures(whole: Results) -> None:
     found = whole.differences("catseq", "exhird", "kp20k-part")
     assert found.keys() == CELLS.keys()
-    for at, (figure, difference) in enumerate(found.items()):
+    for at, (metric, difference) in enumerate(found.items()):
         ours, theirs = (
             from_sums(whole.rows[row][0].addends("kp20k-part").sum(axis=0), YE2021)[2][at]
             for row in ("catseq", "exhird")
         )
         assert difference.mean == pytest.approx(ours - theirs)
         assert difference.low <= difference.high
-        value = whole.value("catseq", "kp20k-part", figure)
+        value = whole.value("catseq", "kp20k-part", metric)
         assert value is not None
         assert value.mean == pytest.approx(ours)
     same = whole.differences("catseq", "catseq", "kp20k-part")
@@ -82,7 +82,7 @@ def test_speeds_and_curves(whole: Results) -> None:
         assert value.mean > 0
     curves = whole.curves("settrans", "f1_present")
     assert [curve.seed for curve in curves] == [0, 1]
-    assert curves[0].visits[-1] >= 8
+    assert curves[0].examples_seen[-1] >= 8
     assert whole.curves("settrans-beam", "f1") == [], "it was not trained"
 
 
@@ -121,18 +121,18 @@ def write_job(
     (job,) = [one for one in setup.jobs(rows_for([row]), [seed]) if one.row.name == row]
     folder = JobFolder(job, setup, root / JOBS).folder
     (folder / "measured").mkdir(parents=True)
-    made = Made(
-        visits=80,
+    record = TrainingRecord(
+        examples_seen=80,
         seconds=seconds,
         cpu_seconds=cpu_seconds,
-        cpu_visits=60,
+        cpu_examples=60,
         parameters=1,
         null_bias=AS_TRAINED,
         ended=datetime(2021, 8, 1, tzinfo=UTC),
         machine="",
         versions={},
     )
-    (folder / "made.json").write_text(made.model_dump_json())
+    (folder / "training.json").write_text(record.model_dump_json())
     for split in SPLITS:
         documents = setup.corpus.manifest.splits[split].documents
         f1 = hits / documents
@@ -166,8 +166,8 @@ def test_a_better_row_has_a_positive_difference(setup: Setup, tmp_path: Path) ->
         ("transformer", "settrans", 1 / 4 - 3 / 4),
     ):
         found = results.differences(row, base, "kp20k-part")
-        for figure, difference in found.items():
-            ours, theirs = (results.value(name, "kp20k-part", figure) for name in (row, base))
+        for metric, difference in found.items():
+            ours, theirs = (results.value(name, "kp20k-part", metric) for name in (row, base))
             assert ours is not None
             assert theirs is not None
             assert difference.mean == pytest.approx(ours.mean - theirs.mean)
@@ -197,11 +197,11 @@ def test_whoever_says_nothing_has_no_duplication(setup: Setup, tmp_path: Path) -
     write_job(setup, tmp_path, "catseq", duplication=0.0)
     results = Results(setup, tmp_path)
     for of in (partial(results.value, split="kp20k-part"), results.average):
-        assert of("settrans", figure="duplication") == Value(0.5), "of the seed that speaks"
-        assert of("transformer", figure="duplication") is None
-        assert of("catseq", figure="duplication") == Value(0.0)
-        assert of("transformer", figure="num_present") == Value(0.0)
-        spoken = of("settrans", figure="num_present")
+        assert of("settrans", metric="duplication") == Value(0.5), "of the seed that speaks"
+        assert of("transformer", metric="duplication") is None
+        assert of("catseq", metric="duplication") == Value(0.0)
+        assert of("transformer", metric="num_present") == Value(0.0)
+        spoken = of("settrans", metric="num_present")
         assert spoken is not None
         assert spoken.mean == 2.0, "of both seeds"
 
@@ -212,7 +212,7 @@ def test_speeds_are_by_the_processors_time(setup: Setup, tmp_path: Path) -> None
     write_job(setup, tmp_path, "catseq", seconds=100.0, cpu_seconds=0.0)
     results = Results(setup, tmp_path)
     for row in ("settrans", "transformer"):
-        assert results.training_speed(row) == Value(60 / 10)  # the visits of those seconds
+        assert results.training_speed(row) == Value(60 / 10)  # the examples of those seconds
         assert results.generation_speed(row) == Value((6 + 4) / (10 + 10))
     assert results.training_speed("catseq") == Value(80 / 100), "only the clock was read"
 

@@ -27,7 +27,7 @@ _COLUMNS: dict[str, Callable[[Record], str]] = {
     "#PK": lambda row: f"{row['num_present']:.2f}",
     "#AK": lambda row: f"{row['num_absent']:.2f}",
     "Dup": lambda row: f"{row['duplication']:.2f}",
-    "visits": lambda row: f"{row['documents']:,}",
+    "examples": lambda row: f"{row['documents']:,}",
     "train docs/s": lambda row: f"{row['training_speed']:.1f}",
     "generate docs/s": lambda row: f"{row['generation_speed']:.1f}",
     "parameters": lambda row: f"{row['parameters'] / 1e6:.1f} M",
@@ -78,11 +78,11 @@ def compare(
         raise missing_extra("torch", extra="train", purpose="training") from None
     from one2set.data.corpus.corpus import Corpus
     from one2set.reproduction.measure import expect_split
-    from one2set.reproduction.plan import Row, Setup, in_order
+    from one2set.reproduction.plan import ReportRow, Setup, in_order
     from one2set.reproduction.version import code_version
     from one2set.systems import get_system
 
-    asked = [Row(name, name, name) for name in (part.strip() for part in systems.split(","))]
+    asked = [ReportRow(name, name, name) for name in (part.strip() for part in systems.split(","))]
     for row in asked:
         get_system(row.system)
     opened = Corpus(corpus)
@@ -99,14 +99,15 @@ def compare(
 
 
 def _record(one: "JobFolder", split: str) -> Record:
-    made, measured = one.made(), one.measured(split)
+    record, measured = one.training_record(), one.measured(split)
     return {
         "system": one.job.row.name,
         **{str(name): value for name, value in measured.figures.items()},
-        "documents": made.visits + (one.before.made().visits if one.before else 0),
-        "training_speed": made.visits / made.seconds,
+        "documents": record.examples_seen
+        + (one.before.training_record().examples_seen if one.before else 0),
+        "training_speed": record.examples_seen / record.seconds,
         "generation_speed": measured.documents / measured.seconds,
-        "parameters": made.parameters,
+        "parameters": record.parameters,
     }
 
 

@@ -42,7 +42,7 @@ def do_plan(
     try:
         with show_progress(
             "",
-            total=max(plan.visits, 1),
+            total=max(plan.num_examples, 1),
             seconds_between_lines=_SECONDS_BETWEEN_LINES,
             estimate=False,
         ) as display:
@@ -51,7 +51,7 @@ def do_plan(
                     display.print(f"{_doing(event)}: {_numbers(event, plan)}")
                 else:
                     display.update(
-                        event.visits_done, _numbers(event, plan), description=_doing(event)
+                        event.examples_done, _numbers(event, plan), description=_doing(event)
                     )
     except InterruptionError as interruption:
         err.print("stopped; the same command goes on from here")
@@ -64,7 +64,7 @@ def _doing(event: "Event") -> str:
     beside = f", {event.beside} more beside it" if event.beside else ""
     match event.what:
         case "begun" | "training":
-            return f"{name} {'learns' if event.job.visits else 'is tuned'}{beside}"
+            return f"{name} {'learns' if event.job.num_examples else 'is tuned'}{beside}"
         case "measuring":
             return f"{name} on {event.split}{beside}"
         case "done":
@@ -80,5 +80,5 @@ def _numbers(event: "Event", plan: "Plan") -> str:
     left = "unknown" if seconds is None else str(timedelta(seconds=round(seconds)))
     return (
         f"{event.jobs_done} of {len(plan.jobs)} jobs, "
-        f"{event.visits_done:,} of {plan.visits:,} visits, left {left}"
+        f"{event.examples_done:,} of {plan.num_examples:,} examples, left {left}"
     )

@@ -119,7 +119,7 @@ def reproduce(
 def _list(plan: "Plan") -> None:
     forecast, done = plan.forecast(), {one.job.name for one in plan.done()}
     table = Table(box=None, pad_edge=False)
-    for column in ("job", "after", "visits", "time"):
+    for column in ("job", "after", "examples", "time"):
         table.add_column(column, justify="left" if column in ("job", "after") else "right")
     for name, one in plan.jobs.items():
         before = one.job.before
@@ -128,13 +128,14 @@ def _list(plan: "Plan") -> None:
         table.add_row(
             name,
             before.name if before else "",
-            f"{one.job.visits:,}",
+            f"{one.job.num_examples:,}",
             "done" if name in done else time,
         )
     total = forecast.total((one.job, 0) for name, one in plan.jobs.items() if name not in done)
     left = "unknown until a job is done" if total is None else timedelta(seconds=round(total))
     out.print(table)
     out.print(
-        f"{len(plan.jobs)} jobs, {len(done)} of them done; {plan.visits:,} visits; left: {left}",
+        f"{len(plan.jobs)} jobs, {len(done)} of them done; {plan.num_examples:,} examples; "
+        f"left: {left}",
         soft_wrap=True,
     )

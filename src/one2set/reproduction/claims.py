@@ -30,7 +30,7 @@ from one2set.reproduction.explanations import (
 )
 from one2set.reproduction.measure import CodeShares
 from one2set.reproduction.plan import LAMBDAS, ROWS
-from one2set.reproduction.published import Figure, published_speed
+from one2set.reproduction.published import Metric, published_speed
 from one2set.reproduction.results import Results
 
 _SET, _SEQUENCE = "settrans", "transformer"
@@ -92,21 +92,21 @@ def _check_claim(claim: Claim, results: Results) -> CheckedClaim:
 
 
 def _check_beats_sequence(side: Literal["present", "absent"]) -> Callable[[Results], Outcome]:
-    figures: tuple[Figure, Figure] = (
+    figures: tuple[Metric, Metric] = (
         ("present_f1_5", "present_f1_m") if side == "present" else ("absent_f1_5", "absent_f1_m")
     )
-    number: Figure = "num_present" if side == "present" else "num_absent"
+    number: Metric = "num_present" if side == "present" else "num_absent"
 
     def check(results: Results) -> Outcome:
         holds = all(
-            mean_over_sets(results, _SET, figure) > mean_over_sets(results, _SEQUENCE, figure)
-            for figure in figures
+            mean_over_sets(results, _SET, metric) > mean_over_sets(results, _SEQUENCE, metric)
+            for metric in figures
         )
         found = results.differences(_SET, _SEQUENCE, results.reference)
         intervals = "; ".join(
-            f"{SHORT[figure]} {found[figure].mean:+.3f} "
-            f"[{found[figure].low:+.3f}, {found[figure].high:+.3f}]"
-            for figure in figures
+            f"{SHORT[metric]} {found[metric].mean:+.3f} "
+            f"[{found[metric].low:+.3f}, {found[metric].high:+.3f}]"
+            for metric in figures
         )
         numbers = format_rows(results, (_SET, _SEQUENCE), figures, mean_over_sets)
         chance = explain_chance(results, _SET, _SEQUENCE, figures)
@@ -126,7 +126,7 @@ def _check_beats_sequence(side: Literal["present", "absent"]) -> Callable[[Resul
 
 
 def _check_beats_baselines(results: Results) -> Outcome:
-    figures: tuple[Figure, ...] = ("present_f1_5", "present_f1_m", "absent_f1_5", "absent_f1_m")
+    figures: tuple[Metric, ...] = ("present_f1_5", "present_f1_m", "absent_f1_5", "absent_f1_m")
     better = []
     for row in _BASELINES:
         wins = sum(
@@ -227,11 +227,11 @@ def _lambda_row(value: float) -> str:
 
 def _check_larger_lambda_predicts_fewer(results: Results) -> Outcome:
     told, rises = [], []
-    for figure in ("num_present", "num_absent"):
-        said = [on_reference_set(results, _lambda_row(value), figure) for value in LAMBDAS]
-        told.append(f"{SHORT[figure]} {', '.join(f'{x:.2f}' for x in said)}")
+    for metric in ("num_present", "num_absent"):
+        said = [on_reference_set(results, _lambda_row(value), metric) for value in LAMBDAS]
+        told.append(f"{SHORT[metric]} {', '.join(f'{x:.2f}' for x in said)}")
         steps = zip(pairwise(LAMBDAS), pairwise(said), strict=True)
-        rises += [f"{SHORT[figure]} from λ = {a} to {b}" for (a, b), (x, y) in steps if y >= x]
+        rises += [f"{SHORT[metric]} from λ = {a} to {b}" for (a, b), (x, y) in steps if y >= x]
     return Outcome(
         not rises,
         f"λ = {', '.join(map(str, LAMBDAS))}: {'; '.join(told)}",
@@ -241,8 +241,8 @@ def _check_larger_lambda_predicts_fewer(results: Results) -> Outcome:
 
 def _check_two_steps_beat_one(results: Results) -> Outcome:
     rows = (_SET, "settrans-steps-1")
-    figures: tuple[Figure, Figure] = ("present_f1_m", "absent_f1_m")
-    two, one = (fmean(on_reference_set(results, row, figure) for figure in figures) for row in rows)
+    figures: tuple[Metric, Metric] = ("present_f1_m", "absent_f1_m")
+    two, one = (fmean(on_reference_set(results, row, metric) for metric in figures) for row in rows)
     chance = explain_chance(results, *rows, figures)
     return Outcome(
         two > one,

@@ -33,7 +33,7 @@ class Event:
     job: Job
     split: str = ""  # that is measured
     jobs_done: int = 0
-    visits_done: int = 0  # of all jobs
+    examples_done: int = 0  # of all jobs
     seconds_left: float | None = None  # if all who work on it go on
     beside: int = 0  # jobs that are done at the same time
 
@@ -49,9 +49,9 @@ class Plan:
         self.failed: dict[str, One2SetError] = {}  # why jobs could not be done
 
     @property
-    def visits(self) -> int:
+    def num_examples(self) -> int:
         """The documents that all trainings together see."""
-        return sum(one.job.visits for one in self.jobs.values())
+        return sum(one.job.num_examples for one in self.jobs.values())
 
     def done(self) -> list[JobFolder]:
         """The jobs that are done."""
@@ -66,7 +66,7 @@ class Plan:
             for one in self.jobs.values():
                 if not self.is_next(one):
                     continue
-                with one.claimed() as lock:
+                with one.locked() as lock:
                     if lock is None:
                         taken.append(one)
                     elif not one.done(self.splits):  # nobody did it meanwhile
@@ -75,12 +75,12 @@ class Plan:
                             yield from self._perform(one, lock, start, tidy, beside=len(taken))
                         except One2SetError as error:
                             self.failed[one.job.name] = error
-                            yield self.tell("failed", one.job)
+                            yield self.event("failed", one.job)
             if worked:
                 continue
             if not taken:
                 return
-            yield self.tell("waiting", taken[0].job, beside=len(taken) - 1)
+            yield self.event("waiting", taken[0].job, beside=len(taken) - 1)
             time.sleep(SECONDS_BETWEEN_ROUNDS)
 
     def is_next(self, one: JobFolder) -> bool:
@@ -94,41 +94,44 @@ class Plan:
         self, one: JobFolder, lock: IO[bytes], start: Launch, tidy: bool, *, beside: int
     ) -> Iterator[Event]:
         forecast = self.forecast()
-        tell = partial(self.tell, job=one.job, forecast=forecast, beside=beside)
-        yield tell("begun")
-        first, began = one.visits(), time.monotonic()
-        for visits in one.make(lock, start, tidy=tidy):
-            forecast.note(one.job, visits - first, time.monotonic() - began)
-            yield tell("training", visits={one.job.name: visits})
+        event = partial(self.event, job=one.job, forecast=forecast, beside=beside)
+        yield event("begun")
+        first, began = one.examples_seen(), time.monotonic()
+        for examples_seen in one.train(lock, start, tidy=tidy):
+            forecast.note(one.job, examples_seen - first, time.monotonic() - began)
+            yield event("training", examples_seen={one.job.name: examples_seen})
         for split in one.measure(self.splits):
-            yield tell("measuring", split=split, visits={one.job.name: one.job.visits})
-        yield self.tell("done", one.job, beside=beside)
+            yield event(
+                "measuring", split=split, examples_seen={one.job.name: one.job.num_examples}
+            )
+        yield self.event("done", one.job, beside=beside)
 
     def forecast(self) -> Forecast:
         return Forecast(self.done(), self.splits)
 
-    def tell(
+    def event(
         self,
         what: What,
         job: Job,
         *,
         split: str = "",
         forecast: Forecast | None = None,
-        visits: Mapping[str, int] = MappingProxyType({}),
+        examples_seen: Mapping[str, int] = MappingProxyType({}),
         beside: int = 0,
     ) -> Event:
-        """What happens to a job, and how far all are; `visits` are those of jobs that are not done
-        yet."""
+        """Make an event of a job, with the progress of all jobs. `examples_seen` has those of jobs
+        that are not done yet."""
         done = {one.job.name for one in self.done()}
         left = [one.job for one in self.jobs.values() if one.job.name not in done]
-        so_far = [(other, visits.get(other.name, 0)) for other in left]
+        so_far = [(other, examples_seen.get(other.name, 0)) for other in left]
+        unseen = sum(max(other.num_examples - seen, 0) for other, seen in so_far)
         seconds = (forecast or self.forecast()).total(so_far)
         return Event(
             what=what,
             job=job,
             split=split,
             jobs_done=len(done),
-            visits_done=self.visits - sum(max(j.visits - seen, 0) for j, seen in so_far),
+            examples_done=self.num_examples - unseen,
             seconds_left=None if seconds is None else seconds / (1 + beside),
             beside=beside,
         )

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from statistics import fmean
 
 from one2set.reproduction.plan import ROWS
-from one2set.reproduction.published import Figure
+from one2set.reproduction.published import Metric
 from one2set.reproduction.results import Results
 
-SHORT: dict[Figure, str] = {
+SHORT: dict[Metric, str] = {
     "present_f1_5": "present F1@5",
     "present_f1_m": "present F1@M",
     "absent_f1_5": "absent F1@5",
@@ -19,25 +19,25 @@ SHORT: dict[Figure, str] = {
 }
 
 
-def mean_over_sets(results: Results, row: str, figure: Figure) -> float:
+def mean_over_sets(results: Results, row: str, metric: Metric) -> float:
     """The mean of a metric over all sets and seeds. NaN, with which no comparison holds, if the row
     has no such number."""
     assert results.has(row)
-    value = results.average(row, figure)
+    value = results.average(row, metric)
     return math.nan if value is None else value.mean
 
 
-def on_reference_set(results: Results, row: str, figure: Figure) -> float:
+def on_reference_set(results: Results, row: str, metric: Metric) -> float:
     """The mean of a metric over seeds, on the reference set; NaN if the row has no such number."""
     assert results.has(row)
-    value = results.value(row, results.reference, figure)
+    value = results.value(row, results.reference, metric)
     return math.nan if value is None else value.mean
 
 
 def count_unique(results: Results, row: str) -> float:
     """Predicted phrases per document on the reference set, without duplicates."""
-    counts: tuple[Figure, Figure] = ("num_present", "num_absent")
-    return sum(on_reference_set(results, row, figure) for figure in counts)
+    counts: tuple[Metric, Metric] = ("num_present", "num_absent")
+    return sum(on_reference_set(results, row, metric) for metric in counts)
 
 
 def count_written(results: Results, row: str) -> float:
@@ -51,21 +51,21 @@ def format_number(value: float, form: str) -> str:
     return "–" if math.isnan(value) else format(value, form)
 
 
-def _format_of(figure: Figure) -> str:
-    return ".3f" if "f1" in figure else ".2f"
+def _format_of(metric: Metric) -> str:
+    return ".3f" if "f1" in metric else ".2f"
 
 
 def format_rows(
     results: Results,
     rows: Sequence[str],
-    figures: Sequence[Figure],
-    of: Callable[[Results, str, Figure], float],
+    figures: Sequence[Metric],
+    of: Callable[[Results, str, Metric], float],
 ) -> str:
     """`present F1@M 0.312 and 0.298; …`, one number per row."""
     parts = []
-    for figure in figures:
-        values = [format_number(of(results, row, figure), _format_of(figure)) for row in rows]
-        parts.append(f"{SHORT[figure]} {' and '.join(values)}")
+    for metric in figures:
+        values = [format_number(of(results, row, metric), _format_of(metric)) for row in rows]
+        parts.append(f"{SHORT[metric]} {' and '.join(values)}")
     return f"{' and '.join(ROWS[row].label for row in rows)}: {'; '.join(parts)}"
 
 
@@ -81,18 +81,18 @@ def explain_training_end(results: Results, row: str) -> str:
     )
 
 
-def explain_count(results: Results, row: str, figure: Figure) -> str:
+def explain_count(results: Results, row: str, metric: Metric) -> str:
     """Say whether a row predicts far more or fewer phrases than there are; "" if not."""
-    said = on_reference_set(results, row, figure)
-    gold = results.gold(results.reference, figure)
+    said = on_reference_set(results, row, metric)
+    gold = results.gold(results.reference, metric)
     if not gold or 0.67 < said / gold < 1.5:
         return ""
-    kind = "present" if figure == "num_present" else "absent"
+    kind = "present" if metric == "num_present" else "absent"
     text = (
         f"{ROWS[row].label} predicts {said:.2f} {kind} phrases per document; there are {gold:.2f}"
     )
     codes = results.codes(row, results.reference)
-    half = codes[: len(codes) // 2] if figure == "num_present" else codes[len(codes) // 2 :]
+    half = codes[: len(codes) // 2] if metric == "num_present" else codes[len(codes) // 2 :]
     if half:
         text += f"; {fmean(one.null for one in half):.0%} of the output of its {kind} codes is ∅"
     repeated = on_reference_set(results, row, "duplication")
@@ -105,18 +105,18 @@ def explain_silence(results: Results, *rows: str) -> str:
     return f"No predictions by {' and '.join(silent)}: there is nothing to compare." * bool(silent)
 
 
-def explain_bias(results: Results, figure: Figure) -> str:
+def explain_bias(results: Results, metric: Metric) -> str:
     """Say what SetTrans reaches with a tuned bias on ∅, if that was measured."""
     if not results.has("settrans-bias"):
         return ""
-    value = mean_over_sets(results, "settrans-bias", figure)
-    return f"With a tuned bias on ∅ it has {SHORT[figure]} {value:.3f}."
+    value = mean_over_sets(results, "settrans-bias", metric)
+    return f"With a tuned bias on ∅ it has {SHORT[metric]} {value:.3f}."
 
 
-def explain_chance(results: Results, row: str, base: str, figures: Sequence[Figure]) -> str:
+def explain_chance(results: Results, row: str, base: str, figures: Sequence[Metric]) -> str:
     """Say which differences on the reference set may be chance; "" if none."""
     found = results.differences(row, base, results.reference)
-    unsure = [SHORT[figure] for figure in figures if not found[figure].sure]
+    unsure = [SHORT[metric] for metric in figures if not found[metric].sure]
     if not unsure:
         return ""
     return f"On {results.reference} the difference in {', '.join(unsure)} may be chance."

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from one2set.errors import missing_extra
-from one2set.reproduction.page import Figure as PageFigure
+from one2set.reproduction.page import PageFigure
 from one2set.reproduction.plan import LAMBDAS, ROWS, STEPS, steps_row
-from one2set.reproduction.published import Figure, Value, published_speed
+from one2set.reproduction.published import Metric, Value, published_speed
 from one2set.reproduction.results import Results
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _performance(axes: "Axes", results: Results, at: Sequence[float], rows: Sequ
     right.spines["right"].set_visible(True)
     for side, own, colour in (("present", axes, _PRESENT), ("absent", right, _ABSENT)):
         for cutoff, linestyle in (("5", "--"), ("m", "-")):
-            figure: Figure = f"{side}_f1_{cutoff}"  # type: ignore[assignment]
+            figure: Metric = f"{side}_f1_{cutoff}"  # type: ignore[assignment]
             values = [results.value(row, results.reference, figure) for row in rows]
             _line(own, at, values, f"{side} F1@{cutoff.upper()}", color=colour, linestyle=linestyle)
         own.set_ylabel(f"F1, {side}", color=colour)
@@ -103,7 +103,7 @@ def _draw_lambda(picture: "Picture", results: Results) -> bool:
     left, right = picture.subplots(1, 2)
     places = list(range(len(LAMBDAS)))
     _performance(left, results, places, rows)
-    sides: tuple[tuple[Figure, str, str], ...] = (
+    sides: tuple[tuple[Metric, str, str], ...] = (
         ("num_present", "#PK", _PRESENT),
         ("num_absent", "#AK", _ABSENT),
     )
@@ -126,7 +126,7 @@ def _draw_steps(picture: "Picture", results: Results) -> bool:
         return False
     left, right = picture.subplots(1, 2)
     _performance(left, results, STEPS, rows)
-    sides: tuple[tuple[Figure, str], ...] = (
+    sides: tuple[tuple[Metric, str], ...] = (
         ("present_f1_5", "--"),
         ("present_f1_m", "-"),
     )
@@ -198,8 +198,12 @@ def _draw_curves(picture: "Picture", results: Results) -> bool:
         for row, colour in zip(_CURVES, _COLOURS, strict=True):
             for number, curve in enumerate(results.curves(row, name)):
                 label = None if number else ROWS[row].label
-                axes.plot(curve.visits, curve.values, color=colour, label=label, linewidth=1.2)
-                axes.plot(curve.visits[-1:], curve.values[-1:], "o", color=colour, markersize=3)
+                axes.plot(
+                    curve.examples_seen, curve.values, color=colour, label=label, linewidth=1.2
+                )
+                axes.plot(
+                    curve.examples_seen[-1:], curve.values[-1:], "o", color=colour, markersize=3
+                )
                 drawn = True
         axes.set_title(f"{title}, validation")
         axes.set_xlabel("documents seen")

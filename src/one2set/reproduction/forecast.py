@@ -1,4 +1,4 @@
-"""How long a job will take: the documents to come, and the speed of those that are done."""
+"""How long jobs will take, from the speed of those that are done."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -9,42 +9,40 @@ from one2set.reproduction.plan import Job
 
 
 class Forecast:
-    """Seconds of each system, for a visit in training and for the measuring of all sets."""
+    """Seconds of each system: per example in training, and to measure all sets."""
 
     def __init__(self, done: Iterable[JobFolder], splits: Sequence[str]) -> None:
-        self._visit: dict[str, list[float]] = defaultdict(list)
+        self._per_example: dict[str, list[float]] = defaultdict(list)
         self._measuring: dict[str, list[float]] = defaultdict(list)
         for one in done:
-            made, name = one.made(), one.job.row.name
-            if made.visits:
-                self._visit[one.job.row.system].append(made.seconds / made.visits)
+            record, name = one.training_record(), one.job.row.name
+            if record.examples_seen:
+                self._per_example[one.job.row.system].append(record.seconds / record.examples_seen)
             self._measuring[name].append(sum(one.measured(split).seconds for split in splits))
 
-    def note(self, job: Job, visits: int, seconds: float) -> None:
-        """What a training that is going on tells."""
-        if visits > 0:
-            self._visit[job.row.system] = [seconds / visits]
+    def note(self, job: Job, examples_seen: int, seconds: float) -> None:
+        """Take in the speed of a training that is running."""
+        if examples_seen > 0:
+            self._per_example[job.row.system] = [seconds / examples_seen]
 
-    def seconds(self, job: Job, visits: int = 0) -> float | None:
-        """How long a job will take of which so many visits are done; a system that was never met is
-        taken for an average one. None as long as nothing is known."""
-        left = max(job.visits - visits, 0)
-        visit, measuring = (
-            _likely(self._visit, job.row.system),
-            _likely(self._measuring, job.row.name),
-        )
-        if visit is None and left:
+    def seconds(self, job: Job, examples_seen: int = 0) -> float | None:
+        """Estimate how long a job will take from here. An unknown system counts as an average one;
+        None as long as nothing is known."""
+        left = max(job.num_examples - examples_seen, 0)
+        per_example = _estimate(self._per_example, job.row.system)
+        measuring = _estimate(self._measuring, job.row.name)
+        if per_example is None and left:
             return None
-        return left * (visit or 0.0) + (measuring or 0.0)
+        return left * (per_example or 0.0) + (measuring or 0.0)
 
     def total(self, jobs: Iterable[tuple[Job, int]]) -> float | None:
-        """All of them, one after another."""
-        found = [self.seconds(job, visits) for job, visits in jobs]
+        """Estimate all of them, one after the other."""
+        found = [self.seconds(job, examples_seen) for job, examples_seen in jobs]
         known = [seconds for seconds in found if seconds is not None]
         return sum(known) if len(known) == len(found) else None
 
 
-def _likely(known: dict[str, list[float]], name: str) -> float | None:
+def _estimate(known: dict[str, list[float]], name: str) -> float | None:
     if known.get(name):
         return fmean(known[name])
     everything = [seconds for found in known.values() for seconds in found]

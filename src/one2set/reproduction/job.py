@@ -2,12 +2,14 @@
 
     job.json            what it is, and the command that trains it
     run/                the run of one2set train; its messages are train.log
-    sittings.jsonl      what each sitting took of the processor
-    made.json           what the training came to, written when it has ended
-    measured/SET.json   what was measured on a set; SET.npy: each document's part in it
+    sessions.jsonl      the CPU time of each session: training may be interrupted and resumed
+    training.json       the record of the training, written at its end
+    measured/SET.json   the metrics on a set; SET.npy: each document's addends to them
 
-A job is claimed by a lock, which the training process holds too: it is free again when the last of
-them has ended, however that came.
+A process locks a job before it works on it. The training process holds the lock too, so a job is
+free when the last of them has ended, in whatever way.
+
+Earlier versions wrote sittings.jsonl and made.json; they are still read.
 """
 
 import fcntl
@@ -24,7 +26,7 @@ from typing import IO, Any
 
 import numpy as np
 import orjson
-from pydantic import BaseModel, ConfigDict
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from one2set.arrays import Floats
 from one2set.atomic import atomic_file
@@ -46,15 +48,17 @@ _LOG_LINES = 12  # shown of a training that failed
 _TUNING = 1000  # validation documents for a bias on ∅
 
 
-class Made(BaseModel):
-    """What a job's training came to, or its tuning where there is none."""
+class TrainingRecord(BaseModel):
+    """The outcome of a job's training, or of its tuning if it is not trained."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    visits: int
-    seconds: float  # of training, over all sittings, validation included
-    cpu_seconds: float  # those of the processor, of the sittings that ended under our eyes
-    cpu_visits: int  # the visits in those
+    # Documents seen in training, counted again in every epoch.
+    examples_seen: int = Field(validation_alias=AliasChoices("examples_seen", "visits"))
+    seconds: float  # wall time of training over all sessions, with validation
+    cpu_seconds: float  # of the sessions whose end we saw
+    # The examples in those sessions.
+    cpu_examples: int = Field(validation_alias=AliasChoices("cpu_examples", "cpu_visits"))
     parameters: int
     null_bias: NullBias
     ended: datetime
@@ -63,7 +67,7 @@ class Made(BaseModel):
 
 
 class JobFolder:
-    """A job and where it is done."""
+    """A job and its folder."""
 
     def __init__(self, job: Job, setup: Setup, root: Path) -> None:
         self.job, self._setup, self._root = job, setup, root
@@ -73,8 +77,9 @@ class JobFolder:
     # --- What is there ----------------------------------------------------------------------------
 
     @property
-    def _made(self) -> Path:
-        return self.folder / "made.json"
+    def _record_path(self) -> Path:
+        earlier = self.folder / "made.json"
+        return earlier if earlier.exists() else self.folder / "training.json"
 
     def _measured(self, split: str, kind: str) -> Path:
         return self.folder / "measured" / f"{split}.{kind}"
@@ -85,31 +90,31 @@ class JobFolder:
 
     def trained(self) -> bool:
         """Whether it is trained, or tuned."""
-        return self._made.exists()
+        return self._record_path.exists()
 
     def unmeasured(self, splits: Sequence[str]) -> list[str]:
-        """Those of some sets that it is not measured on yet."""
+        """The sets on which it is not measured yet."""
         return [split for split in splits if not self._measured(split, "json").exists()]
 
-    def made(self) -> Made:
-        return Made.model_validate_json(self._made.read_bytes())
+    def training_record(self) -> TrainingRecord:
+        return TrainingRecord.model_validate_json(self._record_path.read_bytes())
 
     def measured(self, split: str) -> Measured:
         return Measured.model_validate_json(self._measured(split, "json").read_bytes())
 
     def addends(self, split: str) -> Floats:
-        """Each document's part in the F1s: see `measure`."""
+        """Each document's addends to the F1s; see `measure`."""
         found: Floats = np.load(self._measured(split, "npy"))
         return found
 
     def history(self) -> list[dict[str, Any]]:
-        """The lines of the run's log; one that is being written is none yet."""
+        """The complete lines of the run's log."""
         path = self.run / "metrics.jsonl"
         lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
         return [orjson.loads(line) for line in lines if line.endswith(b"\n")]
 
-    def visits(self) -> int:
-        """How many documents the training has seen so far, by its log."""
+    def examples_seen(self) -> int:
+        """The number of examples seen so far, from the log of the run."""
         return max((int(row.get("documents", 0)) for row in self.history()), default=0)
 
     @property
@@ -138,8 +143,8 @@ class JobFolder:
     # --- What is done -----------------------------------------------------------------------------
 
     @contextmanager
-    def claimed(self) -> Iterator[IO[bytes] | None]:
-        """The lock that is ours within the block; none where another process has it."""
+    def locked(self) -> Iterator[IO[bytes] | None]:
+        """Lock the job for a block. Yields the lock, or None if another process has it."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / ".claim").open("ab") as lock:
             try:
@@ -149,23 +154,25 @@ class JobFolder:
                 return
             yield lock
 
-    def free(self) -> bool:
-        """Whether nobody does it just now."""
-        with self.claimed() as lock:
+    def is_free(self) -> bool:
+        """Whether no process works on it."""
+        with self.locked() as lock:
             return lock is not None
 
-    def make(self, lock: IO[bytes], start: Launch, *, tidy: bool) -> Iterator[int]:
-        """Train, or go on training, or tune; the visits so far, again and again. With `tidy`,
-        checkpoints go when they are needed no longer: a plan's would fill a disk."""
+    def train(self, lock: IO[bytes], start: Launch, *, tidy: bool) -> Iterator[int]:
+        """Train, resume training, or tune. Yields the number of examples seen so far.
+
+        With `tidy`, checkpoints are deleted at the end: those of a whole plan would fill a disk.
+        """
         if self.trained():
             return
         self._describe()
         if self.job.row.decoding is not None:
-            self._save_made(Progress())
+            self._save_record(Progress())
             return
         if not has_ended(self.run, self._setup.corpus):
-            yield from self._sitting(lock, start)
-        self._save_made(_progress(Run.load(self.run)))
+            yield from self._run_session(lock, start)
+        self._save_record(_progress(Run.load(self.run)))
         if tidy:
             shutil.rmtree(self.run / "checkpoints")
 
@@ -182,9 +189,13 @@ class JobFolder:
         with atomic_file(self.folder / "job.json") as file:
             file.write(orjson.dumps(what, option=orjson.OPT_INDENT_2))
 
-    def _sitting(self, lock: IO[bytes], start: Launch) -> Iterator[int]:
+    def _run_session(self, lock: IO[bytes], start: Launch) -> Iterator[int]:
         """Train from where the run is to its end."""
-        log_path, before, cpu_before = self.folder / "train.log", self.visits(), _children()
+        log_path, before, cpu_before = (
+            self.folder / "train.log",
+            self.examples_seen(),
+            _children_cpu_seconds(),
+        )
         pause, most = _LOOK
         with catch_signals() as signals, log_path.open("ab") as log:
             child = start(self.command(), log, lock)
@@ -193,57 +204,64 @@ class JobFolder:
                     child.terminate()
                     child.wait()
                     break
-                yield self.visits()
+                yield self.examples_seen()
                 time.sleep(pause)
                 pause = min(pause * 1.3, most)
-        sitting = {"cpu_seconds": _children() - cpu_before, "visits": self.visits() - before}
-        with (self.folder / "sittings.jsonl").open("ab") as file:
-            file.write(orjson.dumps(sitting, option=orjson.OPT_APPEND_NEWLINE))
+        session = {
+            "cpu_seconds": _children_cpu_seconds() - cpu_before,
+            "examples": self.examples_seen() - before,
+        }
+        with (self.folder / "sessions.jsonl").open("ab") as file:
+            file.write(orjson.dumps(session, option=orjson.OPT_APPEND_NEWLINE))
         if signals:
             raise InterruptionError(signals[0])
         if code:
             lines = log_path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
             raise DataError(
                 f"{self.job.row.name} could not be trained:\n" + "\n".join(lines[-_LOG_LINES:]),
-                fix="mend it and run the same again",
+                fix="fix the cause and run the same command again",
                 path=log_path,
             )
 
-    def _save_made(self, progress: Progress) -> None:
+    def _sessions(self) -> list[dict[str, Any]]:
+        paths = [self.folder / name for name in ("sittings.jsonl", "sessions.jsonl")]
+        lines = [line for path in paths if path.exists() for line in path.read_bytes().splitlines()]
+        found = [orjson.loads(line) for line in lines]
+        return [{"examples": one.get("visits"), **one} for one in found]
+
+    def _save_record(self, progress: Progress) -> None:
         engine, decoding, null_bias = self._engine(), self.job.row.decoding, AS_TRAINED
         if decoding is not None and decoding.tuned_bias:
             valid = documents_of(self._setup.corpus, VALID)
             null_bias = tuned_bias(engine, [valid[i] for i in spread_indices(len(valid), _TUNING)])
-        path = self.folder / "sittings.jsonl"
-        lines = path.read_bytes().splitlines() if path.exists() else []
-        sittings = [orjson.loads(line) for line in lines]
-        made = Made(
-            visits=progress.documents,
+        sessions = self._sessions()
+        record = TrainingRecord(
+            examples_seen=progress.documents,
             seconds=progress.seconds,
-            cpu_seconds=sum(one["cpu_seconds"] for one in sittings),
-            cpu_visits=sum(one["visits"] for one in sittings),
+            cpu_seconds=sum(one["cpu_seconds"] for one in sessions),
+            cpu_examples=sum(one["examples"] for one in sessions),
             parameters=sum(weight.numel() for weight in engine.network.parameters()),
             null_bias=null_bias,
             ended=datetime.now(UTC),
             machine=f"{platform.node()}, {platform.machine()}, {engine.device}",
             versions={name: version(name) for name in ("one2set", "torch", "numpy")},
         )
-        with atomic_file(self._made) as file:
-            file.write(made.model_dump_json(indent=2).encode())
+        with atomic_file(self._record_path) as file:
+            file.write(record.model_dump_json(indent=2).encode())
 
     def _engine(self) -> Engine:
-        """What generates, in the row's own way."""
+        """The engine, with the search of the row."""
         engine, decoding = Engine.load(self.model), self.job.row.decoding
         if decoding is not None and decoding.beam > 1:
             engine.change_search({"beam": decoding.beam})
         return engine
 
     def measure(self, splits: Sequence[str]) -> Iterator[str]:
-        """Measure on sets of documents; each one's name before it is measured."""
+        """Measure on test sets. Yields the name of each before it is measured."""
         left = self.unmeasured(splits)
         if not left:
             return
-        engine, null_bias = self._engine(), self.made().null_bias
+        engine, null_bias = self._engine(), self.training_record().null_bias
         for split in left:
             yield split
             documents = documents_of(self._setup.corpus, split)
@@ -271,7 +289,7 @@ def _progress(run: Run) -> Progress:
     return Progress() if last is None else checkpoints.progress(last)
 
 
-def _children() -> float:
-    """The processor's seconds of all processes that we have started and that have ended."""
+def _children_cpu_seconds() -> float:
+    """The CPU time of all child processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime

@@ -27,11 +27,11 @@ from one2set.prediction.prediction import (
     Prediction,
     apply_null_bias,
 )
-from one2set.reproduction.published import Figure
+from one2set.reproduction.published import Metric
 from one2set.text import stem_all
 
 # The figures that are F1s, and where they are found.
-CELLS: dict[Figure, tuple[Group, Cutoff]] = {
+CELLS: dict[Metric, tuple[Group, Cutoff]] = {
     "present_f1_5": ("present", "5"),
     "present_f1_m": ("present", "M"),
     "absent_f1_5": ("absent", "5"),
@@ -56,8 +56,8 @@ class Measured(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     documents: int
-    figures: dict[Figure, float]
-    gold: dict[Figure, float]  # num_present and num_absent of the gold phrases
+    figures: dict[Metric, float]
+    gold: dict[Metric, float]  # num_present and num_absent of the gold phrases
     seconds: float  # of generation
     cpu_seconds: float  # of it, by the processor's clock: other work on the machine counts little
     codes: tuple[CodeShares, ...]  # (N,), none of a system that has no codes

@@ -32,7 +32,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PageTable:
     """Rows of cells; the first column holds names. Groups span the columns after the first."""
 
     columns: Sequence[str]
@@ -42,7 +42,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class PageFigure:
     name: str
     svg: bytes = field(repr=False)
     caption: str
@@ -56,7 +56,7 @@ class Lines:
     lines: Sequence[str]
 
 
-Block = Heading | Text | Table | Figure | Lines
+Block = Heading | Text | PageTable | PageFigure | Lines
 
 
 def _cell(cell: Cell | str) -> Cell:
@@ -75,16 +75,16 @@ def to_markdown(title: str, blocks: Iterable[Block], *, figures: str) -> str:
                 parts.append(f"{'#' * block.level} {block.text}")
             case Text():
                 parts.append(block.text)
-            case Table():
+            case PageTable():
                 parts.append(_markdown_table(block))
-            case Figure():
+            case PageFigure():
                 parts.append(f"![{block.caption}]({figures}/{block.name}.svg)\n\n*{block.caption}*")
             case Lines():
                 parts.append("\n".join([f"{block.title}:", "", "```text", *block.lines, "```"]))
     return "\n\n".join(parts) + "\n"
 
 
-def _markdown_table(table: Table) -> str:
+def _markdown_table(table: PageTable) -> str:
     names = [group for group, span in table.groups for _ in range(span)]
     columns = [
         f"{names[at - 1]} {column}".strip() if at and names else column
@@ -133,9 +133,9 @@ def _html(block: Block) -> str:
             return f'<h{block.level} id="{anchor}">{escape(block.text)}</h{block.level}>'
         case Text():
             return f"<p>{_inline(block.text)}</p>"
-        case Table():
+        case PageTable():
             return _html_table(block)
-        case Figure():
+        case PageFigure():
             data = b64encode(block.svg).decode()
             image = f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(block.caption)}">'
             return f"<figure>{image}<figcaption>{_inline(block.caption)}</figcaption></figure>"
@@ -144,7 +144,7 @@ def _html(block: Block) -> str:
             return f"<details><summary>{escape(block.title)}</summary><pre>{lines}</pre></details>"
 
 
-def _html_table(table: Table) -> str:
+def _html_table(table: PageTable) -> str:
     groups = "".join(f'<th colspan="{span}">{escape(group)}</th>' for group, span in table.groups)
     above = f'<tr class="groups"><th></th>{groups}</tr>' if groups else ""
     columns = "".join(f"<th>{escape(column)}</th>" for column in table.columns)

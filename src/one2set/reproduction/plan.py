@@ -1,7 +1,7 @@
 """The plan: which rows the paper's tables and figures have, and which jobs they take.
 
 A row is a system with settings, or another way to generate with a trained one. A job is a row with
-one seed. What all jobs have in common, the data and the number of visits, is the setup.
+one seed. What all jobs have in common, the data and the number of num_examples, is the setup.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,7 +32,7 @@ class Decoding:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ReportRow:
     """A row of a table, or a point of a figure."""
 
     name: str
@@ -56,37 +56,39 @@ def _weights(value: float) -> tuple[str, str]:
     return f"loss.null_weight_present={value}", f"loss.null_weight_absent={value}"
 
 
-def _beyond(name: str, what: str, setting: str) -> Row:
+def _beyond(name: str, what: str, setting: str) -> ReportRow:
     """SetTrans with something that the paper has not."""
-    return Row(f"settrans-{name}", f"SetTrans, {what}", "settrans", ("beyond",), (setting,))
+    return ReportRow(f"settrans-{name}", f"SetTrans, {what}", "settrans", ("beyond",), (setting,))
 
 
 ROWS = {
     row.name: row
     for row in (
-        Row("transformer", "Transformer", "transformer", ("tables", "steps", "beyond")),
-        Row("settrans", "SetTrans", "settrans", PARTS),
-        Row("catseq", "catSeq", "catseq", ("tables",)),
-        Row("catseqtg", "catSeqTG", "catseqtg", ("tables",)),
-        Row("catseqtg-peos", "catSeqTG with <peos>", "catseqtg-peos"),  # for the next one
-        Row("catseqtg-2rf1", "catSeqTG-2RF1", "catseqtg-2rf1", ("tables",)),
-        Row("gan-mr", "GAN_MR", "gan-mr", ("tables",)),
-        Row("exhird", "ExHiRD-h", "exhird", ("tables",)),
-        Row("settrans-fixed", "− K-step assign", "settrans-fixed", ("ablations", "codes")),
-        Row("settrans-single", "− separate set loss", "settrans-single", ("ablations", "codes")),
-        Row("settrans-no-codes", "− control codes", "settrans-no-codes", ("ablations",)),
-        Row("settrans-random", "+ random assign", "settrans-random", ("ablations",)),
-        Row("settrans-student", "− teacher forcing", "settrans-student", ("ablations",)),
+        ReportRow("transformer", "Transformer", "transformer", ("tables", "steps", "beyond")),
+        ReportRow("settrans", "SetTrans", "settrans", PARTS),
+        ReportRow("catseq", "catSeq", "catseq", ("tables",)),
+        ReportRow("catseqtg", "catSeqTG", "catseqtg", ("tables",)),
+        ReportRow("catseqtg-peos", "catSeqTG with <peos>", "catseqtg-peos"),  # for the next one
+        ReportRow("catseqtg-2rf1", "catSeqTG-2RF1", "catseqtg-2rf1", ("tables",)),
+        ReportRow("gan-mr", "GAN_MR", "gan-mr", ("tables",)),
+        ReportRow("exhird", "ExHiRD-h", "exhird", ("tables",)),
+        ReportRow("settrans-fixed", "− K-step assign", "settrans-fixed", ("ablations", "codes")),
+        ReportRow(
+            "settrans-single", "− separate set loss", "settrans-single", ("ablations", "codes")
+        ),
+        ReportRow("settrans-no-codes", "− control codes", "settrans-no-codes", ("ablations",)),
+        ReportRow("settrans-random", "+ random assign", "settrans-random", ("ablations",)),
+        ReportRow("settrans-student", "− teacher forcing", "settrans-student", ("ablations",)),
         *(
-            Row(f"settrans-lambda-{x}", f"λ = {x}", "settrans", ("lambda",), _weights(x))
+            ReportRow(f"settrans-lambda-{x}", f"λ = {x}", "settrans", ("lambda",), _weights(x))
             for x in LAMBDAS
         ),
         *(
-            Row(f"settrans-steps-{k}", f"K = {k}", "settrans", ("steps",), _k(k))
+            ReportRow(f"settrans-steps-{k}", f"K = {k}", "settrans", ("steps",), _k(k))
             for k in STEPS
             if k != 2  # which is SetTrans itself
         ),
-        Row(
+        ReportRow(
             "transformer-missing-eos",
             "Transformer, <eos> missing",
             "transformer-missing-eos",
@@ -94,14 +96,14 @@ ROWS = {
         ),
         _beyond("reassign", "targets re-assigned", "loss.reassign=true"),
         _beyond("keyphrase-dropout", "keyphrase dropout", f"train.keyphrase_dropout={_DROPOUT}"),
-        Row(
+        ReportRow(
             "settrans-bias",
             "SetTrans, tuned bias on ∅",
             "settrans",
             ("beyond",),
             decoding=Decoding(tuned_bias=True),
         ),
-        Row(
+        ReportRow(
             "settrans-beam",
             f"SetTrans, beam {_BEAM}",
             "settrans",
@@ -117,7 +119,7 @@ def steps_row(k: int) -> str:
     return "settrans" if k == 2 else f"settrans-steps-{k}"
 
 
-def rows_for(names: Iterable[str]) -> list[Row]:
+def rows_for(names: Iterable[str]) -> list[ReportRow]:
     """The rows of some parts, and rows by their own names, each after the one that it needs."""
     asked = set(names)
     if unknown := asked.difference(PARTS, ROWS):
@@ -130,12 +132,12 @@ def rows_for(names: Iterable[str]) -> list[Row]:
     )
 
 
-def in_order(rows: Sequence[Row], known: dict[str, Row]) -> list[Row]:
+def in_order(rows: Sequence[ReportRow], known: dict[str, ReportRow]) -> list[ReportRow]:
     """Rows, each once and each after the one that it needs, which is added."""
-    ordered: dict[str, Row] = {}
+    ordered: dict[str, ReportRow] = {}
     for row in rows:
         if row.after is not None:
-            before = known.get(row.after) or Row(row.after, row.after, row.after)
+            before = known.get(row.after) or ReportRow(row.after, row.after, row.after)
             ordered |= {one.name: one for one in in_order([before], known)}
         ordered[row.name] = row
     return list(ordered.values())
@@ -145,10 +147,10 @@ def in_order(rows: Sequence[Row], known: dict[str, Row]) -> list[Row]:
 class Job:
     """A row with one seed, and all that its outcome depends on."""
 
-    row: Row
+    row: ReportRow
     seed: int
     config: Config
-    visits: int  # documents that it is to see in training
+    num_examples: int  # documents to see in training, counted again in every epoch
     key: str
     before: "Job | None"
 
@@ -177,7 +179,7 @@ class Setup:
     def _corpus_hash(self) -> str:
         return file_hash(self.corpus.folder / MANIFEST)
 
-    def jobs(self, rows: Sequence[Row], seeds: Iterable[int]) -> list[Job]:
+    def jobs(self, rows: Sequence[ReportRow], seeds: Iterable[int]) -> list[Job]:
         """The jobs of rows, all of one seed before those of the next: there is something to see
         early. Rows stand after those that they need."""
         jobs: list[Job] = []
@@ -188,42 +190,44 @@ class Setup:
             jobs += known.values()
         return jobs
 
-    def _job(self, row: Row, seed: int, before: Job | None) -> Job:
+    def _job(self, row: ReportRow, seed: int, before: Job | None) -> Job:
         changes = self.settings(row)
         config = configure_system(row.system, scale=self.scale, changes=changes)
         # Without defaults: a setting that a later version brings must not make it another job.
         usual = Config().flat()
         own = {k: v for k, v in config.flat().items() if v != usual[k]}
-        told = {k: v for k, v in own.items() if not k.startswith(_untold(row.system))}
-        visits = 0 if row.decoding else _visits(config, self.corpus)
+        relevant = {
+            k: v for k, v in own.items() if not k.startswith(_irrelevant_sections(row.system))
+        }
+        num_examples = 0 if row.decoding else _num_examples(config, self.corpus)
         key = fingerprint(
             {
                 "system": row.system,
                 "seed": seed,
-                "config": told,
+                "config": relevant,
                 "decoding": asdict(row.decoding) if row.decoding else None,
                 "corpus": self._corpus_hash,
                 "code": self.code,
                 "before": before.key if before else None,
             }
         )
-        return Job(row, seed, config, visits, key, before)
+        return Job(row, seed, config, num_examples, key, before)
 
-    def settings(self, row: Row) -> list[str]:
-        """What `one2set train` is told with --set."""
-        settings, visits = [*self.changes, *row.settings], self.documents
+    def settings(self, row: ReportRow) -> list[str]:
+        """What `one2set train` is relevant with --set."""
+        settings, num_examples = [*self.changes, *row.settings], self.documents
         if get_system(row.system).starts_from is not None:
-            visits = self.fine_tune or max(1, self._usual_visits(row) // 5)
-        return settings + ([f"limits.documents={visits}"] if visits else [])
+            num_examples = self.fine_tune or max(1, self._usual_num_examples(row) // 5)
+        return settings + ([f"limits.documents={num_examples}"] if num_examples else [])
 
-    def _usual_visits(self, row: Row) -> int:
+    def _usual_num_examples(self, row: ReportRow) -> int:
         if self.documents:
             return self.documents
         usual = configure_system(row.system, scale=self.scale, changes=self.changes)
-        return _visits(usual, self.corpus)
+        return _num_examples(usual, self.corpus)
 
 
-def _untold(name: str) -> tuple[str, ...]:
+def _irrelevant_sections(name: str) -> tuple[str, ...]:
     """The sections whose settings change nothing of what a system learns or generates."""
     system = get_system(name)
     matters = {
@@ -234,7 +238,7 @@ def _untold(name: str) -> tuple[str, ...]:
     return ("logging.", "machine.", *(section for section, does in matters.items() if not does))
 
 
-def _visits(config: Config, corpus: Corpus) -> int:
+def _num_examples(config: Config, corpus: Corpus) -> int:
     """The documents that a run sees at most; a limit by steps or by the clock is not known here."""
     limits = config.limits
     by_epochs = limits.epochs * corpus.manifest.splits[TRAIN].documents

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from one2set.data.corpus.statistics import published, published_row
 
 # What tables print of a system on a set; also the names under which it is measured.
-Figure = Literal[
+Metric = Literal[
     "present_f1_5",
     "present_f1_m",
     "absent_f1_5",
@@ -17,7 +17,7 @@ Figure = Literal[
     "num_absent",
     "duplication",
 ]
-FIGURES: tuple[Figure, ...] = get_args(Figure)
+METRICS: tuple[Metric, ...] = get_args(Metric)
 ORACLE = "oracle"  # the row of the gold phrases
 _TABLES = ("table2", "table3", "table4", "table5")
 
@@ -30,22 +30,22 @@ class Value(NamedTuple):
 
 
 @cache
-def published_figures() -> dict[tuple[str, str, Figure], Value]:
-    """Tables 2 to 5: by system, set and figure."""
-    found: dict[tuple[str, str, Figure], Value] = {}
+def published_figures() -> dict[tuple[str, str, Metric], Value]:
+    """Tables 2 to 5: by system, set and metric."""
+    found: dict[tuple[str, str, Metric], Value] = {}
     for table in _TABLES:
         for system, sets in _file()[table].items():
             for name, figures in sets.items():
-                for figure, numbers in figures.items():
+                for metric, numbers in figures.items():
                     # Table 5 repeats rows of those before it, without deviations.
-                    found.setdefault((system, name, figure), Value(*numbers))
+                    found.setdefault((system, name, metric), Value(*numbers))
     return found
 
 
-def published_value(system: str, split: str, figure: Figure) -> Value | None:
-    """A figure of a system on one of the paper's sets, by the name of a split such as kp20k-500."""
+def published_value(system: str, split: str, metric: Metric) -> Value | None:
+    """A metric of a system on one of the paper's sets, by the name of a split such as kp20k-500."""
     name = paper_set(split)
-    return None if name is None else published_figures().get((system, name, figure))
+    return None if name is None else published_figures().get((system, name, metric))
 
 
 def paper_set(split: str) -> str | None:

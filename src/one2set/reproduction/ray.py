@@ -34,7 +34,7 @@ class _Running:
 
     folder: JobFolder
     result: Any  # what Ray will have of it
-    visits: int  # that were done before
+    examples_seen: int  # that were done before
     began: float = field(default_factory=time.monotonic)
 
 
@@ -53,13 +53,13 @@ def run_on_ray(plan: Plan, *, processes: int, tidy: bool) -> Iterator[Event]:
             for name, one in plan.jobs.items():
                 if name in running or not plan.is_next(one):
                     continue
-                if not one.free():
+                if not one.is_free():
                     taken.append(one)
                 elif len(running) < room:
                     far = JobFolder(one.job, setup, one.folder.parent.absolute())
                     result = task.remote(far, plan.splits, processes, tidy, code)
-                    running[name] = _Running(one, result, one.visits())
-                    yield plan.tell("begun", one.job, beside=len(running) - 1)
+                    running[name] = _Running(one, result, one.examples_seen())
+                    yield plan.event("begun", one.job, beside=len(running) - 1)
             if not running and not taken:
                 return
             if running:
@@ -67,7 +67,7 @@ def run_on_ray(plan: Plan, *, processes: int, tidy: bool) -> Iterator[Event]:
                 if running:
                     yield _progress(plan, running)
             else:
-                yield plan.tell("waiting", taken[0].job, beside=len(taken) - 1)
+                yield plan.event("waiting", taken[0].job, beside=len(taken) - 1)
                 time.sleep(SECONDS_BETWEEN_ROUNDS)
             if signals:
                 _stop(ray, running)
@@ -82,9 +82,9 @@ def _do(far: JobFolder, splits: Sequence[str], processes: int, tidy: bool, code:
             f"{code}; install the same one2set on all machines of the cluster"
         )
     while True:
-        with far.claimed() as lock:
+        with far.locked() as lock:
             if lock is not None:
-                for _ in far.make(lock, launch(processes), tidy=tidy):
+                for _ in far.train(lock, launch(processes), tidy=tidy):
                     pass
                 for _ in far.measure(splits):
                     pass
@@ -116,7 +116,7 @@ def _wait(ray: Any, plan: Plan, running: dict[str, _Running]) -> Iterator[Event]
         except ConfigError as error:
             plan.failed[one.job.name] = error
         what: What = "failed" if one.job.name in plan.failed else "done"
-        yield plan.tell(what, one.job, beside=len(running))
+        yield plan.event(what, one.job, beside=len(running))
 
 
 def _expect_done(one: JobFolder, splits: Sequence[str]) -> None:
@@ -133,19 +133,21 @@ def _expect_done(one: JobFolder, splits: Sequence[str]) -> None:
 
 def _progress(plan: Plan, running: Mapping[str, _Running]) -> Event:
     """How far all jobs are that are being done; and what is being done for the first of them."""
-    forecast, visits = plan.forecast(), {}
+    forecast, examples_seen = plan.forecast(), {}
     for name, one in running.items():
         job = one.folder.job
-        visits[name] = job.visits if one.folder.trained() else one.folder.visits()
-        forecast.note(job, visits[name] - one.visits, time.monotonic() - one.began)
+        examples_seen[name] = (
+            job.num_examples if one.folder.trained() else one.folder.examples_seen()
+        )
+        forecast.note(job, examples_seen[name] - one.examples_seen, time.monotonic() - one.began)
     first = next(iter(running.values())).folder
     sets = first.unmeasured(plan.splits) if first.trained() else []
-    return plan.tell(
+    return plan.event(
         "measuring" if sets else "training",
         first.job,
         split=sets[0] if sets else "",
         forecast=forecast,
-        visits=visits,
+        examples_seen=examples_seen,
         beside=len(running) - 1,
     )
 

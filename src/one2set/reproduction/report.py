@@ -18,16 +18,16 @@ from one2set.reproduction.figures import drawings
 from one2set.reproduction.page import (
     Block,
     Cell,
-    Figure,
     Heading,
     Lines,
-    Table,
+    PageFigure,
+    PageTable,
     Text,
     to_html,
     to_markdown,
 )
 from one2set.reproduction.plan import PARTS, ROWS, rows_for
-from one2set.reproduction.published import FIGURES
+from one2set.reproduction.published import METRICS
 from one2set.reproduction.results import RESAMPLES, Results
 
 TITLE = "One2Set, reproduced"
@@ -60,7 +60,7 @@ def write_report(results: Results, *, command: str) -> Path:
 
 
 def _blocks(
-    results: Results, judged: Sequence[CheckedClaim], pictures: dict[str, Figure], command: str
+    results: Results, judged: Sequence[CheckedClaim], pictures: dict[str, PageFigure], command: str
 ) -> list[Block]:
     return [
         *_summary(results, judged),
@@ -145,14 +145,14 @@ def _summary(results: Results, judged: Sequence[CheckedClaim]) -> list[Block]:
     if results.others:
         blocks.append(
             Text(
-                f"Jobs of another corpus, scale, number of visits or version of the code that are "
-                f"in the folder and left out here: {results.others}."
+                f"Jobs of another corpus, scale, number of examples or version of the code "
+                f"that are in the folder and left out here: {results.others}."
             )
         )
     return blocks
 
 
-def _claims_table(judged: Sequence[CheckedClaim]) -> Table:
+def _claims_table(judged: Sequence[CheckedClaim]) -> PageTable:
     rows: list[list[Cell | str]] = [
         [
             Cell(one.claim.text, note=one.claim.rule),
@@ -162,10 +162,12 @@ def _claims_table(judged: Sequence[CheckedClaim]) -> Table:
         ]
         for one in judged
     ]
-    return Table(["claim, and the rule", "verdict", "numbers", "likely reason"], rows, words=True)
+    return PageTable(
+        ["claim, and the rule", "verdict", "numbers", "likely reason"], rows, words=True
+    )
 
 
-def _figure(pictures: dict[str, Figure], name: str) -> list[Block]:
+def _figure(pictures: dict[str, PageFigure], name: str) -> list[Block]:
     return [pictures[name]] if name in pictures else [Text("Not measured.")]
 
 
@@ -183,7 +185,7 @@ def _beyond(results: Results) -> list[Block]:
         "re-assigned to codes that were given ∅ and would say them. Keyphrase dropout takes a "
         "fifth of present phrases out of their documents."
     )
-    biases = [one.made().null_bias for one in results.rows.get("settrans-bias", [])]
+    biases = [one.training_record().null_bias for one in results.rows.get("settrans-bias", [])]
     if biases:
         told = "; ".join(f"{bias.present:+.1f} and {bias.absent:+.1f}" for bias in biases)
         text += f" Biases on log P(∅) of present and absent codes, tuned on validation: {told}."
@@ -198,14 +200,16 @@ def _protocol(results: Results, command: str) -> list[Block]:
     row = next(row for row in ROWS if results.has(row))
     config = results.rows[row][0].job.config
     train, validation = config.train, config.validation
-    # A row that starts from another has visits of its own, after those of the other.
-    visits = {one.job.visits for jobs in results.rows.values() for one in jobs if not one.before}
-    told = ", ".join(f"{count:,}" for count in sorted(visits))
+    # A row that starts from another adds its own examples to those of the other.
+    num_examples = {
+        one.job.num_examples for jobs in results.rows.values() for one in jobs if not one.before
+    }
+    told = ", ".join(f"{count:,}" for count in sorted(num_examples))
     further = {
-        one.job.visits
+        one.job.num_examples
         for jobs in results.rows.values()
         for one in jobs
-        if one.before and one.job.visits
+        if one.before and one.job.num_examples
     }
     more = ", ".join(f"{count:,}" for count in sorted(further)) or "none measured"
     chosen = "highest F1@M over all phrases" if validation.select_by == "f1" else "lowest loss"
@@ -218,7 +222,7 @@ def _protocol(results: Results, command: str) -> list[Block]:
             "All rows were trained on the same documents, by one loop: "
             f"schedule `{train.schedule}` with {train.warmup_steps:,} steps of warm-up, rate "
             f"{train.learning_rate:g} (recurrent networks, as their authors, 1e-3), limit {told} "
-            f"visits; rows that start from another one's weights: {more} visits more. The best "
+            f"examples; rows that start from another one's weights: {more} more. The best "
             f"weights are those of the {chosen} on {documents:,} validation documents (2RF1: "
             "highest reward). Test sets were used once, after that. Greedy search, protocol "
             "`ye2021`."
@@ -268,7 +272,7 @@ def _records(results: Results, judged: Sequence[CheckedClaim]) -> dict[str, obje
                 "row": row,
                 "seed": one.job.seed,
                 "set": split,
-                **{str(figure): one.measured(split).figures[figure] for figure in FIGURES},
+                **{str(metric): one.measured(split).figures[metric] for metric in METRICS},
             }
             for row, jobs in results.rows.items()
             for one in jobs

@@ -20,7 +20,7 @@ from one2set.reproduction.execution import JOBS, Plan
 from one2set.reproduction.job import JobFolder
 from one2set.reproduction.measure import CELLS, CodeShares, Measured
 from one2set.reproduction.plan import PARTS, Setup, rows_for
-from one2set.reproduction.published import Figure, Value, paper_set
+from one2set.reproduction.published import Metric, Value, paper_set
 
 RESAMPLES = 1000
 _JOB = re.compile(r"(?P<row>.+)-seed(?P<seed>\d+)-(?P<key>[0-9a-f]+)")
@@ -40,18 +40,18 @@ class Difference(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """A figure of validation, by the documents that training had seen."""
+    """A metric of validation, by the documents that training had seen."""
 
     row: str
     seed: int
-    visits: list[float]
+    examples_seen: list[float]
     values: list[float]
 
 
-def _figure(measured: Measured, figure: Figure) -> float | None:
-    """A figure of a model on one set. Who says nothing has no duplication: 0/0."""
+def _figure(measured: Measured, metric: Metric) -> float | None:
+    """A metric of a model on one set. Who says nothing has no duplication: 0/0."""
     said = any(measured.figures[name] for name in ("num_present", "num_absent", "duplication"))
-    return measured.figures[figure] if said or figure != "duplication" else None
+    return measured.figures[metric] if said or metric != "duplication" else None
 
 
 class Results:
@@ -67,11 +67,11 @@ class Results:
         self.rows: dict[str, list[JobFolder]] = {}
         for one in plan.done():
             self.rows.setdefault(one.job.row.name, []).append(one)
-        # Of another corpus, scale, code or number of visits.
+        # Of another corpus, scale, code or number of training examples.
         self.others = sum(match.string not in plan.jobs for match in names)
 
         self._read: dict[tuple[str, str], Measured] = {}
-        self._compared: dict[tuple[str, str, str], dict[Figure, Difference]] = {}
+        self._compared: dict[tuple[str, str, str], dict[Metric, Difference]] = {}
 
     @property
     def splits(self) -> list[str]:
@@ -99,24 +99,24 @@ class Results:
 
     # --- Figures ----------------------------------------------------------------------------------
 
-    def value(self, row: str, split: str, figure: Figure) -> Value | None:
-        """A figure on one set, over the seeds that have it."""
-        return self._over_seeds(row, lambda one: _figure(self._measured(one, split), figure))
+    def value(self, row: str, split: str, metric: Metric) -> Value | None:
+        """A metric on one set, over the seeds that have it."""
+        return self._over_seeds(row, lambda one: _figure(self._measured(one, split), metric))
 
-    def average(self, row: str, figure: Figure) -> Value | None:
-        """The mean of a figure over all sets, over the seeds that have it."""
+    def average(self, row: str, metric: Metric) -> Value | None:
+        """The mean of a metric over all sets, over the seeds that have it."""
 
         def over_sets(one: JobFolder) -> float | None:
-            found = [_figure(self._measured(one, split), figure) for split in self.splits]
+            found = [_figure(self._measured(one, split), metric) for split in self.splits]
             known = [value for value in found if value is not None]
             return fmean(known) if known else None
 
         return self._over_seeds(row, over_sets)
 
-    def gold(self, split: str, figure: Figure) -> float:
+    def gold(self, split: str, metric: Metric) -> float:
         """num_present or num_absent of the gold phrases."""
         any_job = next(iter(self.rows.values()))[0]
-        return self._measured(any_job, split).gold[figure]
+        return self._measured(any_job, split).gold[metric]
 
     def _over_seeds(self, row: str, of: Callable[[JobFolder], float | None]) -> Value | None:
         found = [of(one) for one in self.rows.get(row, [])]
@@ -143,21 +143,21 @@ class Results:
 
     # --- Differences ------------------------------------------------------------------------------
 
-    def differences(self, row: str, base: str, split: str) -> dict[Figure, Difference]:
+    def differences(self, row: str, base: str, split: str) -> dict[Metric, Difference]:
         """F1 of a row less that of another, on one set."""
         key = row, base, split
         if key not in self._compared:
             self._compared[key] = self._bootstrap(*key)
         return self._compared[key]
 
-    def _bootstrap(self, row: str, base: str, split: str) -> dict[Figure, Difference]:
+    def _bootstrap(self, row: str, base: str, split: str) -> dict[Metric, Difference]:
         pair = [self._addends(name, split) for name in (base, row)]
         stacked = np.stack(pair, axis=1)  # (D, 2, F, 3, 2)
         found = paired_bootstrap(stacked, YE2021, resamples=RESAMPLES, seed=0).difference[1]
         f1 = from_sums(stacked.sum(axis=0), YE2021)[2]  # (2, F)
         return {
-            figure: Difference(float(f1[1, at] - f1[0, at]), *map(float, found[at]))
-            for at, figure in enumerate(CELLS)
+            metric: Difference(float(f1[1, at] - f1[0, at]), *map(float, found[at]))
+            for at, metric in enumerate(CELLS)
         }
 
     def _addends(self, row: str, split: str) -> Floats:
@@ -171,10 +171,10 @@ class Results:
         """Documents in training per second of the processor; by the clock if there is no other."""
 
         def speed(one: JobFolder) -> float:
-            made = one.made()
-            if made.cpu_seconds and made.cpu_visits:
-                return made.cpu_visits / made.cpu_seconds
-            return made.visits / made.seconds
+            record = one.training_record()
+            if record.cpu_seconds and record.cpu_examples:
+                return record.cpu_examples / record.cpu_seconds
+            return record.examples_seen / record.seconds
 
         return self._over_seeds(row, speed)
 
@@ -188,7 +188,7 @@ class Results:
         return self._over_seeds(row, speed)
 
     def curves(self, row: str, name: str) -> list[Curve]:
-        """A figure of validation as training went on, of each seed."""
+        """A metric of validation as training went on, of each seed."""
         curves = []
         for one in self.rows.get(row, []):
             history = one.history()

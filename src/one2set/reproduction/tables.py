@@ -5,11 +5,11 @@ from datetime import timedelta
 
 from one2set.data.corpus.statistics import Statistics, published_row, statistics
 from one2set.reproduction.measure import CELLS, documents_of
-from one2set.reproduction.page import Cell, Table
+from one2set.reproduction.page import Cell, PageTable
 from one2set.reproduction.plan import ROWS, STEPS, steps_row
 from one2set.reproduction.published import (
     ORACLE,
-    Figure,
+    Metric,
     Value,
     published_speed,
     published_value,
@@ -34,12 +34,12 @@ _BEYOND = (
     "settrans-bias",
     "settrans-beam",
 )
-_F1S: dict[str, tuple[Figure, Figure]] = {
+_F1S: dict[str, tuple[Metric, Metric]] = {
     "present": ("present_f1_5", "present_f1_m"),
     "absent": ("absent_f1_5", "absent_f1_m"),
 }
-_NUMBERS: tuple[Figure, ...] = ("num_present", "num_absent", "duplication")
-_NAMES: dict[Figure, str] = {
+_NUMBERS: tuple[Metric, ...] = ("num_present", "num_absent", "duplication")
+_NAMES: dict[Metric, str] = {
     "present_f1_5": "F1@5",
     "present_f1_m": "F1@M",
     "absent_f1_5": "F1@5",
@@ -51,63 +51,63 @@ _NAMES: dict[Figure, str] = {
 _NONE = "–"
 
 
-def _shown(value: Value | None, figure: Figure) -> str:
+def _shown(value: Value | None, metric: Metric) -> str:
     if value is None:
         return _NONE
-    digits = 3 if figure in CELLS else 2
+    digits = 3 if metric in CELLS else 2
     deviation = "" if value.deviation is None else f" ± {value.deviation:.{digits}f}"
     return f"{value.mean:.{digits}f}{deviation}"
 
 
 def _column(
-    results: Results, rows: Sequence[str], split: str, figure: Figure, *, best: bool
+    results: Results, rows: Sequence[str], split: str, metric: Metric, *, best: bool
 ) -> list[Cell]:
     """The cells of some rows; the best of ours is strong."""
-    ours = [results.value(row, split, figure) for row in rows]
+    ours = [results.value(row, split, metric) for row in rows]
     top = max((value.mean for value in ours if value is not None), default=0.0)
     cells = []
     for row, value in zip(rows, ours, strict=True):
-        known = published_value(row, split, figure)
-        note = "" if known is None else _shown(known, figure)
+        known = published_value(row, split, metric)
+        note = "" if known is None else _shown(known, metric)
         strong = best and value is not None and value.mean == top > 0
-        cells.append(Cell(_shown(value, figure), note, strong))
+        cells.append(Cell(_shown(value, metric), note, strong))
     return cells
 
 
 def _table(
     results: Results,
     rows: Sequence[str],
-    groups: Iterable[tuple[str, str, Sequence[Figure]]],  # its title, the set, its figures
+    groups: Iterable[tuple[str, str, Sequence[Metric]]],  # its title, the set, its figures
     *,
     oracle: bool = False,
-) -> Table:
+) -> PageTable:
     """A table of figures."""
     groups = list(groups)
     columns = [
         [
-            *([_oracle(results, split, figure)] if oracle else []),
-            *_column(results, rows, split, figure, best=figure in CELLS),
+            *([_oracle(results, split, metric)] if oracle else []),
+            *_column(results, rows, split, metric, best=metric in CELLS),
         ]
         for _, split, figures in groups
-        for figure in figures
+        for metric in figures
     ]
     labels = [*(["Oracle"] if oracle else []), *(ROWS[row].label for row in rows)]
-    return Table(
-        columns=["", *(_NAMES[figure] for _, _, figures in groups for figure in figures)],
+    return PageTable(
+        columns=["", *(_NAMES[metric] for _, _, figures in groups for metric in figures)],
         rows=[[label, *cells] for label, *cells in zip(labels, *columns, strict=True)],
         groups=[(title, len(figures)) for title, _, figures in groups],
     )
 
 
-def _oracle(results: Results, split: str, figure: Figure) -> Cell:
-    if figure not in ("num_present", "num_absent"):
+def _oracle(results: Results, split: str, metric: Metric) -> Cell:
+    if metric not in ("num_present", "num_absent"):
         return Cell(_NONE)
-    known = published_value(ORACLE, split, figure)
-    note = "" if known is None else _shown(known, figure)
-    return Cell(f"{results.gold(split, figure):.2f}", note)
+    known = published_value(ORACLE, split, metric)
+    note = "" if known is None else _shown(known, metric)
+    return Cell(f"{results.gold(split, metric):.2f}", note)
 
 
-def table1(results: Results) -> Table:
+def table1(results: Results) -> PageTable:
     """Statistics of the test sets."""
     rows = []
     for split in results.splits:
@@ -116,7 +116,7 @@ def table1(results: Results) -> Table:
         notes = _statistics(known) if known else [""] * len(ours)
         cells = [Cell(text, note) for text, note in zip(ours, notes, strict=True)]
         rows.append([Cell(split), *cells])
-    return Table(["set", "samples", "#KP", "|KP|", "% absent"], rows)
+    return PageTable(["set", "samples", "#KP", "|KP|", "% absent"], rows)
 
 
 def _statistics(row: Statistics) -> list[str]:
@@ -124,23 +124,23 @@ def _statistics(row: Statistics) -> list[str]:
     return [f"{row.samples:,}", *(f"{value:.2f}" for value in averages)]
 
 
-def present_or_absent(results: Results, side: str) -> Table:
+def present_or_absent(results: Results, side: str) -> PageTable:
     """Tables 2 and 3."""
     return _table(results, _SYSTEMS, [(split, split, _F1S[side]) for split in results.splits])
 
 
-def table4(results: Results) -> Table:
+def table4(results: Results) -> PageTable:
     """How many phrases, and duplicates."""
     groups = [(split, split, _NUMBERS) for split in results.splits]
     return _table(results, _SYSTEMS, groups, oracle=True)
 
 
-def table5(results: Results) -> Table:
+def table5(results: Results) -> PageTable:
     """The ablations, on the reference set."""
     return _table(results, _ABLATIONS, _table5_groups(results), oracle=True)
 
 
-def _table5_groups(results: Results) -> list[tuple[str, str, Sequence[Figure]]]:
+def _table5_groups(results: Results) -> list[tuple[str, str, Sequence[Metric]]]:
     split = results.reference
     return [
         ("Present", split, (*_F1S["present"], "num_present")),
@@ -149,12 +149,12 @@ def _table5_groups(results: Results) -> list[tuple[str, str, Sequence[Figure]]]:
     ]
 
 
-def beyond(results: Results) -> Table:
+def beyond(results: Results) -> PageTable:
     """Rows that the paper has not, on the reference set: what they gain and cost."""
     rows = [row for row in _BEYOND if results.has(row)]
     table = _table(results, rows, _table5_groups(results))
     changes = ["F1@M present", "F1@M absent", "time to train", "time to generate"]
-    return Table(
+    return PageTable(
         [*table.columns, *changes],
         [[*cells, *_change(results, row)] for row, cells in zip(rows, table.rows, strict=True)],
         [*table.groups, ("Compared with the row that it changes", len(changes))],
@@ -184,7 +184,7 @@ def _difference(one: Difference) -> str:
     return f"{one.mean:+.3f}{'*' if one.sure else ''}"
 
 
-def significance(results: Results, pairs: Iterable[tuple[str, str, str]]) -> Table:
+def significance(results: Results, pairs: Iterable[tuple[str, str, str]]) -> PageTable:
     """Differences of F1 with intervals: of (row, base, set)."""
     rows: list[list[Cell | str]] = []
     for row, base, split in pairs:
@@ -196,10 +196,10 @@ def significance(results: Results, pairs: Iterable[tuple[str, str, str]]) -> Tab
             ]
             rows.append([f"{ROWS[row].label} less {ROWS[base].label}, {split}", *cells])
     groups = [("Present", 2), ("Absent", 2)]
-    return Table(["", *(_NAMES[figure] for figure in CELLS)], rows, groups)
+    return PageTable(["", *(_NAMES[metric] for metric in CELLS)], rows, groups)
 
 
-def speeds(results: Results) -> Table:
+def speeds(results: Results) -> PageTable:
     """Documents per second of the processor, and compared with Transformer."""
     rows = [*_SYSTEMS, *(steps_row(k) for k in STEPS if k != 2), "settrans-beam"]
     paper = published_speed()
@@ -210,7 +210,7 @@ def speeds(results: Results) -> Table:
         generate = _speed(results.generation_speed, row, paper.generation)
         found.append([ROWS[row].label, *train, *generate])
     columns = ["", "documents/s", "× Transformer", "documents/s", "× Transformer"]
-    return Table(columns, found, [("Training", 2), ("Generation", 2)])
+    return PageTable(columns, found, [("Training", 2), ("Generation", 2)])
 
 
 def _speed(speed: Callable[[str], Value | None], row: str, paper: float) -> list[Cell | str]:
@@ -220,24 +220,24 @@ def _speed(speed: Callable[[str], Value | None], row: str, paper: float) -> list
     return [f"{own.mean:.1f}", Cell(ratio, f"{paper}" if row == "settrans" else "")]
 
 
-def jobs(results: Results) -> Table:
+def jobs(results: Results) -> PageTable:
     """What each job took."""
     rows = []
     for one in (one for row in ROWS for one in results.rows.get(row, [])):
-        made = one.made()
+        record = one.training_record()
         generated = sum(one.measured(split).seconds for split in results.splits)
         rows.append(
             [
                 one.job.row.name,
                 str(one.job.seed),
-                f"{made.visits:,}",
-                str(timedelta(seconds=round(made.seconds))),
-                str(timedelta(seconds=round(made.cpu_seconds))),
+                f"{record.examples_seen:,}",
+                str(timedelta(seconds=round(record.seconds))),
+                str(timedelta(seconds=round(record.cpu_seconds))),
                 str(timedelta(seconds=round(generated))),
-                f"{made.parameters / 1e6:.1f} M",
-                f"{made.ended:%Y-%m-%d %H:%M}",
-                made.machine,
+                f"{record.parameters / 1e6:.1f} M",
+                f"{record.ended:%Y-%m-%d %H:%M}",
+                record.machine,
             ]
         )
-    columns = ["job", "seed", "visits", "wall time", "processor time", "generation", "parameters"]
-    return Table([*columns, "ended (UTC)", "machine"], rows)
+    columns = ["job", "seed", "examples", "wall time", "CPU time", "generation", "parameters"]
+    return PageTable([*columns, "ended (UTC)", "machine"], rows)
