@@ -15,7 +15,8 @@ from one2set.extraction.knowledge import NOTHING, Knowledge
 from one2set.keyphrases.candidates import Reading
 from one2set.keyphrases.selection import Wanted, keyphrases
 from one2set.keyphrases.tuning import judge, tune
-from one2set.prediction.prediction import AS_TRAINED, NO_NULL, NullBias, Prediction
+from one2set.prediction.prediction import Prediction
+from one2set.search.null_bias import AS_TRAINED, NO_NULL, NullBias
 
 _MOST = 20  # keyphrases, as `KeyphraseGenerator` has it
 Predict = Callable[[Iterable[Document], NullBias], Iterator[Prediction]]

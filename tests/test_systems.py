@@ -19,6 +19,7 @@ from one2set.data.batch import (
     sequence_peos,
 )
 from one2set.errors import ConfigError
+from one2set.model import folder
 from one2set.model.dropout import Dropout
 from one2set.model.exhird import ExHiRD
 from one2set.model.network import Network
@@ -274,6 +275,14 @@ def test_fine_tuning_does_not_follow_the_scale(name: str, selects: str) -> None:
         assert (config.train.learning_rate, config.train.schedule) == (5e-5, "constant")
         assert (config.train.batch_documents, config.train.warmup_steps) == (32, 0)
         assert config.validation.select_by == selects
+
+
+def test_a_network_that_cannot_be_saved_fails_when_it_is_built(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delitem(folder.NETWORKS, "recurrent")
+    with pytest.raises(TypeError, match=r"Recurrent is not in model\.folder\.NETWORKS"):
+        built_unusually("catseq")
 
 
 def test_weights_are_the_seeds() -> None:

@@ -29,6 +29,7 @@ from one2set.data.phrase_list import PhraseList
 from one2set.data.vocabulary import Vocabulary
 from one2set.errors import ConfigError
 from one2set.model.exhird import ExHiRD
+from one2set.model.folder import network_name
 from one2set.model.heads import Heads
 from one2set.model.network import Network
 from one2set.model.recurrent import Recurrent
@@ -163,6 +164,7 @@ def build(
     """
     system = get_system(name)
     network = _network(system, config, vocabulary.size)
+    network_name(network)  # fails here, not at the first save, if the network cannot be saved
     if config.train.frozen_layers:
         _freeze(network, config.train.frozen_layers)
     layout = _layout(system, config)

@@ -16,7 +16,7 @@ from one2set.export.runtime import Runtime
 from one2set.model.folder import save_model
 from one2set.model.settrans import SetTrans
 from one2set.prediction.engine import Engine
-from one2set.prediction.prediction import NO_NULL, NullBias
+from one2set.search.null_bias import NO_NULL, NullBias
 from tests.networks import lively_settrans
 from tests.prediction.same import assert_same
 
@@ -92,7 +92,7 @@ def test_a_bias_silences_exactly_the_codes_whose_odds_are_below_it(
     for full, one in zip(everything, some, strict=True):
         for spoken, slot in zip(full.slots, one.slots, strict=True):
             half = bias.present if slot.code < len(one.slots) // 2 else bias.absent
-            if spoken.odds >= half:
+            if spoken.log_odds >= half:
                 assert slot.tokens == spoken.tokens
             else:
                 assert slot.tokens == ("<null>",)

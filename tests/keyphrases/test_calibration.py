@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from one2set.errors import DataError
 from one2set.keyphrases.calibration import Calibration, Curve, Half
 from one2set.keyphrases.candidates import INPUTS, Candidate
-from one2set.prediction.prediction import NullBias, Slot
+from one2set.prediction.prediction import Slot
+from one2set.search.null_bias import NullBias
 
 SLOT = Slot(0, "a b", ("a", "b", "<eos>"), (0.5, 0.5, 0.8), ended=True, null=0.2)
 

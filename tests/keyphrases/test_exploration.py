@@ -11,7 +11,8 @@ from one2set.keyphrases.selection import Wanted
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 from one2set.prediction.engine import Engine
-from one2set.prediction.prediction import NO_NULL, apply_null_bias
+from one2set.prediction.prediction import apply_null_bias
+from one2set.search.null_bias import NO_NULL
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ from one2set.keyphrases.passages import PASSAGE, passages
 from one2set.keyphrases.results import Keyphrase
 from one2set.model.folder import save_model
 from one2set.model.settrans import SetTrans
-from one2set.prediction.prediction import NO_NULL
+from one2set.search.null_bias import NO_NULL
 from one2set.text import stem_all, words_of
 from tests.networks import VOCABULARY_SIZE
 from tests.test_text import ANY_TEXT, HOSTILE

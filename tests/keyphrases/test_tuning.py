@@ -17,7 +17,8 @@ from one2set.keyphrases.candidates import Reading
 from one2set.keyphrases.reliability import cross_check
 from one2set.keyphrases.selection import keyphrases
 from one2set.keyphrases.tuning import Judged, Pool, fit_logistic, judge, judgement, quality, tune
-from one2set.prediction.prediction import SIDES, NullBias, Prediction, Slot
+from one2set.prediction.prediction import SIDES, Prediction, Slot
+from one2set.search.null_bias import NullBias
 
 CODES = 6
 CURVE = Curve(-1.0, {"probability": -0.5, "codes": 1.0, "selector": 0.3, "title": 2.0})
@@ -121,7 +122,7 @@ def test_it_counts_what_readers_are_shown_as_the_evaluation_does(calibration: Ca
         spoken = tuple(
             slot
             for slot in prediction.slots
-            if slot.odds >= (bias.present if slot.code < CODES // 2 else bias.absent)
+            if slot.log_odds >= (bias.present if slot.code < CODES // 2 else bias.absent)
         )
         reading = Reading(document, KNOWLEDGE)
         candidates = reading.candidates(replace(prediction, slots=spoken), document)
@@ -151,7 +152,7 @@ def test_how_many_codes_speak() -> None:
     assert everything.sum() == 30 * CODES
     some = pool.num_speaking(NullBias(-1.0, math.inf))
     expected = [
-        sum(slot.odds >= -1 and slot.code < CODES // 2 for slot in one.slots)
+        sum(slot.log_odds >= -1 and slot.code < CODES // 2 for slot in one.slots)
         for one in pool.candidates
     ]
     assert some.tolist() == expected

@@ -106,7 +106,7 @@ def test_weights_and_config_must_agree(folder: Path) -> None:
         load_model(folder)
     config["arguments"]["unheard"] = 1
     (folder / CONFIG).write_text(json.dumps(config))
-    with pytest.raises(DataError, match="has other arguments than settrans"):
+    with pytest.raises(DataError, match="has arguments that settrans does not take"):
         load_model(folder)
 
 

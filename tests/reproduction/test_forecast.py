@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from one2set.prediction.prediction import AS_TRAINED
 from one2set.reproduction.forecast import Forecast
 from one2set.reproduction.job import JobFolder, TrainingRecord
 from one2set.reproduction.measure import Measured
 from one2set.reproduction.plan import Job, Setup, rows_for
+from one2set.search.null_bias import AS_TRAINED
 
 
 class Took(JobFolder):

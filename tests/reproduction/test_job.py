@@ -13,10 +13,10 @@ import pytest
 
 from one2set.errors import DataError
 from one2set.prediction.engine import Engine
-from one2set.prediction.prediction import NullBias
 from one2set.reproduction.job import JobFolder, has_ended
 from one2set.reproduction.launching import InterruptionError, launch
 from one2set.reproduction.plan import Setup, rows_for
+from one2set.search.null_bias import NullBias
 from tests.reproduction.conftest import at_once
 
 

@@ -13,7 +13,7 @@ from one2set.evaluation.metrics import counts, from_sums
 from one2set.evaluation.protocols import YE2021
 from one2set.evaluation.scoring import evaluate, gold_of_document, score
 from one2set.prediction.engine import Engine
-from one2set.prediction.prediction import AS_TRAINED, NullBias, Prediction, Slot
+from one2set.prediction.prediction import Prediction, Slot
 from one2set.prediction.stream import Project
 from one2set.reproduction.measure import (
     CELLS,
@@ -23,6 +23,7 @@ from one2set.reproduction.measure import (
     measure,
     tuned_bias,
 )
+from one2set.search.null_bias import AS_TRAINED, NullBias
 from tests.networks import lively_settrans, small_vocabulary
 
 

@@ -15,13 +15,13 @@ from one2set.data.corpus.corpus import Corpus
 from one2set.data.corpus.prepare import Inputs, prepare
 from one2set.evaluation.metrics import from_sums
 from one2set.evaluation.protocols import YE2021
-from one2set.prediction.prediction import AS_TRAINED
 from one2set.reproduction.execution import JOBS
 from one2set.reproduction.job import JobFolder, TrainingRecord
 from one2set.reproduction.measure import CELLS, CodeShares, Measured
 from one2set.reproduction.plan import ROWS, Setup, rows_for
 from one2set.reproduction.published import Value
 from one2set.reproduction.results import Results
+from one2set.search.null_bias import AS_TRAINED
 
 
 def test_every_row_is_there_and_the_reference_is_kp20k(whole: Results) -> None:

@@ -19,7 +19,7 @@ from one2set.export.export import export_model
 from one2set.export.runtime import Runtime
 from one2set.model.folder import load_model
 from one2set.prediction.engine import Engine
-from one2set.prediction.prediction import NullBias
+from one2set.search.null_bias import NullBias
 
 
 def test_from_pieces_to_a_model_that_is_trained_further(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ from one2set.data.document import Document
 from one2set.keyphrases.calibration import Calibration
 from one2set.keyphrases.candidates import Reading
 from one2set.keyphrases.results import Keyphrase
-from one2set.prediction.prediction import AS_TRAINED, NullBias, Prediction, Slot
+from one2set.prediction.prediction import Prediction, Slot
 from one2set.prediction.stream import Predictor, Project
+from one2set.search.null_bias import AS_TRAINED, NullBias
 
 
 def predict_all(

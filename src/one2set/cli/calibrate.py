@@ -54,7 +54,7 @@ def calibrate(
         from one2set.keyphrases import reliability, tuning
         from one2set.keyphrases.loading import load_predictor
         from one2set.model.paths import DEFAULT, find_model_folder
-        from one2set.prediction.prediction import NO_NULL
+        from one2set.search.null_bias import NO_NULL
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="Calibrating a model") from None
     from one2set.data.reading.readers import read

@@ -21,9 +21,10 @@ from one2set.data.specials import BOS, EOS, NULL, UNK
 from one2set.data.vocabulary import load_vocabulary
 from one2set.errors import ConfigError, DataError
 from one2set.parallel import count_cores
-from one2set.prediction.prediction import AS_TRAINED, NullBias, Prediction
+from one2set.prediction.prediction import Prediction
 from one2set.prediction.spelling import DecodedRow, Speller
 from one2set.prediction.stream import Generated, Project, Stream
+from one2set.search.null_bias import AS_TRAINED, NullBias, is_silent
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession, OrtValue
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 DESCRIPTION, GRAPHS = "runtime.json", ("encoder.onnx", "step.onnx")
 FORMAT = 1
 _FIX = "make it again with one2set export"
-_HIGHEST_BIAS = 80.0  # whose exponential float32 still holds; no code speaks against it
 
 
 class Description(NamedTuple):
@@ -124,8 +124,7 @@ class Runtime:
         size, codes, steps = self.description[:3]
         count = documents * codes
         # The first half of the codes is for present phrases.
-        halves = np.exp(np.minimum(null_bias, _HIGHEST_BIAS)).astype(np.float32)
-        factors = np.repeat(halves, [codes // 2, codes - codes // 2])
+        first_bias = np.tile(np.repeat(null_bias, [codes // 2, codes - codes // 2]), documents)
         written = DecodedRows(
             length=np.zeros(count, np.int64),
             tokens=np.zeros((count, steps), np.int64),
@@ -145,8 +144,10 @@ class Runtime:
             }
             found = _run(self._step, memory | _to_ort_values(state))
             word, probability, null, position, own = (value.numpy() for value in found.values())
-            heard = null if t else null * np.tile(factors, documents)
-            silent = (heard > probability) | ((heard == probability) & (word > NULL))
+            bias = np.zeros(len(rows)) if t else first_bias
+            # Without a bias, the lower id wins a tie, as in `Mixture.greedy`.
+            tie = (bias == 0) & (null == probability) & (word > NULL)
+            silent = is_silent(probability, null, bias) | tie
             tokens = np.where(silent, NULL, word)
             if t == 0:
                 written.null[:] = null

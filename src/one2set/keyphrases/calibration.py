@@ -19,7 +19,8 @@ import orjson
 from one2set.atomic import atomic_file
 from one2set.errors import DataError
 from one2set.keyphrases.candidates import INPUTS, Candidate
-from one2set.prediction.prediction import SIDES, NullBias
+from one2set.prediction.prediction import SIDES
+from one2set.search.null_bias import NullBias
 
 FILE = "calibration.json"
 FEW = 5  # phrases: the cut of F1@5

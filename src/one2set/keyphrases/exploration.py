@@ -66,7 +66,7 @@ def _voices(
     for slot in prediction.slots:
         half = prediction.half(slot)
         side = None if prediction.order == "written" else SIDES[half]
-        yield Voice(slot, side, bias[half] - slot.odds, _stems(slot.text, document))
+        yield Voice(slot, side, bias[half] - slot.log_odds, _stems(slot.text, document))
 
 
 def _stems(text: str, document: Document) -> str:

@@ -23,7 +23,8 @@ from one2set.keyphrases.passages import passages
 from one2set.keyphrases.results import KeyphraseList
 from one2set.keyphrases.selection import Wanted, keyphrases
 from one2set.model.paths import DEFAULT, find_model_folder
-from one2set.prediction.prediction import NO_NULL, NullBias, Prediction, Side
+from one2set.prediction.prediction import Prediction, Side
+from one2set.search.null_bias import NO_NULL, NullBias
 
 _DEFAULT_TOP = 20  # keyphrases per document: as many as networks have codes
 _BATCH_TOKENS = 2048  # the fastest on a CPU

@@ -23,7 +23,8 @@ from one2set.extraction.knowledge import NOTHING, Knowledge
 from one2set.keyphrases.calibration import FEW, Calibration, Curve, Half
 from one2set.keyphrases.candidates import INPUTS, SPOKEN, UNSAID, Candidate, Reading
 from one2set.keyphrases.selection import without_parts
-from one2set.prediction.prediction import SIDES, NullBias, Prediction, Side
+from one2set.prediction.prediction import SIDES, Prediction, Side
+from one2set.search.null_bias import NullBias, is_silent
 from one2set.text import stem_all
 
 _BIASES = (-6.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0)
@@ -97,22 +98,33 @@ class Pool:
         return np.array([one.inputs for one in self.candidates]).reshape(-1, len(INPUTS))
 
     @cached_property
-    def _said(self) -> tuple[Ints, Floats, Flags]:
-        """Of each pair (P,): the candidate, the slot's odds, and whether a present code says it."""
+    def _said(self) -> tuple[Ints, Floats, Floats, Flags]:
+        """For each pair (P,) of a candidate and a slot that generates it: the candidate, P of the
+        slot's first token, P(∅), and whether its code is for present phrases."""
         pairs = [
-            (number, slot.odds, slot.code < self.judged[document].num_codes // 2)
+            (
+                number,
+                slot.first_probability,
+                slot.null,
+                slot.code < self.judged[document].num_codes // 2,
+            )
             for number, (document, one) in enumerate(
                 zip(self.document.tolist(), self.candidates, strict=True)
             )
             for slot in one.slots
         ]
-        candidate, odds, first = zip(*pairs, strict=True) if pairs else ((), (), ())
-        return np.array(candidate, np.int64), np.array(odds), np.array(first, np.bool_)
+        candidate, word, null, first = zip(*pairs, strict=True) if pairs else ((), (), (), ())
+        return (
+            np.array(candidate, np.int64),
+            np.array(word, np.float64),
+            np.array(null, np.float64),
+            np.array(first, np.bool_),
+        )
 
     def num_speaking(self, bias: NullBias) -> Ints:
         """(Q,) how many codes say each candidate, with biases on ∅."""
-        candidate, odds, first = self._said
-        speaks = odds >= np.where(first, bias.present, bias.absent)
+        candidate, word, null, first = self._said
+        speaks = ~is_silent(word, null, np.where(first, bias.present, bias.absent))
         return np.bincount(candidate[speaks], minlength=len(self.candidates))
 
     def inputs(self, count: Ints) -> Floats:

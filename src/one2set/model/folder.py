@@ -1,7 +1,7 @@
-"""A model folder: all that generation needs, and no pickle.
+"""A model folder: everything that generation needs, without pickles.
 
-config.json              the network and its arguments, and what the caller adds
-weights.safetensors      as the network has them, or as the graphs of an exported model do
+config.json              the name and arguments of the network, and what the caller adds
+weights.safetensors      the state dict, or the weights of the exported graphs
 words.tsv                the vocabulary (or tokenizer.json, for word pieces)
 """
 
@@ -25,8 +25,8 @@ from one2set.model.transformer import Transformer
 
 CONFIG, WEIGHTS = "config.json", "weights.safetensors"
 FORMAT = 1
-# How graphs store weights: behind the name of one that is transposed, and of its scales; and a
-# constant among them.
+# Exported graphs store some weights under other names: transposed ones and quantization scales get
+# a suffix, and the table of sinusoidal positions is stored too.
 TRANSPOSED, SCALE, POSITIONS = " transposed", " scale", "places"
 NETWORKS: dict[str, Callable[..., Network]] = {
     "transformer": Transformer,
@@ -34,11 +34,11 @@ NETWORKS: dict[str, Callable[..., Network]] = {
     "recurrent": Recurrent,
     "exhird": ExHiRD,
 }
-_FIX = "pass a folder that one2set wrote, and copy it whole"
+_FIX = "pass a complete folder that one2set wrote"
 
 
 class Model(NamedTuple):
-    """What a folder holds."""
+    """The contents of a folder."""
 
     network: Network
     vocabulary: Vocabulary
@@ -54,7 +54,7 @@ def save_model(
     heads: Heads | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Write a folder, complete or not at all. `config` is whatever the caller wants back (JSON)."""
+    """Write a folder atomically. `config` is any JSON that the caller wants back on loading."""
     try:
         from safetensors.torch import save_file
     except ImportError:
@@ -69,12 +69,21 @@ def save_model(
             heads.save(partial)
 
 
+def network_name(network: Network) -> str:
+    """The name under which config.json stores the class of a network."""
+    for name, kind in NETWORKS.items():
+        if kind is type(network):
+            return name
+    raise TypeError(
+        f"{type(network).__name__} is not in model.folder.NETWORKS, so it cannot be saved; add it"
+    )
+
+
 def save_config(folder: Path, network: Network, config: Mapping[str, Any] | None) -> None:
     """Write a folder's config.json."""
-    names = {kind: name for name, kind in NETWORKS.items()}
     description = {
         "format": FORMAT,
-        "network": names[type(network)],
+        "network": network_name(network),
         "arguments": network.arguments,
         "config": dict(config or {}),
     }
@@ -82,7 +91,7 @@ def save_config(folder: Path, network: Network, config: Mapping[str, Any] | None
 
 
 def load_model(folder: Path) -> Model:
-    """Read a folder; the network is in eval mode, on the CPU."""
+    """Read a folder. The network is in eval mode, on the CPU."""
     try:
         from safetensors import SafetensorError
         from safetensors.torch import load_file
@@ -103,7 +112,7 @@ def load_model(folder: Path) -> Model:
     vocabulary = load_vocabulary(folder, size=network.vocabulary_size)
     if vocabulary.size != network.vocabulary_size:
         raise DataError(
-            f"holds a network of {network.vocabulary_size} words and a vocabulary of "
+            f"has a network for {network.vocabulary_size} words and a vocabulary of "
             f"{vocabulary.size}",
             fix=_FIX,
             path=folder,
@@ -119,17 +128,19 @@ def build_network(
     path: Path,
     fix: str,
 ) -> Network:
-    """A network with given weights, in eval mode; `path` is where they came from."""
-    # Made without memory of its own, since the given weights become the network's.
+    """A network with the given weights, in eval mode. Errors name `path`, their origin."""
+    # The meta device allocates nothing: the given weights are assigned below.
     try:
         with torch.device("meta"):
             network = NETWORKS[name](**arguments)
     except TypeError as error:
-        raise DataError(f"has other arguments than {name} ({error})", fix=fix, path=path) from None
+        raise DataError(
+            f"has arguments that {name} does not take ({error})", fix=fix, path=path
+        ) from None
     expected = network.state_dict()
     for what, names in (
         ("lacks the weights", expected.keys() - weights.keys()),
-        ("has weights that we do not know:", weights.keys() - expected.keys()),
+        ("has unknown weights:", weights.keys() - expected.keys()),
     ):
         if names:
             shown = ", ".join(sorted(names)[:3])
@@ -147,8 +158,8 @@ def build_network(
 
 
 def _dequantize(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Weights as a network has them; those of graphs may be whole numbers with scales, transposed,
-    and have constants among them (see `graph`)."""
+    """The state dict of a network. Weights of exported graphs may be int8 with scales and
+    transposed, and include constants (see `export.onnx_builder`)."""
     restored = {}
     for stored, weight in weights.items():
         name = stored.removesuffix(TRANSPOSED)
@@ -175,12 +186,12 @@ def _read_config(path: Path) -> dict[str, Any]:
         raise ConfigError(
             f"{path}: network is {config['network']!r}; expected one of {', '.join(NETWORKS)}"
         )
-    # An argument of SetTrans up to commit d5c0950. Where it was off, it changes nothing.
+    # SetTrans had this argument up to commit d5c0950. Where it was off, it changes nothing.
     arguments = config["arguments"]
     if isinstance(arguments, dict) and arguments.pop("code_attention", False):
         raise DataError(
-            "holds a network with code_attention, which was removed",
-            fix="use one2set of commit d5c0950, the last that has it, or train without it",
+            "is of a network with code_attention, which was removed",
+            fix="use commit d5c0950 of one2set, the last with this option, or train without it",
             path=path,
         )
     return config

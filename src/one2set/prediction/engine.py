@@ -22,9 +22,10 @@ from one2set.model.folder import load_model
 from one2set.model.network import Memory, Network
 from one2set.model.paths import model_folder
 from one2set.model.transformer import TransformerMemory
-from one2set.prediction.prediction import AS_TRAINED, NullBias, Order, Prediction, Slot
+from one2set.prediction.prediction import Order, Prediction, Slot
 from one2set.prediction.spelling import DecodedRow, Speller
 from one2set.prediction.stream import Generated, Project, Stream
+from one2set.search.null_bias import AS_TRAINED, NullBias
 from one2set.search.search import Generation, Search, generate
 
 

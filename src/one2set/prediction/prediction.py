@@ -6,9 +6,10 @@ they were written. Nothing is dropped, merged or judged here; see `presentation`
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from one2set.data.specials import NULL, SPECIALS
+from one2set.search.null_bias import NullBias, is_silent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,18 +20,6 @@ Order = Literal["score", "written"]
 Side = Literal["present", "absent"]
 SIDES: tuple[Side, Side] = ("present", "absent")
 _TINY = 1e-30  # whose logarithm stands for that of 0
-
-
-class NullBias(NamedTuple):
-    """What is added to log P(∅) where a control code begins, for the codes of present and of absent
-    phrases. Below 0 more is said, above 0 less."""
-
-    present: float = 0.0
-    absent: float = 0.0
-
-
-AS_TRAINED = NullBias()
-NO_NULL = NullBias(-math.inf, -math.inf)  # every code generates a phrase, never ∅
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +56,14 @@ class Slot:
         return math.prod(self.probabilities)
 
     @property
-    def odds(self) -> float:
-        """log of P(its first token) / P(∅): a code speaks where this is not below its bias."""
-        first = self.probabilities[0] if self.probabilities else 0.0
-        return math.log(max(first, _TINY)) - math.log(max(self.null, _TINY))
+    def first_probability(self) -> float:
+        """Of its first token, 0 of none."""
+        return self.probabilities[0] if self.probabilities else 0.0
+
+    @property
+    def log_odds(self) -> float:
+        """log P(first token) − log P(∅): the bias at which the code becomes silent."""
+        return math.log(max(self.first_probability, _TINY)) - math.log(max(self.null, _TINY))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +93,11 @@ class Prediction:
 
 
 def apply_null_bias(prediction: Prediction, bias: NullBias) -> Prediction:
-    """The prediction as with this bias on ∅: codes whose log odds are below their bias say ∅."""
+    """The prediction with this bias on ∅, given one in which no code is ∅ (`NO_NULL`)."""
     slots = tuple(
-        slot
-        if slot.odds >= bias[prediction.half(slot)]
-        else Slot(slot.code, "", (SPECIALS[NULL],), (slot.null,), ended=True, null=slot.null)
+        Slot(slot.code, "", (SPECIALS[NULL],), (slot.null,), ended=True, null=slot.null)
+        if is_silent(slot.first_probability, slot.null, bias[prediction.half(slot)])
+        else slot
         for slot in prediction.slots
     )
     return replace(prediction, slots=slots)

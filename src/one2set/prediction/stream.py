@@ -17,7 +17,8 @@ from one2set.data.document import Document
 from one2set.data.example import Example
 from one2set.data.vocabulary import Vocabulary
 from one2set.errors import ConfigError
-from one2set.prediction.prediction import AS_TRAINED, NullBias, Order, Prediction, Slot
+from one2set.prediction.prediction import Order, Prediction, Slot
+from one2set.search.null_bias import AS_TRAINED, NullBias
 
 WINDOW = 256  # documents
 

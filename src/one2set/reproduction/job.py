@@ -33,10 +33,10 @@ from one2set.atomic import atomic_file
 from one2set.data.corpus.corpus import TRAIN, VALID, Corpus
 from one2set.errors import DataError
 from one2set.prediction.engine import Engine
-from one2set.prediction.prediction import AS_TRAINED, NullBias
 from one2set.reproduction.launching import InterruptionError, Launch
 from one2set.reproduction.measure import Measured, documents_of, measure, tuned_bias
 from one2set.reproduction.plan import Job, Setup
+from one2set.search.null_bias import AS_TRAINED, NullBias
 from one2set.training.checkpoint import Checkpoints
 from one2set.training.interruption import catch_signals
 from one2set.training.run import Run

@@ -19,15 +19,9 @@ from one2set.evaluation.protocols import YE2021
 from one2set.evaluation.rankings import Cutoff
 from one2set.evaluation.scoring import Gold, Group, Scores, gold_of_document, score
 from one2set.prediction.engine import Engine
-from one2set.prediction.prediction import (
-    AS_TRAINED,
-    NO_NULL,
-    SIDES,
-    NullBias,
-    Prediction,
-    apply_null_bias,
-)
+from one2set.prediction.prediction import SIDES, Prediction, apply_null_bias
 from one2set.reproduction.published import Metric
+from one2set.search.null_bias import AS_TRAINED, NO_NULL, NullBias
 from one2set.text import stem_all
 
 # The figures that are F1s, and where they are found.

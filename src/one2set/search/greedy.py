@@ -14,12 +14,10 @@ from torch import Tensor
 from one2set.data.specials import BOS, EOS, NULL
 from one2set.model.network import Memory, Network
 from one2set.model.pointer import ChosenTokens, Mixture
+from one2set.search.null_bias import AS_TRAINED, NullBias
 
 # Chooses the next tokens of the active rows: their indices (r,), mixtures and tokens so far (r, t).
 Choose = Callable[[Tensor, Mixture, Tensor], ChosenTokens]
-# What is added to log P(∅) where a row begins, in the first half of a document's rows and in the
-# second.
-NullBias = tuple[float, float]
 
 
 class DecodedRows(NamedTuple):
@@ -71,7 +69,7 @@ class NullBiasedGreedy:
 
 
 def greedy_set(
-    network: Network, memory: Memory, *, steps: int, null_bias: NullBias = (0.0, 0.0)
+    network: Network, memory: Memory, *, steps: int, null_bias: NullBias = AS_TRAINED
 ) -> DecodedRows:
     """Decode each row until `<eos>` or ∅. A row that ends in ∅ is not a phrase."""
     choose = NullBiasedGreedy(null_bias, network.rows) if any(null_bias) else choose_most_probable

@@ -15,11 +15,11 @@ from one2set.search.exclusion import ALL, Exclusive, ExclusiveNested
 from one2set.search.greedy import (
     Choose,
     DecodedRows,
-    NullBias,
     choose_most_probable,
     greedy_sequence,
     greedy_set,
 )
+from one2set.search.null_bias import AS_TRAINED, NullBias
 
 PHRASE_LENGTH, SEQUENCE_LENGTH = 6, 60  # tokens of a row, as the paper
 
@@ -104,7 +104,7 @@ class Generation:
 
 
 def generate(
-    network: Network, memory: Memory, how: Generation, *, null_bias: NullBias = (0.0, 0.0)
+    network: Network, memory: Memory, how: Generation, *, null_bias: NullBias = AS_TRAINED
 ) -> tuple[Tensor, ...]:
     """Lengths (B, R, W); tokens, their probabilities and positions (B, R, W, T); null (B, R).
 
