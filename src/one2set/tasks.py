@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from one2set.data.corpus.corpus import TRAIN, VALID, Corpus, Split
-from one2set.data.corpus.keyphrase_dropout import Dropped
+from one2set.data.corpus.keyphrase_dropout import KeyphraseDropout
 from one2set.data.document import Document
 from one2set.data.example import Example
 from one2set.data.specials import SPECIALS
@@ -81,7 +81,7 @@ def _examples_at_step(
             "among words can we tell anew which phrases are present: set it to 0, or prepare the "
             "corpus without --tokenizer"
         )
-    return lambda step: Dropped(train, vocabulary, share, run.metadata.seed, step)
+    return lambda step: KeyphraseDropout(train, vocabulary, share, run.metadata.seed, step)
 
 
 def _take_weights(network: Network, vocabulary: Vocabulary, path: Path) -> None:

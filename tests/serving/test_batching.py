@@ -115,7 +115,7 @@ def test_turns_are_limited(text: str, size: int) -> None:
 
 def test_clients_share_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """However much one has sent: who had a turn goes behind those who had none."""
-    monkeypatch.setattr("one2set.serving.batching._TURN_DOCUMENTS", 3)
+    monkeypatch.setattr("one2set.serving.batching._BATCH_DOCUMENTS", 3)
 
     async def test() -> None:
         batcher = make(engine := Engine())

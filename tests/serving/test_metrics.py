@@ -21,9 +21,9 @@ def test_requests_documents_and_turns_are_counted(client: TestClient) -> None:
     assert found["one2set_requests_total", "/v1/keyphrases", "200"] == 1
     assert found["one2set_requests_total", "/v1/keyphrases", "422"] == 1
     assert found["one2set_documents_total",] == 3
-    assert found["one2set_turn_documents_sum",] == 3
-    assert found["one2set_turn_seconds_count",] == 1
-    assert found["one2set_turn_seconds_sum",] > 0
+    assert found["one2set_batch_documents_sum",] == 3
+    assert found["one2set_batch_seconds_count",] == 1
+    assert found["one2set_batch_seconds_sum",] > 0
     assert found["one2set_request_seconds_count", "/v1/keyphrases"] == 2
     assert found["one2set_waiting_documents",] == 0
     assert counted(client)["one2set_requests_total", "/metrics", "200"] == 1

@@ -1,4 +1,4 @@
-"""The application: which path does what. Nothing of a request ever names a file."""
+"""The application: its paths. No part of a request ever names a file."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -30,7 +30,7 @@ from one2set.serving.metrics import CONTENT_TYPE, Metrics, Observer
 from one2set.serving.page_files import page_responses
 from one2set.serving.schema import ExploreRequest, KeyphrasesRequest
 
-_DESCRIPTION = """Keyphrases of texts: those that stand in them, and those that do not."""
+_DESCRIPTION = """Keyphrases of texts: those that occur in them, and those that do not."""
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": ProblemAnswer, "description": description}
     for status, description in {
@@ -46,7 +46,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Generate:
-    """The wish for keyphrases."""
+    """The operation behind /v1/keyphrases."""
 
     wanted: Wanted
 
@@ -59,7 +59,7 @@ class _Generate:
 
 @dataclass(frozen=True, slots=True)
 class _Explore:
-    """The wish for all that there is to see."""
+    """The operation behind /v1/explore."""
 
     def __call__(
         self, generator: KeyphraseGenerator, documents: Sequence[Document]
@@ -70,7 +70,7 @@ class _Explore:
 
 def _notices(document: Document) -> list[str]:
     if not any(map(str.isalnum, document.text)):
-        return ["the text holds no words"]
+        return ["the text contains no words"]
     if looks_foreign(document.words()):
         return ["the text does not look like English, which the model was trained on"]
     return []
@@ -143,7 +143,7 @@ def create_app(
 
         return await respond(build, (one for _, found in exploration.dial for one in found), limits)
 
-    @app.get("/healthz", summary="Whether the process lives")
+    @app.get("/healthz", summary="Whether the process is alive")
     async def healthz() -> dict[str, str]:
         return {"status": "ok"}
 
@@ -190,5 +190,5 @@ def create_app(
 
 
 def _client(request: Request) -> str:
-    """By which clients take turns: their address. Behind a proxy all have the same."""
+    """The address, by which clients share batches. Behind a proxy all have the same."""
     return request.client.host if request.client else ""

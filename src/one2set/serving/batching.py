@@ -1,11 +1,11 @@
 """Batching: many clients' documents over one generator.
 
-Whatever waits when the generator is free becomes its next turn, so that nobody waits for a batch to
-fill, and batches are large exactly when there is much to do. Clients share a turn evenly, however
-much each of them has sent.
+When the generator is free, all waiting documents become its next batch. So no document waits for a
+batch to fill, and batches are large exactly when the load is high. Clients share a batch evenly,
+however much each of them has sent.
 
-Long documents take turns of their own, in a second thread: they take many seconds, for which nobody
-who has sent a short one should wait. All else happens in the event loop and needs no locks.
+Long documents have batches of their own, in a second thread: they take many seconds, for which
+short ones should not wait. All else happens in the event loop and needs no locks.
 """
 
 import asyncio
@@ -24,28 +24,28 @@ from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.serving.limits import BusyError, Limits
 from one2set.serving.metrics import Metrics
 
-_TURN_DOCUMENTS = 64
-_TURN_CHARACTERS = 100_000
-_LONG = 20_000  # characters; a longer document has a turn to itself, so that it can be given up
+_BATCH_DOCUMENTS = 64
+_BATCH_CHARACTERS = 100_000
+_LONG = 20_000  # characters; a longer document is a batch of its own, so that it can be given up
 _LONGEST_RETRY = 60  # seconds
 
 Answer = TypeVar("Answer")
 Answer_co = TypeVar("Answer_co", covariant=True)
 
 
-class Wish(Protocol[Answer_co]):
-    """What is wished of documents. Equal wishes of several clients are granted together."""
+class Operation(Protocol[Answer_co]):
+    """What to compute for documents. Equal operations of several clients share a batch."""
 
     def __call__(
         self, generator: KeyphraseGenerator, documents: Sequence[Document], /
     ) -> Iterable[Answer_co]:
-        """An answer for each document, in their order."""
+        """Return an answer for each document, in their order."""
 
 
 @dataclass(eq=False, slots=True)
 class _Job:
     document: Document
-    wish: Wish[Any]
+    operation: Operation[Any]
     answer: asyncio.Future[Any]
 
     @property
@@ -54,21 +54,21 @@ class _Job:
 
 
 class Batcher:
-    """The generator, and what waits for it."""
+    """The generator and the documents that wait for it."""
 
     def __init__(self, generator: KeyphraseGenerator, metrics: Metrics, limits: Limits) -> None:
         self._generator, self._metrics, self._limits = generator, metrics, limits
-        # By client, whose turn comes first at the front. No client has an empty queue.
+        # By client, the next one to be served at the front. No client has an empty queue.
         self._waiting: dict[str, deque[_Job]] = {}
         self._arrived = {long: asyncio.Event() for long in (False, True)}
-        self._pace = 0.05  # seconds for a document, of late
+        self._pace = 0.05  # seconds per document, a moving average
         self.running = False
 
     async def answer(
-        self, documents: Sequence[Document], wish: Wish[Answer], client: str
+        self, documents: Sequence[Document], operation: Operation[Answer], client: str
     ) -> list[Answer]:
-        """The answers, in order. Documents whose client gives up before their turn are dropped."""
-        self._forget_who_left()
+        """Return the answers, in order. Waiting documents are dropped if their client gives up."""
+        self._drop_abandoned()
         every, own = self._count(), len(self._waiting.get(client, ()))
         if (
             every + len(documents) > self._limits.queue
@@ -76,7 +76,7 @@ class Batcher:
         ):
             raise BusyError(self.retry_after())
         loop = asyncio.get_running_loop()
-        jobs = [_Job(document, wish, loop.create_future()) for document in documents]
+        jobs = [_Job(document, operation, loop.create_future()) for document in documents]
         self._waiting.setdefault(client, deque()).extend(jobs)
         self._metrics.waiting.set(self._count())
         for job in jobs:
@@ -84,55 +84,57 @@ class Batcher:
         return list(await asyncio.gather(*(job.answer for job in jobs)))
 
     def retry_after(self) -> int:
-        """Seconds in which what waits should be done."""
+        """Estimate the seconds until all waiting documents are done."""
         return max(1, min(_LONGEST_RETRY, math.ceil(self._count() * self._pace)))
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """The generator works in this block. What was accepted is answered before it ends."""
+        """Run the generator during a block. Accepted documents are answered before it ends."""
         with ThreadPoolExecutor(2, thread_name_prefix="generator") as threads:
-            turns = [
-                asyncio.create_task(self._take_turns(threads, long=long)) for long in self._arrived
+            workers = [
+                asyncio.create_task(self._run_batches(threads, long=long)) for long in self._arrived
             ]
             self.running = True
             try:
                 yield
-                while self._waiting and not any(one.done() for one in turns):
+                while self._waiting and not any(one.done() for one in workers):
                     await asyncio.sleep(0.01)
             finally:
-                for one in turns:
+                for one in workers:
                     one.cancel()
-                await asyncio.gather(*turns, return_exceptions=True)
+                await asyncio.gather(*workers, return_exceptions=True)
                 self.running = False
 
-    async def _take_turns(self, threads: ThreadPoolExecutor, *, long: bool) -> None:
+    async def _run_batches(self, threads: ThreadPoolExecutor, *, long: bool) -> None:
         loop = asyncio.get_running_loop()
         while True:
             await self._arrived[long].wait()
-            if jobs := self._next_turn(long=long):
-                await loop.run_in_executor(threads, self._grant, jobs, loop)
+            if jobs := self._next_batch(long=long):
+                await loop.run_in_executor(threads, self._run_batch, jobs, loop)
             else:
                 self._arrived[long].clear()
 
-    def _next_turn(self, *, long: bool) -> list[_Job]:
-        """Documents of all clients by turns, with the wish of the first of them."""
-        self._forget_who_left()
+    def _next_batch(self, *, long: bool) -> list[_Job]:
+        """Documents of all clients in turn, with the same operation as the first one."""
+        self._drop_abandoned()
         rounds = zip_longest(*self._waiting.values())
         fair = [job for each in rounds for job in each if job and job.long == long]
-        turn: list[_Job] = []
+        batch: list[_Job] = []
         characters = 0
         for job in fair:
-            if turn and (long or len(turn) == _TURN_DOCUMENTS or characters >= _TURN_CHARACTERS):
+            if batch and (
+                long or len(batch) == _BATCH_DOCUMENTS or characters >= _BATCH_CHARACTERS
+            ):
                 break
-            if not turn or job.wish == turn[0].wish:
-                turn.append(job)
+            if not batch or job.operation == batch[0].operation:
+                batch.append(job)
                 characters += len(job.document.text)
-        self._take(turn)
-        return turn
+        self._take(batch)
+        return batch
 
-    def _take(self, turn: Sequence[_Job]) -> None:
-        """Out of the queues; clients that had a turn go behind those that had none."""
-        taken = set(turn)
+    def _take(self, batch: Sequence[_Job]) -> None:
+        """Remove jobs from the queues. Clients that were served go behind those that were not."""
+        taken = set(batch)
         remaining = {
             client: deque(job for job in jobs if job not in taken)
             for client, jobs in self._waiting.items()
@@ -146,39 +148,39 @@ class Batcher:
     def _count(self) -> int:
         return sum(map(len, self._waiting.values()))
 
-    def _forget_who_left(self) -> None:
+    def _drop_abandoned(self) -> None:
         kept = {
             client: deque(job for job in jobs if not job.answer.done())
             for client, jobs in self._waiting.items()
         }
         self._waiting = {client: jobs for client, jobs in kept.items() if jobs}
 
-    def _grant(self, jobs: Sequence[_Job], loop: asyncio.AbstractEventLoop) -> None:
-        """In a thread. A document that cannot be computed spoils no other's answer."""
+    def _run_batch(self, jobs: Sequence[_Job], loop: asyncio.AbstractEventLoop) -> None:
+        """Runs in a thread. If a batch fails, its documents are tried one by one."""
         start = time.perf_counter()
         try:
             documents = [job.document for job in jobs]
-            answers = list(jobs[0].wish(self._generator, documents))
+            answers = list(jobs[0].operation(self._generator, documents))
         except Exception as error:
             if len(jobs) == 1:
-                loop.call_soon_threadsafe(_fail, jobs[0], error)
+                loop.call_soon_threadsafe(_set_error, jobs[0], error)
             else:
                 for job in jobs:
                     if not job.answer.done():
-                        self._grant([job], loop)
+                        self._run_batch([job], loop)
             return
         seconds = time.perf_counter() - start
         self._pace += 0.2 * (seconds / len(jobs) - self._pace)
-        self._metrics.took_turn(len(jobs), seconds)
-        loop.call_soon_threadsafe(_settle, jobs, answers)
+        self._metrics.record_batch(len(jobs), seconds)
+        loop.call_soon_threadsafe(_set_answers, jobs, answers)
 
 
-def _settle(jobs: Sequence[_Job], answers: Sequence[object]) -> None:
+def _set_answers(jobs: Sequence[_Job], answers: Sequence[object]) -> None:
     for job, answer in zip(jobs, answers, strict=True):
         if not job.answer.done():
             job.answer.set_result(answer)
 
 
-def _fail(job: _Job, error: Exception) -> None:
+def _set_error(job: _Job, error: Exception) -> None:
     if not job.answer.done():
         job.answer.set_exception(error)

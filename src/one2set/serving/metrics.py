@@ -29,29 +29,29 @@ class Metrics:
             registry=own,
         )
         self._documents = Counter("one2set_documents", "Documents computed.", registry=own)
-        self._turn_documents = Histogram(
-            "one2set_turn_documents",
+        self._batch_documents = Histogram(
+            "one2set_batch_documents",
             "Documents that the engine computes together.",
             buckets=_DOCUMENTS,
             registry=own,
         )
-        self._turn_seconds = Histogram(
-            "one2set_turn_seconds", "Time of such a turn.", buckets=_SECONDS, registry=own
+        self._batch_seconds = Histogram(
+            "one2set_batch_seconds", "Time to compute such a batch.", buckets=_SECONDS, registry=own
         )
 
-    def took_turn(self, documents: int, seconds: float) -> None:
-        """The engine has computed documents."""
+    def record_batch(self, documents: int, seconds: float) -> None:
+        """Count a computed batch."""
         self._documents.inc(documents)
-        self._turn_documents.observe(documents)
-        self._turn_seconds.observe(seconds)
+        self._batch_documents.observe(documents)
+        self._batch_seconds.observe(seconds)
 
-    def answered(self, path: str, status: int, seconds: float) -> None:
-        """A request has been answered."""
+    def record_request(self, path: str, status: int, seconds: float) -> None:
+        """Count an answered request."""
         self._requests.labels(path, str(status)).inc()
         self._seconds.labels(path).observe(seconds)
 
     def text(self) -> bytes:
-        """All of it, as Prometheus reads it."""
+        """All metrics in the format of Prometheus."""
         return generate_latest(self._registry)
 
 
@@ -77,4 +77,4 @@ class Observer:
             await self._app(scope, receive, observed)
         finally:
             path = scope["path"] if scope["path"] in self._paths else _ELSEWHERE
-            self._metrics.answered(path, status, time.perf_counter() - start)
+            self._metrics.record_request(path, status, time.perf_counter() - start)

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from one2set.data.corpus.keyphrase_dropout import Dropped, take_out
+from one2set.data.corpus.keyphrase_dropout import KeyphraseDropout, mask_phrases
 from one2set.data.document import Document
 from one2set.data.example import Example, Ids
 from one2set.data.specials import MASK, SPECIALS
@@ -32,7 +32,7 @@ def test_a_phrase_is_masked_in_every_inflection_and_becomes_absent() -> None:
     assert texts(before.present) == ["colour graph", "graph", "tree", "graph colour"]
     graph, graph_colour = before.present[1], before.present[3]
 
-    after = take_out(before, [graph_colour], VOCABULARY)
+    after = mask_phrases(before, [graph_colour], VOCABULARY)
     expected = "colouring graphs . trees of graphs . <bos> of a tree ."
     assert VOCABULARY.text(after.source, unknown=before.unknown) == expected
     assert texts(after.present) == ["colour graph", "graph", "tree"]
@@ -40,13 +40,13 @@ def test_a_phrase_is_masked_in_every_inflection_and_becomes_absent() -> None:
     assert after.title_length == before.title_length == 3
 
     # The longer one first, though the shorter one stands before it; "colour graph" goes with both.
-    after = take_out(before, [graph, graph_colour], VOCABULARY)
+    after = mask_phrases(before, [graph, graph_colour], VOCABULARY)
     expected = "colouring <bos> . trees of <bos> . <bos> of a tree ."
     assert VOCABULARY.text(after.source, unknown=before.unknown) == expected
     assert texts(after.present) == ["tree"]
     assert texts(after.absent) == ["colours of colours", "colour graph", "graph", "graph colour"]
 
-    after = take_out(before, [before.present[0]], VOCABULARY)
+    after = mask_phrases(before, [before.present[0]], VOCABULARY)
     assert VOCABULARY.text(after.source[:3], unknown=before.unknown) == "<bos> . trees"
     assert after.title_length == 2
 
@@ -67,7 +67,7 @@ def test_what_is_taken_out_is_gone_and_the_rest_is_as_it_was(
     before = example(" ".join(title), " ".join(abstract), tuple(map(" ".join, short)))
     out = data.draw(st.lists(st.booleans(), min_size=len(before.present)))
     taken = [phrase for phrase, drawn in zip(before.present, out, strict=False) if drawn]
-    after = take_out(before, taken, VOCABULARY)
+    after = mask_phrases(before, taken, VOCABULARY)
 
     def stems(ids: Ids) -> list[str]:
         return [stem(VOCABULARY.text([id])) for id in ids.tolist()]
@@ -95,7 +95,7 @@ def test_chance_is_the_seeds_the_steps_and_the_documents() -> None:
     documents = [document] * 400
 
     def taken(*, share: float = 0.3, seed: int = 1, step: int = 2) -> list[list[str]]:
-        dropped = Dropped(documents, VOCABULARY, share, seed, step)
+        dropped = KeyphraseDropout(documents, VOCABULARY, share, seed, step)
         assert len(dropped) == len(documents)
         return [texts(one.absent) for one in dropped]
 
@@ -104,7 +104,7 @@ def test_chance_is_the_seeds_the_steps_and_the_documents() -> None:
     assert first not in (taken(seed=2), taken(step=3))
     assert abs(sum(map(len, first)) / (3 * len(documents)) - 0.3) < 0.05
     assert len({tuple(one) for one in first}) == 8, "each phrase by itself"
-    one = Dropped(documents, VOCABULARY, 0.3, 1, 2)
+    one = KeyphraseDropout(documents, VOCABULARY, 0.3, 1, 2)
     assert texts(one[-1].absent) == texts(one[399].absent) == first[399]
     assert [texts(each.absent) for each in one[5:9]] == first[5:9]
     untouched = first.index([])
