@@ -21,13 +21,13 @@ from one2set.data.corpus.corpus import Corpus
 from one2set.data.document import Document
 from one2set.data.head_targets import HeadTargetBuilder, enumerate_spans
 from one2set.data.vocabulary import Vocabulary, document_from_example
-from one2set.evaluation.metrics import figures
+from one2set.evaluation.metrics import compute_metrics
 from one2set.evaluation.protocols import YE2021
 from one2set.evaluation.rankings import Cutoff
-from one2set.evaluation.scoring import Group, gold_of_document, score
+from one2set.evaluation.scoring import Group, gold_from_document, score
 from one2set.model.transformer import TransformerMemory
 from one2set.prediction.engine import Engine
-from one2set.systems import Built, build
+from one2set.systems import BuiltSystem, build
 from one2set.training.checkpoint import Checkpoints
 from one2set.training.run import Run
 from one2set.training.validation import spread_indices
@@ -42,7 +42,7 @@ class F1(NamedTuple):
     at_m: float
 
 
-def load(folder: Path, corpus: Corpus, vocabulary: Vocabulary) -> tuple[Built, int]:
+def load(folder: Path, corpus: Corpus, vocabulary: Vocabulary) -> tuple[BuiltSystem, int]:
     """A run's system with its averaged weights, and the documents it has seen."""
     run = Run.load(folder)
     built = build(run.metadata.system, run.config, vocabulary, train=corpus.split("train"))
@@ -57,8 +57,8 @@ def load(folder: Path, corpus: Corpus, vocabulary: Vocabulary) -> tuple[Built, i
 
 
 def f1(documents: Sequence[Document], phrases: Sequence[Sequence[str]], group: Group) -> F1:
-    scores = score([gold_of_document(document) for document in documents], phrases)
-    return F1(*(figures(scores.groups[group], cutoff, YE2021).f1 for cutoff in _CUTOFFS))
+    scores = score([gold_from_document(document) for document in documents], phrases)
+    return F1(*(compute_metrics(scores.groups[group], cutoff, YE2021).f1 for cutoff in _CUTOFFS))
 
 
 def cut(ranked: Sequence[Ranked], threshold: float) -> list[list[str]]:
@@ -83,7 +83,7 @@ def tuned(documents: Sequence[Document], ranked: Sequence[Ranked], group: Group)
 
 @torch.no_grad()
 def rank(
-    built: Built, vocabulary: Vocabulary, corpus: Corpus, chosen: Sequence[int]
+    built: BuiltSystem, vocabulary: Vocabulary, corpus: Corpus, chosen: Sequence[int]
 ) -> tuple[list[Ranked], list[Ranked]]:
     """The spans and the absent known phrases of validation documents, best first."""
     assert built.heads is not None

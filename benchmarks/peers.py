@@ -28,7 +28,7 @@ from one2set.atomic import atomic_file
 from one2set.data.reading.readers import read
 from one2set.evaluation.comparison import CELLS, Cell, compare
 from one2set.evaluation.protocols import PROTOCOLS, YE2021, Protocol
-from one2set.evaluation.scoring import evaluate, gold_of_document, score
+from one2set.evaluation.scoring import evaluate, gold_from_document, score
 from peer_process import Documents, Process, Tool, parts, spread
 
 _ROOT = Path(__file__).resolve().parents[1]
@@ -110,7 +110,7 @@ def figures_of(
 ) -> Figures:
     """F1 with its interval from n resamples. After a peer's comes how its difference to ours lies:
     `<` below 0, `=` around it, `>` above it."""
-    golds = [gold_of_document(document) for document in documents]
+    golds = [gold_from_document(document) for document in documents]
     scores = {
         row: score(golds, [found[document.id] for document in documents])
         for row, found in rows.items()
@@ -124,7 +124,7 @@ def figures_of(
                 low, high = comparison.intervals.f1[at, CELLS.index(cell)]
                 below, above = comparison.intervals.difference[at, CELLS.index(cell)]
                 sign = "<" if above < 0 else ">" if below > 0 else "="
-                shown = f"{system.figures[protocol.name][cell].f1:.3f} [{low:.3f}, {high:.3f}]"
+                shown = f"{system.metrics[protocol.name][cell].f1:.3f} [{low:.3f}, {high:.3f}]"
                 is_peer = at > 0 and comparison.systems[0].name.startswith(_OURS)
                 figures[system.name, name, protocol, cell] = f"{shown} {sign}" if is_peer else shown
     return figures

@@ -22,10 +22,10 @@ from nltk.stem.porter import PorterStemmer
 
 from one2set.arrays import Floats
 from one2set.evaluation.comparison import CELLS, Cell
-from one2set.evaluation.metrics import Figures, addends
+from one2set.evaluation.metrics import MetricValues, addends
 from one2set.evaluation.protocols import YE2021
 from one2set.evaluation.rankings import Cutoff
-from one2set.evaluation.scoring import gold_of_lines, phrases_of_line, score
+from one2set.evaluation.scoring import gold_from_lines, score, split_phrases
 
 
 class Lines(NamedTuple):
@@ -71,15 +71,15 @@ def made_up_documents(size: int) -> list[Lines]:
 
 def scored(documents: list[Lines]) -> dict[Cell, Floats]:
     """Ours: the documents' addends in each cell."""
-    golds = [gold_of_lines(one.source, one.target) for one in documents]
-    scores = score(golds, (phrases_of_line(one.predictions) for one in documents))
+    golds = [gold_from_lines(one.source, one.target) for one in documents]
+    scores = score(golds, (split_phrases(one.predictions) for one in documents))
     return {cell: addends(scores.groups[cell.group], cell.cutoff, YE2021) for cell in CELLS}
 
 
-def scored_plainly(documents: list[Lines]) -> dict[Cell, list[Figures]]:
+def scored_plainly(documents: list[Lines]) -> dict[Cell, list[MetricValues]]:
     """The plain way: the figures of each document in each cell."""
     stem = PorterStemmer().stem
-    found: dict[Cell, list[Figures]] = {cell: [] for cell in CELLS}
+    found: dict[Cell, list[MetricValues]] = {cell: [] for cell in CELLS}
     for document in documents:
         source = [stem(word) for word in document.source.replace(" <eos>", "").split(" ")]
         golds = split(unique(document.target, stem), source)
@@ -94,10 +94,10 @@ def scored_plainly(documents: list[Lines]) -> dict[Cell, list[Figures]]:
     return found
 
 
-def figures_of(ranked: list[list[str]], gold: list[list[str]], cutoff: Cutoff) -> Figures:
+def figures_of(ranked: list[list[str]], gold: list[list[str]], cutoff: Cutoff) -> MetricValues:
     depth = {"5": 5, "10": 10, "M": len(ranked), "O": len(gold)}[cutoff]
     if not ranked or not gold:
-        return Figures(0, 0, 0, 0, 0, 0)
+        return MetricValues(0, 0, 0, 0, 0, 0)
     hits = [phrase in gold for phrase in ranked]
     matches = sum(hits[:depth])
     precision, recall = matches / depth, matches / len(gold)
@@ -116,7 +116,7 @@ def figures_of(ranked: list[list[str]], gold: list[list[str]], cutoff: Cutoff) -
         times = [before + covered for before, covered in zip(times, cover, strict=True)]
     best = dcg(sorted(hits, reverse=True), depth)
     best_novelty = dcg(ideal, depth)
-    return Figures(
+    return MetricValues(
         precision,
         recall,
         2 * precision * recall / (precision + recall) if matches else 0.0,
@@ -179,7 +179,7 @@ def main() -> None:
     for cell in CELLS:
         pair = np.concatenate(ours[cell]), np.concatenate(plain[cell])
         np.testing.assert_allclose(*pair, rtol=1e-9)
-    print(f"equal: {len(Figures._fields)} figures in {len(CELLS)} cells of each document")
+    print(f"equal: {len(MetricValues._fields)} figures in {len(CELLS)} cells of each document")
     print(f"ours   {seconds:8.2f} s for {len(documents):,} documents")
     print(f"plain  {plain_seconds:8.2f} s for the same documents")
     print(f"ratio  {plain_seconds / seconds:8.1f}")

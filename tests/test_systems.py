@@ -29,7 +29,7 @@ from one2set.model.transformer import Transformer
 from one2set.search.search import Generation, Search
 from one2set.systems import (
     SYSTEMS,
-    Built,
+    BuiltSystem,
     System,
     build,
     configure_system,
@@ -167,7 +167,7 @@ def test_an_ablation_is_settrans_with_one_option_changed(
     assert ablated == full
 
 
-def built_unusually(name: str) -> Built:
+def built_unusually(name: str) -> BuiltSystem:
     return build(name, Config.scale("tiny").override(UNUSUAL), tiny.vocabulary(60))
 
 

@@ -78,9 +78,9 @@ def test_a_phrase_does_not_match_within_words() -> None:
 def test_occurrences_keep_the_raw_text() -> None:
     text = "Real-Time systems: a REAL time System, real  timing. Systems"
     index = PhraseIndex(tokenise(text))
-    spans = [index.span(at, 3) for at in index.places(stem_all(["real", "time", "systems"]))]
+    spans = [index.span(at, 3) for at in index.positions(stem_all(["real", "time", "systems"]))]
     assert [text[start:end] for start, end in spans] == ["Real-Time systems", "REAL time System"]
-    assert index.places([]) == index.places(["absent"]) == []
+    assert index.positions([]) == index.positions(["absent"]) == []
     assert (index.count("time"), index.count("absent")) == (3, 0)
 
 
@@ -88,7 +88,7 @@ def test_occurrences_keep_the_raw_text() -> None:
 def test_an_index_finds_what_a_plain_search_finds(source: list[str], phrase: list[str]) -> None:
     index = PhraseIndex(Tokens(source, [(n, n + 1) for n in range(len(source))]))
     expected = list(StemmedSource(source).positions(phrase)) if phrase else []
-    assert index.places(phrase) == expected
+    assert index.positions(phrase) == expected
     assert [index.span(at, len(phrase)) for at in expected] == [
         (at, at + len(phrase)) for at in expected
     ]
@@ -104,5 +104,5 @@ def test_occurrences_of_words_taken_from_the_text_include_their_place(
     start = data.draw(st.integers(0, len(tokens.words) - 1))
     end = data.draw(st.integers(start + 1, len(tokens.words)))
     index = PhraseIndex(tokens)
-    assert start in index.places(stem_all(tokens.words[start:end]))
+    assert start in index.positions(stem_all(tokens.words[start:end]))
     assert index.span(start, end - start) == (tokens.spans[start][0], tokens.spans[end - 1][1])

@@ -1,12 +1,12 @@
-"""Porter's stemmer (1980), as the field's evaluation has it.
+"""The Porter stemmer (1980), in the variant of NLTK, which keyphrase evaluation uses.
 
-The steps are numbered as in M. F. Porter, *An algorithm for suffix stripping*. The field stems with
-the default mode of nltk's, which differs from the paper in what is marked `field` below; tests hold
-the two together. nltk itself is not used: it takes over a second to import.
+The steps are numbered as in M. F. Porter, *An algorithm for suffix stripping*. The default mode of
+NLTK's stemmer differs from the paper where a comment below says `nltk`; tests compare the two. NLTK
+itself is not used, because it takes over a second to import.
 """
 
 _VOWELS = frozenset("aeiou")
-# field: these follow no rule, and those that come first stay as they are.
+# nltk: exceptions; the words of `_UNCHANGED` are their own stems.
 _UNCHANGED = "sky news inning outing canning howe proceed exceed succeed"
 _IRREGULAR = {
     **{word: word for word in _UNCHANGED.split()},
@@ -25,7 +25,7 @@ _STEP_2 = {
     "enci": "ence",
     "anci": "ance",
     "izer": "ize",
-    "bli": "ble",  # field: not only after a
+    "bli": "ble",  # nltk: not only after a
     "alli": "al",
     "entli": "ent",
     "eli": "e",
@@ -40,8 +40,8 @@ _STEP_2 = {
     "aliti": "al",
     "iviti": "ive",
     "biliti": "ble",
-    "fulli": "ful",  # field
-    "logi": "log",  # field
+    "fulli": "ful",  # nltk
+    "logi": "log",  # nltk
 }
 _STEP_3 = {
     "icate": "ic",
@@ -54,25 +54,25 @@ _STEP_3 = {
 }
 _GONE = "al ance ence er ic able ible ant ement ment ent ion ou ism ate iti ous ive ize"
 _STEP_4 = frozenset(_GONE.split())
-_LENGTHS = range(7, 0, -1)  # of suffixes; of several that fit, the longest counts
+_LENGTHS = range(7, 0, -1)  # of suffixes; the longest that matches is used
 
 
 def porter_stem(word: str) -> str:
     """The stem of a word in lower case."""
     if word in _IRREGULAR:
         return _IRREGULAR[word]
-    if len(word) <= 2:  # field
+    if len(word) <= 2:  # nltk
         return word
     word = _without_plural(word)
     word = _without_participle(word)
-    # Step 1c. field: cry → cri and by → by, where the paper asks for a vowel before it.
+    # Step 1c. field: cry → cri and by → by, where the paper requires a vowel in the stem.
     if word.endswith("y") and len(word) > 2 and _shape(word[:-1])[-1] == "c":
         word = f"{word[:-1]}i"
-    return _tidied(_step_4(_step_3(_step_2(word))))
+    return _without_final_e(_step_4(_step_3(_step_2(word))))
 
 
 def _shape(word: str) -> str:
-    """`c` for each consonant and `v` for each vowel: y is one after a consonant."""
+    """`c` for each consonant and `v` for each vowel; y is a vowel after a consonant."""
     shape, before = [], "v"
     for letter in word:
         if letter == "y":
@@ -91,13 +91,13 @@ def _measure(stem: str) -> int:
 def _ends_cvc(stem: str) -> bool:
     """*o: as in hop, but not in snow, box or tray."""
     shape = _shape(stem)
-    if shape == "vc":  # field
+    if shape == "vc":  # nltk
         return True
     return shape.endswith("cvc") and stem[-1] not in "wxy"
 
 
 def _suffix(word: str, suffixes: dict[str, str] | frozenset[str]) -> str:
-    """The longest of them that the word ends with, or ""."""
+    """The longest of `suffixes` that the word ends with, or ""."""
     for length in _LENGTHS:
         if word[-length:] in suffixes and length <= len(word):
             return word[-length:]
@@ -106,7 +106,7 @@ def _suffix(word: str, suffixes: dict[str, str] | frozenset[str]) -> str:
 
 def _without_plural(word: str) -> str:
     """Step 1a."""
-    if len(word) == 4 and word.endswith("ies"):  # field: dies → die
+    if len(word) == 4 and word.endswith("ies"):  # nltk: dies → die
         return word[:-1]
     suffix = _suffix(word, _PLURALS)
     return word[: -len(suffix)] + _PLURALS[suffix] if suffix else word
@@ -114,7 +114,7 @@ def _without_plural(word: str) -> str:
 
 def _without_participle(word: str) -> str:
     """Step 1b."""
-    if word.endswith("ied"):  # field: died → die, tried → tri
+    if word.endswith("ied"):  # nltk: died → die, tried → tri
         return word[:-1] if len(word) == 4 else word[:-2]
     if word.endswith("eed"):
         return word[:-1] if _measure(word[:-3]) else word
@@ -132,10 +132,10 @@ def _without_participle(word: str) -> str:
 
 
 def _step_2(word: str) -> str:
-    if word.endswith("alli") and _measure(word[:-4]):  # field: the result may end so again
+    if word.endswith("alli") and _measure(word[:-4]):  # nltk: the result may end so again
         return _step_2(word[:-2])
     suffix = _suffix(word, _STEP_2)
-    # field: the l of logi belongs to the stem, so that geologi → geolog as archaeologi.
+    # nltk: the l of logi belongs to the stem, so that geologi → geolog as archaeologi.
     stem = word[: len(word) - len(suffix) + (suffix == "logi")]
     if not suffix or not _measure(stem):
         return word
@@ -156,8 +156,8 @@ def _step_4(word: str) -> str:
     return stem
 
 
-def _tidied(word: str) -> str:
-    """Step 5: no e, no double l at the end of what is long enough."""
+def _without_final_e(word: str) -> str:
+    """Step 5: remove a final e, and one l of a final ll, if the stem is long enough."""
     if word.endswith("e"):
         measure = _measure(word[:-1])
         if measure > 1 or (measure == 1 and not _ends_cvc(word[:-1])):

@@ -1,7 +1,7 @@
-"""The systems: §4.2 and Table 5 as data. The only file that compares their names.
+"""The systems of §4.2 and Table 5, as a table. No other module compares the names of systems.
 
-A system is four choices: a network, the layout of its targets, what it minimises and how it
-generates. Some start from the weights of another, some are trained with settings of their own.
+A system is a network, a target layout, an objective and a decoding method. Some start from the
+weights of another system, and some have their own training settings.
 """
 
 from collections.abc import Callable, Sequence
@@ -53,7 +53,7 @@ Targets = Literal[
 
 @dataclass(frozen=True, slots=True)
 class SetOptions:
-    """What the paper's ablations change, each one thing (Table 5)."""
+    """What the paper's ablations change (Table 5), one option each."""
 
     control_codes: bool = True
     assignment: Assignment = "hungarian"
@@ -71,11 +71,11 @@ class System:
     decoder: Literal["greedy", "greedy_set", "exclusive", "beam"]
     options: SetOptions = SetOptions()
     starts_from: str | None = None
-    settings: tuple[str, ...] = ()  # such as train.learning_rate=1e-3, instead of the scale's
+    settings: tuple[str, ...] = ()  # such as train.learning_rate=1e-3; they override the scale
 
 
-_RATE = ("train.learning_rate=1e-3",)  # of recurrent networks, as Chan et al. (2019) have it
-# Chan et al. again: trained weights need no warm-up, and little change.
+_RATE = ("train.learning_rate=1e-3",)  # of recurrent networks (Chan et al., 2019)
+# Also of Chan et al.: trained weights need no warm-up and a low learning rate.
 _FINE_TUNING = (
     "train.learning_rate=5e-5",
     "train.batch_documents=32",
@@ -94,7 +94,7 @@ SYSTEMS = {
     "settrans": System("settrans", "set", "set_loss", "greedy_set"),
     "catseq": System("recurrent", "sequence", "likelihood", "greedy", settings=_RATE),
     "catseqtg": System("recurrent_title", "sequence", "likelihood", "greedy", settings=_RATE),
-    "catseqtg-peos": System(  # what 2RF1 starts from
+    "catseqtg-peos": System(  # the start of 2RF1
         "recurrent_title", "sequence_peos", "likelihood", "greedy", settings=_RATE
     ),
     "catseqtg-2rf1": System(
@@ -103,7 +103,7 @@ SYSTEMS = {
         "reward",
         "greedy",
         starts_from="catseqtg-peos",
-        settings=(*_FINE_TUNING, "validation.select_by=loss"),  # which is minus the reward
+        settings=(*_FINE_TUNING, "validation.select_by=loss"),  # the loss is minus the reward
     ),
     "gan-mr": System(
         "recurrent",
@@ -115,7 +115,7 @@ SYSTEMS = {
     ),
     "exhird": System("exhird", "nested", "likelihood", "exclusive", settings=_RATE),
     "copyrnn": System("recurrent", "one_to_one", "likelihood", "beam", settings=_RATE),
-    # The release forgets the `<eos>` of documents without absent phrases, a fifth of KP20k.
+    # The release omits the `<eos>` of documents without absent phrases, a fifth of KP20k.
     "transformer-missing-eos": System(
         "transformer", "sequence_missing_eos", "likelihood", "greedy"
     ),
@@ -140,8 +140,8 @@ def configure_system(name: str, *, scale: str, changes: Sequence[str] = ()) -> C
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
-    """A system at a size: what training and generation need of it."""
+class BuiltSystem:
+    """The parts of a system that training and generation need."""
 
     network: Network
     objective: nn.Module  # forward(batch) → Loss
@@ -156,7 +156,7 @@ def build(
     vocabulary: Vocabulary,
     *,
     train: Sequence[Example] = (),
-) -> Built:
+) -> BuiltSystem:
     """Build a system with random weights from torch's generator.
 
     `train` are the training examples; the phrase list of the extra heads, if configured, is made
@@ -185,7 +185,7 @@ def build(
             phrase_weight=config.heads.phrase_weight,
         )
         batch = partial(batch, head_targets=HeadTargetBuilder(vocabulary, heads.phrase_list))
-    return Built(network, objective, batch, _generation(system, config), heads)
+    return BuiltSystem(network, objective, batch, _generation(system, config), heads)
 
 
 def _heads(config: Config, vocabulary: Vocabulary, train: Sequence[Example]) -> Heads:

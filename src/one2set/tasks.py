@@ -1,4 +1,4 @@
-"""What a run has to learn: its system on a corpus, from new weights or from those of another."""
+"""Create the training task of a run: its system on a corpus."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -25,7 +25,7 @@ from one2set.training.run import Run
 
 
 def create_task(run: Run, corpus: Corpus) -> Task:
-    """What a run has to learn: its system's objective on a corpus."""
+    """Build the system of a run, and load its initial weights if there is no checkpoint yet."""
     train = corpus.split(TRAIN)
     if not len(train):
         raise DataError("has no training documents", fix="prepare it again", path=corpus.folder)
@@ -33,9 +33,9 @@ def create_task(run: Run, corpus: Corpus) -> Task:
     vocabulary = load_vocabulary(corpus.folder, size=size)
     torch.manual_seed(run.metadata.seed)
     built = build(run.metadata.system, run.config, vocabulary, train=train)
-    begun = Checkpoints(run.checkpoints, run_fingerprint=run.fingerprint).last() is not None
-    if run.metadata.init is not None and not begun:
-        _take_weights(built.network, vocabulary, Path(run.metadata.init))
+    started = Checkpoints(run.checkpoints, run_fingerprint=run.fingerprint).last() is not None
+    if run.metadata.init is not None and not started:
+        _load_initial_weights(built.network, vocabulary, Path(run.metadata.init))
     description = {
         "system": run.metadata.system,
         "seed": run.metadata.seed,
@@ -63,7 +63,7 @@ def create_task(run: Run, corpus: Corpus) -> Task:
 
 
 def _generate(engine: Engine, documents: Sequence[Document]) -> list[list[str]]:
-    """The phrases of each document, as prediction finds them: validation scores what users get."""
+    """Generate the phrases of each document with the engine that users have."""
     predictions = engine.predict(documents)
     return [[slot.text for slot in prediction.phrases] for prediction in predictions]
 
@@ -71,21 +71,21 @@ def _generate(engine: Engine, documents: Sequence[Document]) -> list[list[str]]:
 def _examples_at_step(
     train: Split, vocabulary: Vocabulary, run: Run
 ) -> Callable[[int], Sequence[Example]]:
-    """The training documents as each step sees them."""
+    """The training documents as each step sees them (keyphrase dropout)."""
     share = run.config.train.keyphrase_dropout
     if not share:
         return lambda step: train
     if not isinstance(vocabulary, WordVocabulary):
         raise ConfigError(
-            f"train.keyphrase_dropout is {share}, and this corpus is one of word pieces; only "
-            "among words can we tell anew which phrases are present: set it to 0, or prepare the "
-            "corpus without --tokenizer"
+            f"train.keyphrase_dropout is {share}, but this corpus consists of word pieces, and "
+            "keyphrase dropout needs whole words: set it to 0, or prepare the corpus without "
+            "--tokenizer"
         )
     return lambda step: KeyphraseDropout(train, vocabulary, share, run.metadata.seed, step)
 
 
-def _take_weights(network: Network, vocabulary: Vocabulary, path: Path) -> None:
-    """Start from the weights of another run, or of a model folder."""
+def _load_initial_weights(network: Network, vocabulary: Vocabulary, path: Path) -> None:
+    """Load the weights of another run, or of a model folder."""
     other = load_model(model_folder(path))
     ids = range(len(SPECIALS), vocabulary.size)
     if vocabulary.size != other.vocabulary.size or any(
@@ -108,7 +108,7 @@ def _take_weights(network: Network, vocabulary: Vocabulary, path: Path) -> None:
 
 
 def check_init(name: str, *, init: Path | None, corpus: Path) -> None:
-    """That a system which goes on from another one's weights is given some."""
+    """Raise ConfigError if a system that starts from another one's weights has no --init."""
     before = get_system(name).starts_from
     if before is not None and init is None:
         raise ConfigError(

@@ -1,11 +1,9 @@
 """Text: normalise, tokenise with offsets, stem, and find phrases in a source.
 
-One tokeniser serves the whole project. It writes the field's form (KP20k and the paper's test
-sets): Unicode NFKC, lower case, a number is `<digit>`, a run of letters and digits is one word, the
-marks `. , ( ) ' % < > _` are words of their own, and everything else (hyphens, slashes, quotes,
-emoji) only separates. Each word keeps the characters of the raw text that it stands for.
-
-It does not know documents, files or vocabularies.
+The whole project uses one tokeniser. Its output has the format of preprocessed KP20k and of the
+paper's test sets: Unicode NFKC, lower case, `<digit>` for a number, one word for a run of letters
+and digits; the punctuation marks `. , ( ) ' % < > _` are words of their own, and everything else
+(hyphens, slashes, quotes, emoji) only separates words. Each word keeps its span in the raw text.
 """
 
 import re
@@ -21,8 +19,8 @@ Span = tuple[int, int]
 
 _APOSTROPHES = "'’‘ʼ"
 _MARKS = ".,()%<>_" + _APOSTROPHES
-PUNCTUATION = frozenset(".,()'%<>_")  # the marks that are words of their own, normalised
-# The field's files hold these two inside running text; other <…> in raw text is only marks.
+PUNCTUATION = frozenset(".,()'%<>_")  # the normalised marks that are words of their own
+# Preprocessed files contain these two tokens; any other <…> in raw text is punctuation.
 _LITERAL = re.compile(r"(?ai:<(?:digit|unk)>)")
 _ASCII = re.compile(r"<(?:digit|unk)>|[a-z0-9]+|[.,()%<>_']")
 _UNICODE = re.compile(rf"{_LITERAL.pattern}|(?:(?!_)\w)+|[{re.escape(_MARKS)}]")
@@ -32,7 +30,7 @@ _FREE_MARK = re.compile(r"(?<!\S)[.,](?!\S)")
 
 
 class Tokens(NamedTuple):
-    """The words of a text, each with the span of raw characters that it stands for."""
+    """The words of a text, each with its span of characters in the raw text."""
 
     words: list[str]
     spans: list[Span]
@@ -41,7 +39,7 @@ class Tokens(NamedTuple):
 def tokenise(text: str, *, tokenised: bool = False) -> Tokens:
     """Words and their character spans; `text[start:end]` tokenises to exactly that word.
 
-    With `tokenised`, the text is in the field's form already and is only split at white space.
+    With `tokenised`, the text is preprocessed like KP20k and is only split at white space.
     """
     if tokenised:
         found = [(m.group(), m.span()) for m in _CHUNK.finditer(text)]
@@ -51,7 +49,7 @@ def tokenise(text: str, *, tokenised: bool = False) -> Tokens:
 
 
 def words_of(text: str, *, tokenised: bool = False) -> list[str]:
-    """The words of `tokenise`, without the cost of their spans."""
+    """The words of `tokenise`, without their spans, which is faster."""
     if tokenised:
         return text.split()
     if text.isascii():
@@ -61,9 +59,9 @@ def words_of(text: str, *, tokenised: bool = False) -> list[str]:
 
 
 def looks_tokenised(text: str) -> bool:
-    """Whether a text is in the field's form: lower case, its marks free-standing, hyphens gone.
+    """Whether a text is preprocessed like KP20k: lower case, spaces around marks, no hyphens.
 
-    Judge a whole source, never a phrase: a single phrase rarely shows its form.
+    Use it on a whole source: a single phrase rarely shows the difference.
     """
     return (
         _FREE_MARK.search(text) is not None
@@ -73,7 +71,7 @@ def looks_tokenised(text: str) -> bool:
 
 
 def _spans(text: str) -> Iterator[Span]:
-    """Where the words stand. Fast where no character combines with the one before it."""
+    """The spans of the words. Fast if no character combines with the one before it."""
     if text.isascii() or (
         is_normalized("NFKC", text) and not any(category(c)[0] == "M" for c in set(text))
     ):
@@ -89,7 +87,7 @@ def _spans(text: str) -> Iterator[Span]:
 
 
 def _cluster_spans(text: str, start: int, end: int) -> Iterator[Span]:
-    """The same over clusters: a character and what composes with it stay together."""
+    """The same by grapheme clusters: a character and its combining marks stay together."""
     word_start = -1
     while start < end:
         stop = start + 1
@@ -112,8 +110,8 @@ def _cluster_spans(text: str, start: int, end: int) -> Iterator[Span]:
 
 @lru_cache(maxsize=1 << 12)
 def _combines(character: str) -> bool:
-    """Whether this is a mark on the character before it. (Hangul jamo compose too, but they are
-    letters: the word has them anyway.)"""
+    """Whether a character is a combining mark. (Hangul jamo compose too, but they are letters and
+    so part of the word anyway.)"""
     return _is_combining(normalize("NFKC", character)[0])
 
 
@@ -127,7 +125,7 @@ def _normalise(raw: str) -> str:
         word = raw.lower()
         return DIGIT if word.isdigit() else word
     word, folded = raw, _folded(raw)
-    # Each step can undo the other, so they are repeated until nothing changes.
+    # NFKC can undo lower-casing and vice versa, so repeat until nothing changes.
     while folded != word:
         word, folded = folded, _folded(folded)
     return DIGIT if word.isdigit() else word
@@ -137,7 +135,7 @@ def _folded(word: str) -> str:
     word = normalize("NFKC", word).lower()
     if not any(c.isalnum() for c in word):
         return "'" if word[0] in _APOSTROPHES else word[0]
-    # A compatibility character may bring marks along: ½ is 1⁄2, ⑴ is (1), ำ begins with a ring.
+    # A compatibility character may expand to marks: ½ is 1⁄2, ⑴ is (1), ำ begins with a ring.
     kept = "".join(c for c in word if c.isalnum() or _is_combining(c))
     while _is_combining(kept[0]):
         kept = kept[1:]
@@ -145,7 +143,7 @@ def _folded(word: str) -> str:
 
 
 class _Stems(dict[str, str]):
-    """Stems by word: a look-up in a plain dictionary, which nothing in Python beats."""
+    """A cache of stems by word. A dict lookup is faster than functools.lru_cache."""
 
     def __missing__(self, word: str) -> str:
         if len(self) >= _MAX_STEMS:
@@ -154,12 +152,13 @@ class _Stems(dict[str, str]):
         return stemmed
 
 
-_MAX_STEMS = 1 << 17  # some 25 MB; frequent words are back at once
+_MAX_STEMS = 1 << 17  # about 25 MB; when full it is cleared, and frequent words return quickly
 _stems = _Stems()
 
 
 def stem(word: str) -> str:
-    """The Porter stem of the field. Other stemmers differ on 2 % of words: never swap it."""
+    """The Porter stem, as the literature uses it in evaluation. Do not replace it: other stemmers
+    differ on 2 % of words, and the lexicons of saved models contain these stems."""
     return _stems[word]
 
 
@@ -169,10 +168,10 @@ def stem_all(words: Sequence[str]) -> tuple[str, ...]:
 
 
 class StemmedSource:
-    """A source's stems, ready to be searched for contiguous stemmed phrases."""
+    """The stems of a source, for finding contiguous stemmed phrases."""
 
     def __init__(self, words: Sequence[str]) -> None:
-        # No stem holds a space, so a phrase is contiguous exactly when the joined string has it.
+        # Stems contain no spaces, so a phrase occurs exactly if its joined stems do.
         self._joined = f" {' '.join(stem_all(words))} "
 
     def __contains__(self, stems: Sequence[str]) -> bool:
@@ -185,22 +184,23 @@ class StemmedSource:
         while (found := self._joined.find(needle, at)) >= 0:
             index += self._joined.count(" ", at, found)
             yield index
-            # Occurrences may overlap, so the search goes on at the next word.
+            # Occurrences may overlap, so continue at the next word.
             at = self._joined.index(" ", found + 1)
             index += 1
 
 
 class PhraseSplit(NamedTuple):
-    """Indices of a document's phrases: present by first occurrence, absent in author order."""
+    """Indices of phrases: present ones by first occurrence, absent ones in their given order."""
 
     present: list[int]
     absent: list[int]
 
 
 def split_present_absent(phrases: Sequence[Sequence[str]], source: Sequence[str]) -> PhraseSplit:
-    """Present = the stemmed phrase is a contiguous word sequence of the stemmed source.
+    """Split phrases into present ones, whose stems occur contiguously in the stemmed source, and
+    absent ones.
 
-    Phrases whose stems repeat an earlier phrase, and empty ones, are left out.
+    Empty phrases, and phrases with the same stems as an earlier one, are left out.
     """
     if not phrases:
         return PhraseSplit([], [])
@@ -222,29 +222,32 @@ def split_present_absent(phrases: Sequence[Sequence[str]], source: Sequence[str]
 
 
 class PhraseIndex:
-    """Where phrases stand in a tokenised source, in any inflection. Made once for many phrases: the
-    time to find one grows with how often its rarest word stands there, not with the source."""
+    """Finds the occurrences of phrases in a tokenised source, in any inflection.
+
+    Build it once for many phrases: a lookup takes time proportional to the occurrences of the
+    phrase's rarest word, not to the length of the source.
+    """
 
     def __init__(self, source: Tokens) -> None:
         self._spans = source.spans
         self._stems = stem_all(source.words)
-        self._places: dict[str, list[int]] = {}
-        for place, stemmed in enumerate(self._stems):
-            self._places.setdefault(stemmed, []).append(place)
+        self._positions: dict[str, list[int]] = {}
+        for position, stemmed in enumerate(self._stems):
+            self._positions.setdefault(stemmed, []).append(position)
 
     def count(self, stem: str) -> int:
-        """How often a stem stands there."""
-        return len(self._places.get(stem, ()))
+        """The number of occurrences of a stem."""
+        return len(self._positions.get(stem, ()))
 
-    def places(self, stems: Sequence[str]) -> list[int]:
+    def positions(self, stems: Sequence[str]) -> list[int]:
         """The index of the first word of each occurrence of a stemmed phrase, in order."""
         if not stems:
             return []
         wanted, count = tuple(stems), len(stems)
         rarest = min(range(count), key=lambda at: self.count(wanted[at]))
-        starts = (place - rarest for place in self._places.get(wanted[rarest], ()))
+        starts = (position - rarest for position in self._positions.get(wanted[rarest], ()))
         return [at for at in starts if at >= 0 and self._stems[at : at + count] == wanted]
 
-    def span(self, place: int, count: int) -> Span:
-        """The characters of so many words from a place on."""
-        return self._spans[place][0], self._spans[place + count - 1][1]
+    def span(self, position: int, count: int) -> Span:
+        """The characters of `count` words from a position on."""
+        return self._spans[position][0], self._spans[position + count - 1][1]

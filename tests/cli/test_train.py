@@ -18,9 +18,9 @@ from one2set.data.corpus.corpus import Corpus
 from one2set.data.reading.readers import read
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import One2SetError
-from one2set.evaluation.metrics import counts, figures
+from one2set.evaluation.metrics import compute_metrics, count_phrases
 from one2set.evaluation.protocols import YE2021
-from one2set.evaluation.scoring import gold_of_document, score
+from one2set.evaluation.scoring import gold_from_document, score
 from one2set.export.export import export_model
 from one2set.model.folder import load_model
 from one2set.prediction.engine import Engine
@@ -277,10 +277,10 @@ def test_validation_measures_what_prediction_says(
         documents = [document for document in read(str(path)) if document.id in held_out]
     predictions = Engine.load(run).predict(documents)
     said = [[slot.text for slot in prediction.phrases] for prediction in predictions]
-    scores = score([gold_of_document(document) for document in documents], said)
+    scores = score([gold_from_document(document) for document in documents], said)
     assert row["duplication"] == scores.duplication
     for name, group in (("f1", "all"), ("f1_present", "present"), ("f1_absent", "absent")):
-        assert row[name] == figures(scores.groups[group], "M", YE2021).f1  # type: ignore[index]
+        assert row[name] == compute_metrics(scores.groups[group], "M", YE2021).f1  # type: ignore[index]
     for name, group in (("num_present", "present"), ("num_absent", "absent")):
-        assert row[name] == counts(scores.groups[group]).predicted  # type: ignore[index]
+        assert row[name] == count_phrases(scores.groups[group]).predicted  # type: ignore[index]
     assert row["num_present"] + row["num_absent"] > 0

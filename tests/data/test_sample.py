@@ -107,7 +107,7 @@ def test_one_phrase_has_seven_words(documents: list[Document]) -> None:
 
 def test_a_phrase_of_two_words_occurs_five_times(documents: list[Document]) -> None:
     assert any(
-        len(words) == 2 and len(PhraseIndex(document.tokens()).places(stem_all(words))) >= 5
+        len(words) == 2 and len(PhraseIndex(document.tokens()).positions(stem_all(words))) >= 5
         for document in documents
         for words in document.phrase_words()
     )

@@ -4,7 +4,7 @@ import pytest
 from one2set.arrays import Floats
 from one2set.evaluation import bootstrap
 from one2set.evaluation.bootstrap import paired_bootstrap
-from one2set.evaluation.metrics import addends, figures
+from one2set.evaluation.metrics import addends, compute_metrics
 from one2set.evaluation.protocols import PROTOCOLS, YE2021
 from one2set.evaluation.rankings import Ranking, Rankings
 
@@ -43,7 +43,9 @@ def test_equals_scoring_each_resample_from_scratch(systems: list[list[Ranking]],
         f1.append(
             [
                 [
-                    figures(Rankings.of([rankings[at] for at in drawn]), cutoff, PROTOCOLS[name]).f1
+                    compute_metrics(
+                        Rankings.of([rankings[at] for at in drawn]), cutoff, PROTOCOLS[name]
+                    ).f1
                     for cutoff in ("5", "M")
                 ]
                 for rankings in systems

@@ -2,17 +2,17 @@ from typing import Any
 
 import pytest
 
-from one2set.evaluation.comparison import CELLS, as_record, compare, document_records
-from one2set.evaluation.metrics import figures
-from one2set.evaluation.protocols import PROTOCOLS, YE2021, protocol_named
-from one2set.evaluation.scoring import Gold, Scores, gold_of_lines, score
+from one2set.evaluation.comparison import CELLS, compare, document_records, to_record
+from one2set.evaluation.metrics import compute_metrics
+from one2set.evaluation.protocols import PROTOCOLS, YE2021, get_protocol
+from one2set.evaluation.scoring import Gold, Scores, gold_from_lines, score
 
 
 @pytest.fixture
 def golds() -> list[Gold]:
     return [
-        gold_of_lines("graph networks <eos> we train networks", "graph network;deep learning"),
-        gold_of_lines("a survey <eos> of surveys", "survey"),
+        gold_from_lines("graph networks <eos> we train networks", "graph network;deep learning"),
+        gold_from_lines("a survey <eos> of surveys", "survey"),
     ]
 
 
@@ -30,18 +30,19 @@ def test_every_cell_under_every_protocol(systems: dict[str, Scores]) -> None:
     assert comparison.intervals is None
     for system, scores in zip(comparison.systems, systems.values(), strict=True):
         for name, protocol in PROTOCOLS.items():
-            assert system.figures[name] == {
-                cell: figures(scores.groups[cell.group], cell.cutoff, protocol) for cell in CELLS
+            assert system.metrics[name] == {
+                cell: compute_metrics(scores.groups[cell.group], cell.cutoff, protocol)
+                for cell in CELLS
             }
 
 
 def test_a_joined_protocol_stands_beside_the_named_ones(systems: dict[str, Scores]) -> None:
-    comparison = compare(systems, protocol_named("micro+unpadded"), resamples=0, seed=0)
-    assert [*comparison.systems[0].figures] == [*PROTOCOLS, "micro+unpadded"]
+    comparison = compare(systems, get_protocol("micro+unpadded"), resamples=0, seed=0)
+    assert [*comparison.systems[0].metrics] == [*PROTOCOLS, "micro+unpadded"]
 
 
 def test_record(systems: dict[str, Scores]) -> None:
-    record: Any = as_record(compare(systems, YE2021, resamples=20, seed=0))
+    record: Any = to_record(compare(systems, YE2021, resamples=20, seed=0))
     good, bad = record["systems"]
     assert good["figures"]["ye2021"]["all@M"]["F1"] == 1.0
     assert (good["Dup"], good["predictions"], good["unique_predictions"]) == (0.25, 4, 3)
@@ -53,7 +54,7 @@ def test_record(systems: dict[str, Scores]) -> None:
 
 
 def test_documents(golds: list[Gold], systems: dict[str, Scores]) -> None:
-    first, second = document_records(golds, systems["good"], protocol_named("micro+unpadded"))
+    first, second = document_records(golds, systems["good"], get_protocol("micro+unpadded"))
     assert first["predictions"] == [
         {"stems": "deep learn", "present": False, "correct": True},
         {"stems": "graph network", "present": True, "correct": True},

@@ -50,13 +50,13 @@ def test_pair(pair: list[Gold]) -> None:
 
 def test_unequal_pair(tmp_path: Path) -> None:
     source = write(tmp_path / "src.txt", "a <eos> b\nc\nd\n")
-    with pytest.raises(DataError, match=r"holds 2 lines, .*src.txt holds 3") as error:
+    with pytest.raises(DataError, match=r"has 2 lines, but .*src.txt has 3") as error:
         read_pair(source, write(tmp_path / "trg.txt", "a\nb\n"))
     assert place(error) == ("trg.txt", 3)
 
 
 @pytest.mark.parametrize(
-    ("line", "what"), [("a <eos> b <eos> c", "2 times <eos>"), (" ", "empty line")]
+    ("line", "what"), [("a <eos> b <eos> c", "<eos> 2 times"), (" ", "empty line")]
 )
 def test_bad_source_line(tmp_path: Path, line: str, what: str) -> None:
     source = write(tmp_path / "src.txt", f"a <eos> b\n{line}\n")
@@ -92,7 +92,7 @@ def test_empty_files(tmp_path: Path, gold: list[Gold]) -> None:
         lambda: read_gold(jsonl, fields=Fields()),
         lambda: read_predictions(empty, gold),
     ):
-        with pytest.raises(DataError, match="holds no documents"):
+        with pytest.raises(DataError, match="contains no documents"):
             call()
 
 

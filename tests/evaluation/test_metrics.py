@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 from one2set.evaluation.metrics import (
-    Figures,
+    MetricValues,
     addends,
     alpha_ndcg,
     average_precision,
-    counts,
-    figures,
-    from_sums,
+    compute_metrics,
+    count_phrases,
+    metrics_from_sums,
     ndcg,
     precision_recall,
 )
-from one2set.evaluation.protocols import PROTOCOLS, YE2021, protocol_named
+from one2set.evaluation.protocols import PROTOCOLS, YE2021, get_protocol
 from one2set.evaluation.rankings import CUTOFFS, Cutoff, Ranking, Rankings
 
 
@@ -103,7 +103,7 @@ def mean(values: list[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def naive_figures(rankings: list[Ranking], cutoff: Cutoff, name: str) -> Figures:
+def naive_figures(rankings: list[Ranking], cutoff: Cutoff, name: str) -> MetricValues:
     kept = [one for one in rankings if one.num_gold > 0 or name != "with-gold"]
     pairs = [naive_precision_recall(one, cutoff, name != "unpadded") for one in kept]
     precision, recall = mean([p for p, _ in pairs]), mean([r for _, r in pairs])
@@ -119,7 +119,7 @@ def naive_figures(rankings: list[Ranking], cutoff: Cutoff, name: str) -> Figures
         mean([metric(one, cutoff) for one in kept])
         for metric in (naive_average_precision, naive_ndcg, naive_alpha_ndcg)
     ]
-    return Figures(precision, recall, f1, *order)
+    return MetricValues(precision, recall, f1, *order)
 
 
 # --- Against the oracles --------------------------------------------------------------------------
@@ -147,13 +147,13 @@ def test_figures_of_documents_equal_the_definitions(cutoff: Cutoff, seed: int) -
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_figures_of_a_set_equal_the_definitions(cutoff: Cutoff, name: str) -> None:
     rankings = random_rankings(7)
-    found = figures(Rankings.of(rankings), cutoff, PROTOCOLS[name])
+    found = compute_metrics(Rankings.of(rankings), cutoff, PROTOCOLS[name])
     assert found == pytest.approx(naive_figures(rankings, cutoff, name), rel=1e-12)
 
 
 def test_counts() -> None:
     rankings = [Ranking([True, False], [[], []], 5), Ranking([], [], 0), Ranking([True], [[0]], 1)]
-    found = counts(Rankings.of(rankings))
+    found = count_phrases(Rankings.of(rankings))
     assert found == (1.0, 2.0, 1.0, 2)
 
 
@@ -176,24 +176,26 @@ def test_macro_f1_is_not_the_mean_of_f1() -> None:
     columns = Rankings.of([hits(1, num_gold=5), hits(1, 0, 0, 0, 0, num_gold=1)])
     precision, recall = precision_recall(columns, "M")
     assert (precision.tolist(), recall.tolist()) == ([1.0, 0.2], [0.2, 1.0])
-    assert figures(columns, "M", YE2021).f1 == pytest.approx(0.6)
-    assert figures(columns, "M", PROTOCOLS["mean-f1"]).f1 == pytest.approx(1 / 3)
+    assert compute_metrics(columns, "M", YE2021).f1 == pytest.approx(0.6)
+    assert compute_metrics(columns, "M", PROTOCOLS["mean-f1"]).f1 == pytest.approx(1 / 3)
 
 
 def test_documents_without_gold_or_predictions_count_as_zeros() -> None:
     right, no_gold, silent = hits(1, num_gold=1), hits(0, num_gold=0), hits(num_gold=2)
     columns = Rankings.of([right, no_gold, silent])
     for cutoff in CUTOFFS:
-        assert figures(columns, cutoff, YE2021).recall == pytest.approx(1 / 3)
-        assert figures(columns, cutoff, PROTOCOLS["with-gold"]).recall == pytest.approx(1 / 2)
+        assert compute_metrics(columns, cutoff, YE2021).recall == pytest.approx(1 / 3)
+        assert compute_metrics(columns, cutoff, PROTOCOLS["with-gold"]).recall == pytest.approx(
+            1 / 2
+        )
     # A document without predictions adds none to the micro precision, not even padding.
-    assert figures(columns, "5", PROTOCOLS["micro"]).precision == pytest.approx(1 / 10)
+    assert compute_metrics(columns, "5", PROTOCOLS["micro"]).precision == pytest.approx(1 / 10)
 
 
 def test_nothing_at_all_is_zero_everywhere() -> None:
     columns = Rankings.of([hits(num_gold=0), hits(num_gold=0)])
     for protocol in PROTOCOLS.values():
-        assert all(figures(columns, cutoff, protocol) == (0.0,) * 6 for cutoff in CUTOFFS)
+        assert all(compute_metrics(columns, cutoff, protocol) == (0.0,) * 6 for cutoff in CUTOFFS)
 
 
 def test_ndcg_looks_beyond_the_cutoff_for_its_ideal() -> None:
@@ -226,14 +228,18 @@ def test_protocols_agree_where_their_choice_does_not_arise() -> None:
     columns = Rankings.of(rankings)
     for name in ("with-gold", "unpadded"):
         for cutoff in ("5", "10", "M"):
-            assert figures(columns, cutoff, PROTOCOLS[name]) == figures(columns, cutoff, YE2021)
+            assert compute_metrics(columns, cutoff, PROTOCOLS[name]) == compute_metrics(
+                columns, cutoff, YE2021
+            )
 
 
 def test_choices_combine() -> None:
     rankings = random_rankings(13)
-    both = figures(Rankings.of(rankings), "5", protocol_named("with-gold+unpadded"))
+    both = compute_metrics(Rankings.of(rankings), "5", get_protocol("with-gold+unpadded"))
     with_gold = [one for one in rankings if one.num_gold]
-    assert both == pytest.approx(figures(Rankings.of(with_gold), "5", PROTOCOLS["unpadded"]))
+    assert both == pytest.approx(
+        compute_metrics(Rankings.of(with_gold), "5", PROTOCOLS["unpadded"])
+    )
 
 
 @pytest.mark.parametrize("name", PROTOCOLS)
@@ -243,5 +249,5 @@ def test_a_resample_follows_from_the_sums(name: str) -> None:
     drawn = [3, 3, 5, 8, 39, 39, 39]
     protocol = PROTOCOLS[name]
     rows = addends(Rankings.of(rankings), "5", protocol)[drawn]
-    again = figures(Rankings.of([rankings[at] for at in drawn]), "5", protocol)
-    assert from_sums(rows.sum(axis=0), protocol).tolist() == pytest.approx(list(again))
+    again = compute_metrics(Rankings.of([rankings[at] for at in drawn]), "5", protocol)
+    assert metrics_from_sums(rows.sum(axis=0), protocol).tolist() == pytest.approx(list(again))

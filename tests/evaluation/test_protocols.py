@@ -1,7 +1,7 @@
 import pytest
 
 from one2set.errors import ConfigError
-from one2set.evaluation.protocols import PROTOCOLS, YE2021, protocol_named
+from one2set.evaluation.protocols import PROTOCOLS, YE2021, get_protocol
 
 
 def test_each_protocol_differs_from_the_authors_by_one_choice() -> None:
@@ -12,14 +12,14 @@ def test_each_protocol_differs_from_the_authors_by_one_choice() -> None:
 
 
 def test_names_join_choices() -> None:
-    joined = protocol_named("with-gold+unpadded+mean-f1")
+    joined = get_protocol("with-gold+unpadded+mean-f1")
     assert joined.name == "with-gold+unpadded+mean-f1"
     assert (joined.average, joined.padded, joined.skip_without_gold) == ("mean-f1", False, True)
-    assert protocol_named("ye2021") == YE2021
-    assert protocol_named("ye2021+micro").average == "micro"
+    assert get_protocol("ye2021") == YE2021
+    assert get_protocol("ye2021+micro").average == "micro"
 
 
 @pytest.mark.parametrize("name", ["", "macro", "micro+", "micro+mean-f1", "mean-f1+micro"])
 def test_unknown_names_and_contradictions_are_errors(name: str) -> None:
     with pytest.raises(ConfigError, match="protocol"):
-        protocol_named(name)
+        get_protocol(name)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from one2set.evaluation.comparison import Cell, as_record, compare, document_records
+from one2set.evaluation.comparison import Cell, compare, document_records, to_record
 from one2set.evaluation.inputs import read_pair, read_predictions
-from one2set.evaluation.metrics import Figures
+from one2set.evaluation.metrics import MetricValues
 from one2set.evaluation.protocols import YE2021
 from one2set.evaluation.scoring import GROUPS, Gold, Group, Scores, score
 
@@ -32,8 +32,8 @@ def scores(golds: list[Gold]) -> Scores:
 
 
 @pytest.fixture(scope="module")
-def figures(scores: Scores) -> dict[str, dict[Cell, Figures]]:
-    return compare({"synthetic": scores}, YE2021, resamples=0, seed=0).systems[0].figures
+def compute_metrics(scores: Scores) -> dict[str, dict[Cell, MetricValues]]:
+    return compare({"synthetic": scores}, YE2021, resamples=0, seed=0).systems[0].metrics
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def printed(values: tuple[float, ...]) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_printed_figures(
-    group: Group, log: dict[str, str], figures: dict[str, dict[Cell, Figures]]
+    group: Group, log: dict[str, str], figures: dict[str, dict[Cell, MetricValues]]
 ) -> None:
     for cutoff in ("5", "M"):
         cell = Cell(group, cutoff)
@@ -87,7 +87,7 @@ def test_printed_counts(log: dict[str, str], scores: Scores) -> None:
         assert error in log["MAE stat"]
 
 
-def test_table(figures: dict[str, dict[Cell, Figures]]) -> None:
+def test_table(figures: dict[str, dict[Cell, MetricValues]]) -> None:
     names, values = (
         line.split("\t")
         for line in (SYNTHETIC / "results_log_5_M_5_M_5_M.tsv").read_text().splitlines()
@@ -105,7 +105,7 @@ def test_table(figures: dict[str, dict[Cell, Figures]]) -> None:
 def test_unrounded(scores: Scores) -> None:
     """Bit for bit, where it can be: our sums run in the same order."""
     expected: dict[str, Any] = json.loads((SYNTHETIC / "unrounded.json").read_text())
-    record: Any = as_record(compare({"synthetic": scores}, YE2021, resamples=0, seed=0))
+    record: Any = to_record(compare({"synthetic": scores}, YE2021, resamples=0, seed=0))
     (system,) = record["systems"]
     for cell in ("all@5", "all@M", "present@5", "present@M", "absent@5", "absent@M"):
         want = expected[cell]
@@ -140,4 +140,4 @@ def test_every_document(golds: list[Gold], scores: Scores) -> None:
 
 def test_filtered_predictions(scores: Scores) -> None:
     expected = (SYNTHETIC / "predictions_filtered.txt").read_text().removesuffix("\n").split("\n")
-    assert [";".join(judged.phrases) for judged in scores.judged] == expected
+    assert [";".join(matched.phrases) for matched in scores.matched] == expected

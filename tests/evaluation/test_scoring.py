@@ -6,53 +6,53 @@ import pytest
 from nltk.stem.porter import PorterStemmer
 
 from one2set.data.document import Document
-from one2set.evaluation.metrics import figures
+from one2set.evaluation.metrics import compute_metrics
 from one2set.evaluation.protocols import PROTOCOLS, YE2021
 from one2set.evaluation.rankings import CUTOFFS
 from one2set.evaluation.scoring import (
     GROUPS,
     Gold,
     Group,
-    Judged,
+    MatchedPredictions,
     evaluate,
-    gold_of_document,
-    gold_of_lines,
-    judge,
-    phrases_of_line,
+    gold_from_document,
+    gold_from_lines,
+    match_predictions,
     score,
+    split_phrases,
 )
 
 SOURCE = "graph networks . <eos> we train neural networks on large graphs , quickly ."
 
 
-def judged(predictions: str, target: str = "neural networks;deep learning") -> Judged:
-    return judge(gold_of_lines(SOURCE, target), phrases_of_line(predictions))
+def matched(predictions: str, target: str = "neural networks;deep learning") -> MatchedPredictions:
+    return match_predictions(gold_from_lines(SOURCE, target), split_phrases(predictions))
 
 
 # --- Rules by example -----------------------------------------------------------------------------
 
 
 def test_inflections_match_by_stem_and_case_does_not_matter() -> None:
-    found = judged("Neural Network;deeper learn;deep learned")
+    found = matched("Neural Network;deeper learn;deep learned")
     assert found.phrases == ("neural network", "deeper learn", "deep learn")
     assert found.present == (True, False, False)
     assert found.hits == (True, False, True)
 
 
 def test_later_duplicates_by_stem_are_dropped() -> None:
-    found = judged("neural networks;graphs;neural network;graph")
+    found = matched("neural networks;graphs;neural network;graph")
     assert found.phrases == ("neural network", "graph")
     assert (found.num_read, found.num_unique) == (4, 2)
 
 
 def test_duplicates_are_compared_joined_by_underscores() -> None:
-    found = judged("we_train;we train")
+    found = matched("we_train;we train")
     assert (found.phrases, found.present) == (("we_train",), (False,))
 
 
 @pytest.mark.parametrize("invalid", ["<unk>", "<UNK> graphs", "graphs ,", ".", "a . b"])
 def test_unknown_words_commas_and_full_stops_are_invalid(invalid: str) -> None:
-    found = judged(f"{invalid};graphs;{invalid}")
+    found = matched(f"{invalid};graphs;{invalid}")
     assert found.phrases == ("graph",)
     # Duplicates are counted before the invalid are dropped.
     assert (found.num_read, found.num_unique) == (3, 2)
@@ -60,23 +60,23 @@ def test_unknown_words_commas_and_full_stops_are_invalid(invalid: str) -> None:
 
 @pytest.mark.parametrize("kept", ["<peos>", "<sep>", "<digit>", "(", "a.b", "%"])
 def test_other_marks_and_specials_are_ordinary_phrases(kept: str) -> None:
-    assert judged(kept).phrases == (kept,)
+    assert matched(kept).phrases == (kept,)
 
 
 def test_invalid_gold_stays() -> None:
-    gold = gold_of_lines(SOURCE, "graphs ,;<unk>")
+    gold = gold_from_lines(SOURCE, "graphs ,;<unk>")
     assert gold.of("present") == ["graph ,"]
     assert gold.of("absent") == ["<unk>"]
 
 
 def test_gold_is_deduplicated_by_stem() -> None:
-    gold = gold_of_lines(SOURCE, "graphs;graph;deep learning;deep learn")
+    gold = gold_from_lines(SOURCE, "graphs;graph;deep learning;deep learn")
     assert gold.phrases == ("graph", "deep learn")
     assert gold.present == (True, False)
 
 
 def test_present_is_contiguous_over_title_and_abstract() -> None:
-    found = judged("train networks;neural networks on;. we train;networks we;net;graph networks")
+    found = matched("train networks;neural networks on;. we train;networks we;net;graph networks")
     # The separator is removed, so words on either side of it are neighbours.
     assert dict(zip(found.phrases, found.present, strict=True)) == {
         "train network": False,
@@ -85,46 +85,46 @@ def test_present_is_contiguous_over_title_and_abstract() -> None:
         "net": False,  # part of a word is no word
         "graph network": True,
     }
-    assert judge(gold_of_lines("a <eos> b", ""), ["a b"]).present == (True,)
+    assert match_predictions(gold_from_lines("a <eos> b", ""), ["a b"]).present == (True,)
 
 
 def test_only_two_hundred_predictions_are_read() -> None:
     line = ";".join([f"word{number}" for number in range(200)] + ["neural networks"])
-    found = judged(line)
+    found = matched(line)
     assert found.num_read == 200
     assert not any(found.hits)
 
 
 def test_an_empty_line_predicts_nothing_but_an_empty_phrase_counts() -> None:
-    assert judged("").num_read == judged("  \n").num_read == 0
-    found = judged("graphs;;")
+    assert matched("").num_read == matched("  \n").num_read == 0
+    found = matched("graphs;;")
     assert (found.phrases, found.present) == (("graph", ""), (True, False))
     assert (found.num_read, found.num_unique) == (3, 2)
 
 
 def test_an_empty_target_line_is_one_empty_absent_phrase() -> None:
-    gold = gold_of_lines(SOURCE, "\n")
+    gold = gold_from_lines(SOURCE, "\n")
     assert (gold.phrases, gold.present) == (("",), (False,))
-    assert judge(gold, ["", "graphs"]).hits == (True, False)
+    assert match_predictions(gold, ["", "graphs"]).hits == (True, False)
 
 
 def test_words_are_split_at_each_single_space() -> None:
-    gold = gold_of_lines("graph  networks <eos> text", "graph networks;graph  network")
+    gold = gold_from_lines("graph  networks <eos> text", "graph networks;graph  network")
     assert gold.of("present") == ["graph  network"]
     assert gold.of("absent") == ["graph network"]
     # An empty title is an empty word.
-    assert judge(gold_of_lines("<eos> text", "text"), [""]).present == (True,)
+    assert match_predictions(gold_from_lines("<eos> text", "text"), [""]).present == (True,)
 
 
 def test_a_source_without_separator_has_no_title() -> None:
-    gold = gold_of_lines("neural networks on graphs", "graphs")
+    gold = gold_from_lines("neural networks on graphs", "graphs")
     assert gold.of("present") == ["graph"]
-    assert judge(gold, [""]).present == (False,)
+    assert match_predictions(gold, [""]).present == (False,)
 
 
 def test_relevance_for_alpha_ndcg_is_by_characters() -> None:
-    gold = gold_of_lines("vertex cover <eos> x", "vertex cover;set cover")
-    found = judge(gold, ["x", "cover", "vertex cover set"])
+    gold = gold_from_lines("vertex cover <eos> x", "vertex cover;set cover")
+    found = match_predictions(gold, ["x", "cover", "vertex cover set"])
     assert found.covers == ((0,), (0, 1), ())
     # In a group only its own gold counts: of the present ones "cover" is part of one.
     present = score([gold], [["x", "cover", "vertex cover set"]]).groups["present"]
@@ -135,34 +135,36 @@ def test_documents_are_tokenised_like_their_text() -> None:
     document = Document(
         "1", "Graph-based Models", "We use 3 models (CNNs).", ("graph based model", "3 model")
     )
-    gold = gold_of_document(document)
+    gold = gold_from_document(document)
     assert gold.of("absent") == []
-    found = judge(gold, ["Graph-Based Model", "<digit> models", "!", "cnn", "deep, nets"])
+    found = match_predictions(
+        gold, ["Graph-Based Model", "<digit> models", "!", "cnn", "deep, nets"]
+    )
     assert found.phrases == ("graph base model", "<digit> model", "cnn")
     assert found.hits == (True, True, False)
     assert (found.num_read, found.num_unique) == (5, 5)
 
 
 def test_gold_phrases_without_words_are_none_in_documents() -> None:
-    gold = gold_of_document(Document("1", "", "text", ("!", "text")))
+    gold = gold_from_document(Document("1", "", "text", ("!", "text")))
     assert gold.of("all") == ["text"]
 
 
 def test_no_predictions_at_all_have_no_duplicates() -> None:
-    scores = score([gold_of_lines(SOURCE, "graphs")] * 2, [[], []])
+    scores = score([gold_from_lines(SOURCE, "graphs")] * 2, [[], []])
     assert scores.duplication == 0.0
-    assert figures(scores.groups["all"], "M", YE2021).f1 == 0.0
+    assert compute_metrics(scores.groups["all"], "M", YE2021).f1 == 0.0
 
 
 def test_duplication_is_over_all_predictions_together() -> None:
-    gold = gold_of_lines(SOURCE, "graphs")
+    gold = gold_from_lines(SOURCE, "graphs")
     scores = score([gold, gold], [["a", "a", "b", "b"], ["a"]])
     assert scores.duplication == pytest.approx(2 / 5)
 
 
 def test_unequal_numbers_are_refused() -> None:
     with pytest.raises(ValueError, match="zip"):
-        score([gold_of_lines(SOURCE, "graphs")], [["a"], ["b"]])
+        score([gold_from_lines(SOURCE, "graphs")], [["a"], ["b"]])
 
 
 # --- Against a slow and obvious version -----------------------------------------------------------
@@ -196,20 +198,20 @@ def naive_judged(source: str, target: str, predicted: str) -> dict[Group, list[t
             continue
         starts = range(len(words) - len(phrase) + 1)
         present = any(words[start : start + len(phrase)] == phrase for start in starts)
-        judged = (" ".join(phrase), phrase in gold)
-        groups["all"].append(judged)
-        groups["present" if present else "absent"].append(judged)
+        matched = (" ".join(phrase), phrase in gold)
+        groups["all"].append(matched)
+        groups["present" if present else "absent"].append(matched)
     return groups
 
 
 @pytest.mark.parametrize("seed", range(200))
 def test_judging_equals_the_slow_version(seed: int) -> None:
     source, target, predicted = random_case(Random(seed))
-    gold = gold_of_lines(source, target)
-    found = judge(gold, phrases_of_line(predicted))
+    gold = gold_from_lines(source, target)
+    found = match_predictions(gold, split_phrases(predicted))
     expected = naive_judged(source, target, predicted)
     assert list(zip(found.phrases, found.hits, strict=True)) == expected["all"]
-    groups = score([gold], [phrases_of_line(predicted)]).groups
+    groups = score([gold], [split_phrases(predicted)]).groups
     for group in GROUPS:
         assert groups[group].hit.tolist() == [hit for _, hit in expected[group]]
         assert groups[group].num_gold.tolist() == [len(gold.of(group))]
@@ -221,7 +223,7 @@ def test_judging_equals_the_slow_version(seed: int) -> None:
 def all_figures(gold: list[Gold], predictions: list[list[str]]) -> list[tuple[float, ...]]:
     scores = score(gold, predictions)
     return [
-        figures(scores.groups[group], cutoff, protocol)
+        compute_metrics(scores.groups[group], cutoff, protocol)
         for group in GROUPS
         for cutoff in CUTOFFS
         for protocol in PROTOCOLS.values()
@@ -235,10 +237,11 @@ def cases() -> list[tuple[str, str, str]]:
 
 
 def test_the_order_of_gold_never_matters(cases: list[tuple[str, str, str]]) -> None:
-    predictions = [phrases_of_line(predicted) for _, _, predicted in cases]
-    one_way = [gold_of_lines(source, target) for source, target, _ in cases]
+    predictions = [split_phrases(predicted) for _, _, predicted in cases]
+    one_way = [gold_from_lines(source, target) for source, target, _ in cases]
     other_way = [
-        gold_of_lines(source, ";".join(reversed(target.split(";")))) for source, target, _ in cases
+        gold_from_lines(source, ";".join(reversed(target.split(";"))))
+        for source, target, _ in cases
     ]
     assert all_figures(one_way, predictions) == all_figures(other_way, predictions)
 
@@ -246,8 +249,8 @@ def test_the_order_of_gold_never_matters(cases: list[tuple[str, str, str]]) -> N
 def test_a_duplicate_prediction_never_changes_anything_but_dup(
     cases: list[tuple[str, str, str]],
 ) -> None:
-    gold = [gold_of_lines(source, target) for source, target, _ in cases]
-    predictions = [phrases_of_line(predicted) for _, _, predicted in cases]
+    gold = [gold_from_lines(source, target) for source, target, _ in cases]
+    predictions = [split_phrases(predicted) for _, _, predicted in cases]
     repeated = [[*phrases, *phrases[:2]] for phrases in predictions]
     assert all_figures(gold, predictions) == all_figures(gold, repeated)
     assert score(gold, predictions).duplication < score(gold, repeated).duplication
@@ -256,9 +259,9 @@ def test_a_duplicate_prediction_never_changes_anything_but_dup(
 def test_stemming_variants_of_a_prediction_score_the_same(
     cases: list[tuple[str, str, str]],
 ) -> None:
-    gold = [gold_of_lines(source, target) for source, target, _ in cases]
+    gold = [gold_from_lines(source, target) for source, target, _ in cases]
     variants = {"graph": "Graphs", "learn": "learning", "network": "NETWORKS"}
-    predictions = [phrases_of_line(predicted) for _, _, predicted in cases]
+    predictions = [split_phrases(predicted) for _, _, predicted in cases]
     varied = [
         [" ".join(variants.get(word, word) for word in phrase.split(" ")) for phrase in phrases]
         for phrases in predictions

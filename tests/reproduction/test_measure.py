@@ -9,9 +9,9 @@ import pytest
 from one2set.data.corpus.corpus import Corpus
 from one2set.data.document import Document
 from one2set.errors import ConfigError
-from one2set.evaluation.metrics import counts, from_sums
+from one2set.evaluation.metrics import count_phrases, metrics_from_sums
 from one2set.evaluation.protocols import YE2021
-from one2set.evaluation.scoring import evaluate, gold_of_document, score
+from one2set.evaluation.scoring import evaluate, gold_from_document, score
 from one2set.prediction.engine import Engine
 from one2set.prediction.prediction import Prediction, Slot
 from one2set.prediction.stream import Project
@@ -51,16 +51,16 @@ def test_what_is_measured_is_what_evaluation_says(
     found, addends = measure(engine, documents)
     said = [[slot.text for slot in one.phrases] for one in engine.predict(documents)]
     figures = evaluate(documents, said)
-    scores = score([gold_of_document(document) for document in documents], said)
+    scores = score([gold_from_document(document) for document in documents], said)
     for name, (group, cutoff) in CELLS.items():
         assert found.figures[name] == figures[group][cutoff].f1
-    absent = counts(scores.groups["absent"])
+    absent = count_phrases(scores.groups["absent"])
     assert found.figures["num_absent"] == absent.predicted
     assert found.gold["num_absent"] == absent.gold
     assert found.figures["duplication"] == scores.duplication
     assert found.documents == len(documents)
     assert addends.shape == (len(documents), len(CELLS), 3, 2)
-    f1 = from_sums(addends.sum(axis=0), YE2021)[2]
+    f1 = metrics_from_sums(addends.sum(axis=0), YE2021)[2]
     assert f1.tolist() == pytest.approx([found.figures[name] for name in CELLS])
 
 
@@ -78,7 +78,7 @@ def test_codes_are_counted_by_what_they_say() -> None:
         (slot(0, "dancing"), slot(1, ""), slot(2, "")),
     ]
     predictions = [Prediction("", said, "score", 9, 9) for said in slots]
-    golds = [gold_of_document(document) for document in documents]
+    golds = [gold_from_document(document) for document in documents]
     assert code_shares(golds, predictions) == (
         CodeShares(present=1, absent=0, null=0),
         CodeShares(present=0, absent=0.5, null=0.5),

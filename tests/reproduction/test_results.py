@@ -13,7 +13,7 @@ import pytest
 
 from one2set.data.corpus.corpus import Corpus
 from one2set.data.corpus.prepare import Inputs, prepare
-from one2set.evaluation.metrics import from_sums
+from one2set.evaluation.metrics import metrics_from_sums
 from one2set.evaluation.protocols import YE2021
 from one2set.reproduction.execution import JOBS
 from one2set.reproduction.job import JobFolder, TrainingRecord
@@ -63,7 +63,7 @@ def test_a_difference_is_that_of_the_figures(whole: Results) -> None:
     assert found.keys() == CELLS.keys()
     for at, (metric, difference) in enumerate(found.items()):
         ours, theirs = (
-            from_sums(whole.rows[row][0].addends("kp20k-part").sum(axis=0), YE2021)[2][at]
+            metrics_from_sums(whole.rows[row][0].addends("kp20k-part").sum(axis=0), YE2021)[2][at]
             for row in ("catseq", "exhird")
         )
         assert difference.mean == pytest.approx(ours - theirs)

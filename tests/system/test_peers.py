@@ -14,7 +14,7 @@ from tests.networks import lively_settrans, small_vocabulary
 
 from one2set.data.document import Document
 from one2set.data.reading.readers import read
-from one2set.evaluation.scoring import evaluate, gold_of_document, score
+from one2set.evaluation.scoring import evaluate, gold_from_document, score
 from one2set.model.folder import save_model
 from one2set.text import looks_tokenised, words_of
 
@@ -113,9 +113,9 @@ def test_phrases_return_to_the_form_of_their_documents(data: Path) -> None:
     page = _run(data, "--documents", "20", "--starts", "1", "--markdown", str(markdown))
     documents = _test_set(data)
     assert all(document.tokenised for document in documents)
-    golds = [gold_of_document(document) for document in documents]
+    golds = [gold_from_document(document) for document in documents]
     scores = score(golds, _cached(data, "first-phrases"))
-    assert all(all(judged.present) for judged in scores.judged)
+    assert all(all(matched.present) for matched in scores.matched)
     assert markdown.read_text() in page
     rate, *_ = _row(page, "Speed", "first-phrases")[1:]
     assert float(rate) > 0

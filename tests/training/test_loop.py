@@ -187,7 +187,7 @@ def test_validation_measures_and_saves_the_averaged_weights_without_dropout(
     again.objective.load_state_dict({f"network.{n}": x for n, x in expected.items()})
     loss = again.objective.eval()(again.collate(again.valid[:]))
     (validated,) = [event for event in told if isinstance(event, Validated)]
-    assert validated.figures["loss"] == pytest.approx(loss.total.item(), rel=1e-4)
+    assert validated.metrics["loss"] == pytest.approx(loss.total.item(), rel=1e-4)
     # Training went on with its own weights, and with dropout.
     assert network.training
 
@@ -220,9 +220,9 @@ def test_the_best_weights_are_chosen_by_what_the_settings_say(
             if isinstance(event, Validated):
                 told.append(event)
                 models.append((run.model / "weights.safetensors").read_bytes())
-    losses = [event.figures["loss"] for event in told]
+    losses = [event.metrics["loss"] for event in told]
     assert losses == sorted(losses)
-    assert [event.figures["f1"] > 0 for event in told] == [False, False, True, False]
+    assert [event.metrics["f1"] > 0 for event in told] == [False, False, True, False]
     assert [event.best for event in told] == best
     assert models[0] == models[1]
     assert (models[1] != models[2]) == best[2]
@@ -241,7 +241,7 @@ def test_a_validation_does_not_depend_on_what_was_drawn_before(
         for event in miniature.events(run):
             torch.rand(drawn)
             if isinstance(event, Validated):
-                found.append(event.figures["loss"])
+                found.append(event.metrics["loss"])
         return found
 
     assert losses(1) == losses(8)

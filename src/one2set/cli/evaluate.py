@@ -10,7 +10,7 @@ import typer
 
 from one2set.cli.options import FieldOption
 from one2set.errors import ConfigError
-from one2set.evaluation.protocols import PROTOCOLS, YE2021, Protocol, protocol_named
+from one2set.evaluation.protocols import PROTOCOLS, YE2021, Protocol, get_protocol
 
 if TYPE_CHECKING:
     from one2set.evaluation.scoring import Gold, Scores
@@ -78,13 +78,13 @@ def evaluate(
     Several prediction files are compared with the first one by paired bootstrap.
     """
     from one2set.cli.score_tables import print_tables
-    from one2set.evaluation.comparison import as_record, compare
+    from one2set.evaluation.comparison import compare, to_record
     from one2set.evaluation.inputs import read_predictions
     from one2set.evaluation.scoring import score
 
     if bootstrap < 0 or seed < 0:
         raise ConfigError(f"--bootstrap is {bootstrap}, --seed is {seed}; expected 0 or more")
-    chosen = protocol_named(protocol)
+    chosen = get_protocol(protocol)
     golds, paths = _inputs(files, source, target, predictions, field)
     systems = {
         name: score(golds, read_predictions(path, golds)) for name, path in _names(paths).items()
@@ -94,7 +94,7 @@ def evaluate(
         _write_per_document(per_document, golds, systems, chosen)
     if as_json:
         options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-        sys.stdout.write(orjson.dumps(as_record(comparison), option=options).decode())
+        sys.stdout.write(orjson.dumps(to_record(comparison), option=options).decode())
     else:
         print_tables(comparison)
 

@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from one2set.evaluation.comparison import CELLS, FIGURE_NAMES, Comparison
+from one2set.evaluation.comparison import CELLS, METRIC_NAMES, Comparison
 from one2set.evaluation.protocols import YE2021
 from one2set.evaluation.rankings import CUTOFFS
 from one2set.evaluation.scoring import GROUPS
@@ -78,9 +78,9 @@ def _shown(value: float) -> str:
 def _figures_table(console: Console, comparison: Comparison) -> Table:
     system, intervals = comparison.systems[0], comparison.intervals
     bounds = ("low", "high") if intervals else ()
-    table = _table(console, "group", "k", *FIGURE_NAMES[:3], *bounds, *FIGURE_NAMES[3:])
+    table = _table(console, "group", "k", *METRIC_NAMES[:3], *bounds, *METRIC_NAMES[3:])
     for at, cell in enumerate(CELLS):
-        values = list(system.figures[comparison.protocol.name][cell])
+        values = list(system.metrics[comparison.protocol.name][cell])
         if intervals:
             values[3:3] = intervals.f1[0, at]
         last = cell.cutoff == CUTOFFS[-1]
@@ -94,9 +94,9 @@ def _comparison_table(console: Console, comparison: Comparison) -> Table:
     table = _table(console, "group", "k", "system", "F1", *bounds, "difference", *bounds, "")
     for cell in _SHORT:
         at = CELLS.index(cell)
-        first = comparison.systems[0].figures[main][cell].f1
+        first = comparison.systems[0].metrics[main][cell].f1
         for row, system in enumerate(comparison.systems):
-            f1 = system.figures[main][cell].f1
+            f1 = system.metrics[main][cell].f1
             values, difference, sure = [f1], [f1 - first], ""
             if intervals:
                 low, high = intervals.difference[row, at]
@@ -134,7 +134,7 @@ def _protocols_table(console: Console, comparison: Comparison) -> Table:
     table = _table(console, "protocol", *system_column, *map(str, _SHORT))
     for protocol in comparison.protocols:
         for row, system in enumerate(comparison.systems):
-            found = [system.figures[protocol.name][cell].f1 for cell in _SHORT]
+            found = [system.metrics[protocol.name][cell].f1 for cell in _SHORT]
             label = (_word(system.name),) if several else ()
             table.add_row(
                 protocol.name,

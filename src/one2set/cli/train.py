@@ -236,7 +236,7 @@ def _step_text(event: "Step") -> str:
 
 
 def _validated_text(event: "Validated") -> str:
-    numbers = " ".join(f"{name} {value:.4f}" for name, value in event.figures.items())
+    numbers = " ".join(f"{name} {value:.4f}" for name, value in event.metrics.items())
     return f"validation at step {event.step:,}: {numbers}{' (best so far)' if event.best else ''}"
 
 

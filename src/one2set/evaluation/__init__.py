@@ -1,1 +1,1 @@
-"""From predictions to scores, exactly as the field computes them."""
+"""Evaluation: predictions are matched with gold keyphrases and scored as in the literature."""

@@ -1,10 +1,10 @@
-"""Paired bootstrap: how far figures would move had other documents of the same kind been drawn.
+"""Paired bootstrap: confidence intervals of F1 and of its differences between systems.
 
 Each resample draws D of the D documents with replacement, the same ones for every system, so that
-what makes a document hard cancels out of a difference. Figures follow from sums over documents
+the difficulty of the documents cancels in differences. Metrics are ratios of sums over documents
 (`metrics.addends`), so a resample is one row of a matrix product.
 
-Letters: D documents, S systems, F figures, B resamples.
+Letters: D documents, S systems, F metrics, B resamples.
 """
 
 from typing import NamedTuple
@@ -12,15 +12,15 @@ from typing import NamedTuple
 import numpy as np
 
 from one2set.arrays import Floats
-from one2set.evaluation.metrics import from_sums
+from one2set.evaluation.metrics import metrics_from_sums
 from one2set.evaluation.protocols import Protocol
 
-_CELLS = 4_000_000  # of draws at a time: 32 MB
+_CELLS = 4_000_000  # array elements at a time: 32 MB
 _BOUNDS = (0.025, 0.975)
 
 
 class Intervals(NamedTuple):
-    """95 % intervals of F1: (low, high) of each system, and of its difference to the first."""
+    """95 % confidence intervals (low, high): F1 of each system, and its difference to the first."""
 
     f1: Floats  # (S, F, 2)
     difference: Floats  # (S, F, 2)
@@ -29,7 +29,7 @@ class Intervals(NamedTuple):
 def paired_bootstrap(
     addends: Floats, protocol: Protocol, *, resamples: int, seed: int
 ) -> Intervals:
-    """Intervals from the documents' addends to P, R and F1, (D, S, F, 3, 2)."""
+    """Compute intervals from the documents' addends of P, R and F1, (D, S, F, 3, 2)."""
     documents = len(addends)
     flat = addends.reshape(documents, -1)
     generator = np.random.default_rng(seed)
@@ -44,7 +44,7 @@ def paired_bootstrap(
             dtype=np.float64,
         )  # (b, D)
         sums = (times_drawn @ flat).reshape(-1, *addends.shape[1:])  # (b, S, F, 3, 2)
-        f1.append(from_sums(sums, protocol)[2])  # (b, S, F)
+        f1.append(metrics_from_sums(sums, protocol)[2])  # (b, S, F)
     drawn = np.concatenate(f1)  # (B, S, F)
     difference = drawn - drawn[:, :1]
     return Intervals(

@@ -1,4 +1,4 @@
-"""Comparison: every figure of one system or several on the same documents, under each protocol."""
+"""Comparison: all metrics of one or more systems on the same documents, under each protocol."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from one2set.evaluation.bootstrap import Intervals, paired_bootstrap
-from one2set.evaluation.metrics import Counts, Figures, addends, counts, figures
+from one2set.evaluation.metrics import Counts, MetricValues, addends, compute_metrics, count_phrases
 from one2set.evaluation.protocols import PROTOCOLS, Protocol
 from one2set.evaluation.rankings import CUTOFFS, Cutoff
 from one2set.evaluation.scoring import GROUPS, Gold, Group, Scores
@@ -24,16 +24,16 @@ class Cell(NamedTuple):
 
 
 CELLS = tuple(Cell(group, cutoff) for group in GROUPS for cutoff in CUTOFFS)
-# The names under which figures are written, in the order of `Figures`.
-FIGURE_NAMES = ("P", "R", "F1", "MAP", "NDCG", "AlphaNDCG")
+# The names in tables and records, in the order of `MetricValues`.
+METRIC_NAMES = ("P", "R", "F1", "MAP", "NDCG", "AlphaNDCG")
 
 
 @dataclass(frozen=True, slots=True)
-class System:
-    """One system's figures."""
+class SystemResult:
+    """The metrics of one system."""
 
     name: str
-    figures: dict[str, dict[Cell, Figures]]  # by the protocol's name
+    metrics: dict[str, dict[Cell, MetricValues]]  # by the protocol's name
     counts: dict[Group, Counts]
     num_read: int
     num_unique: int
@@ -42,12 +42,12 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Systems on the same documents. Intervals are of F1 in each cell, under `protocol`."""
+    """Systems on the same documents. The intervals are of F1 in each cell, under `protocol`."""
 
     protocol: Protocol
     protocols: list[Protocol]
     num_documents: int
-    systems: list[System]
+    systems: list[SystemResult]
     resamples: int
     intervals: Intervals | None  # (S, cells, 2), none without resamples
 
@@ -55,7 +55,7 @@ class Comparison:
 def compare(
     systems: Mapping[str, Scores], protocol: Protocol, *, resamples: int, seed: int
 ) -> Comparison:
-    """Figures under each protocol, and intervals from `resamples` resamples, if any."""
+    """Compute all metrics under each protocol, and intervals from `resamples` resamples, if any."""
     protocols = list({**PROTOCOLS, protocol.name: protocol}.values())
     intervals = None
     if resamples:
@@ -68,31 +68,32 @@ def compare(
     return Comparison(
         protocol=protocol,
         protocols=protocols,
-        num_documents=len(next(iter(systems.values())).judged),
+        num_documents=len(next(iter(systems.values())).matched),
         systems=[_system(name, scores, protocols) for name, scores in systems.items()],
         resamples=resamples,
         intervals=intervals,
     )
 
 
-def _system(name: str, scores: Scores, protocols: Sequence[Protocol]) -> System:
-    return System(
+def _system(name: str, scores: Scores, protocols: Sequence[Protocol]) -> SystemResult:
+    return SystemResult(
         name=name,
-        figures={
+        metrics={
             protocol.name: {
-                cell: figures(scores.groups[cell.group], cell.cutoff, protocol) for cell in CELLS
+                cell: compute_metrics(scores.groups[cell.group], cell.cutoff, protocol)
+                for cell in CELLS
             }
             for protocol in protocols
         },
-        counts={group: counts(scores.groups[group]) for group in GROUPS},
+        counts={group: count_phrases(scores.groups[group]) for group in GROUPS},
         num_read=int(scores.num_read.sum()),
         num_unique=int(scores.num_unique.sum()),
         duplication=scores.duplication,
     )
 
 
-def as_record(comparison: Comparison) -> dict[str, object]:
-    """Everything, unrounded, for machines."""
+def to_record(comparison: Comparison) -> dict[str, object]:
+    """The whole comparison as a JSON object, unrounded."""
     first, intervals = comparison.systems[0], comparison.intervals
     systems = []
     for at, system in enumerate(comparison.systems):
@@ -100,10 +101,10 @@ def as_record(comparison: Comparison) -> dict[str, object]:
             "name": system.name,
             "figures": {
                 name: {
-                    str(cell): dict(zip(FIGURE_NAMES, found, strict=True))
+                    str(cell): dict(zip(METRIC_NAMES, found, strict=True))
                     for cell, found in cells.items()
                 }
-                for name, cells in system.figures.items()
+                for name, cells in system.metrics.items()
             },
             "#PK": system.counts["present"].predicted,
             "#AK": system.counts["absent"].predicted,
@@ -120,7 +121,7 @@ def as_record(comparison: Comparison) -> dict[str, object]:
             }
             record["F1_differences_to_first"] = {
                 str(cell): {
-                    "difference": system.figures[main][cell].f1 - first.figures[main][cell].f1,
+                    "difference": system.metrics[main][cell].f1 - first.metrics[main][cell].f1,
                     "interval": bounds.tolist(),
                 }
                 for cell, bounds in zip(CELLS, intervals.difference[at], strict=True)
@@ -142,15 +143,15 @@ def as_record(comparison: Comparison) -> dict[str, object]:
 def document_records(
     golds: Sequence[Gold], scores: Scores, protocol: Protocol
 ) -> Iterator[dict[str, object]]:
-    """Each document: its predictions that count, which of them are correct, its figures."""
-    # A document's own figures do not depend on how those of all are averaged.
+    """For each document: its unique valid predictions, which of them are correct, its metrics."""
+    # The metrics of a single document do not depend on how documents are averaged.
     own = replace(protocol, average="mean-f1")
-    figures_of = {
+    metrics_of = {
         str(cell): addends(scores.groups[cell.group], cell.cutoff, own)[:, :, 0]  # (D, 6)
         for cell in CELLS
     }
-    for at, (gold, judged) in enumerate(zip(golds, scores.judged, strict=True)):
-        predictions = zip(judged.phrases, judged.present, judged.hits, strict=True)
+    for at, (gold, matched) in enumerate(zip(golds, scores.matched, strict=True)):
+        predictions = zip(matched.phrases, matched.present, matched.hits, strict=True)
         yield {
             "document": at + 1,
             "id": gold.id,
@@ -159,10 +160,10 @@ def document_records(
                 {"stems": stems, "present": present, "correct": hit}
                 for stems, present, hit in predictions
             ],
-            "predictions_read": judged.num_read,
-            "unique_predictions": judged.num_unique,
+            "predictions_read": matched.num_read,
+            "unique_predictions": matched.num_unique,
             **{
-                cell: dict(zip(FIGURE_NAMES, figures_of[cell][at].tolist(), strict=True))
-                for cell in figures_of
+                cell: dict(zip(METRIC_NAMES, metrics_of[cell][at].tolist(), strict=True))
+                for cell in metrics_of
             },
         }

@@ -1,6 +1,6 @@
-"""Inputs of an evaluation: gold and predictions from files, checked and put side by side.
+"""Read gold phrases and predictions from files, and align them.
 
-Nothing is guessed: a document too many, too few or twice is an error with its file and line.
+A missing, extra or duplicate document is an error that names the file and line.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,54 +15,55 @@ from one2set.data.reading.records import Fields
 from one2set.data.reading.streams import COMPRESSED, ErrorPolicy, read_lines
 from one2set.data.specials import EOS, SPECIALS
 from one2set.errors import DataError
-from one2set.evaluation.scoring import Gold, gold_of_document, gold_of_lines, phrases_of_line
+from one2set.evaluation.scoring import Gold, gold_from_document, gold_from_lines, split_phrases
 
 _PHRASE_KEYS = ("keyphrases", "keywords", "predictions")
 
 
 def read_pair(source_path: str, target_path: str) -> list[Gold]:
-    """The gold of a text pair: `title <eos> abstract` and `a;b;c`, line by line."""
+    """Read the gold of two text files: lines `title <eos> abstract`, and lines `a;b;c`."""
     sources = list(_lines(source_path))
     targets = list(_lines(target_path))
     _check_length(target_path, len(targets), source_path, len(sources), "lines")
     for number, source in enumerate(sources, 1):
         if not source.strip() or source.count(SPECIALS[EOS]) > 1:
             raise DataError(
-                f"holds {source.count(SPECIALS[EOS])} times {SPECIALS[EOS]}"
+                f"contains {SPECIALS[EOS]} {source.count(SPECIALS[EOS])} times"
                 if source.strip()
                 else "is an empty line",
                 fix="write `title <eos> abstract`, or the abstract alone",
                 path=source_path,
                 line=number,
             )
-    return [gold_of_lines(*pair) for pair in zip(sources, targets, strict=True)]
+    return [gold_from_lines(*pair) for pair in zip(sources, targets, strict=True)]
 
 
 def read_gold(path: str, *, fields: Fields) -> list[Gold]:
-    """The gold of any file of documents with keyphrases."""
+    """Read the gold of a file of documents with keyphrases, in any format."""
     golds: dict[str | None, Gold] = {}
     for document in read(path, fields=fields):
         if document.keyphrases is None:
             raise DataError(
                 f"document {document.id!r} has no keyphrases",
-                fix="give it a list of them, [] if there are none",
+                fix="add a list of keyphrases, [] if there are none",
                 path=path,
             )
         if document.id in golds:
             raise DataError(
-                f"holds the id {document.id!r} twice", fix="give each document its own", path=path
+                f"has the id {document.id!r} twice", fix="make the ids unique", path=path
             )
-        golds[document.id] = gold_of_document(document)
+        golds[document.id] = gold_from_document(document)
     if not golds:
         raise _empty(path)
     return list(golds.values())
 
 
 def read_predictions(path: str, golds: Sequence[Gold]) -> list[list[str]]:
-    """A system's phrases for each gold document, best first.
+    """Read the predicted phrases of a system for each gold document, best first.
 
-    A text file holds `a;b;c` lines. JSONL holds objects, matched by `id` where both sides have ids,
-    else by order. Which of the two a file is, its name says (.txt, .jsonl), else its first line.
+    A text file has lines `a;b;c`. A JSONL file has objects, which are matched by `id` if both sides
+    have ids, otherwise by order. The format is told by the extension (.txt, .jsonl), otherwise by
+    the first line.
     """
     predictions = list(_predictions(path))
     with_id = [one for one in predictions if one.id is not None]
@@ -75,8 +76,8 @@ def read_predictions(path: str, golds: Sequence[Gold]) -> list[list[str]]:
         if (what := _id_problem(one, by_id, known)) is not None:
             raise DataError(
                 what,
-                fix="write one line for each gold document, with its id; or leave out all ids "
-                "where the lines are in the gold's order",
+                fix="write one line for each gold document, with its id; or omit all ids if the "
+                "lines are in the order of the gold documents",
                 path=path,
                 line=one.line,
             )
@@ -102,7 +103,7 @@ def _id_problem(
     one: _Prediction, by_id: dict[str | None, _Prediction], known: set[str | None]
 ) -> str | None:
     if one.id is None:
-        return "has no id, other lines have"
+        return "has no id, but other lines have one"
     if one.id in by_id:
         return f"repeats the id {one.id!r} of line {by_id[one.id].line}"
     if one.id not in known:
@@ -115,7 +116,7 @@ def _predictions(path: str) -> Iterator[_Prediction]:
     first = next(lines)
     if not _is_json(path, first[1]):
         for number, line in chain([first], lines):
-            yield _Prediction(number, None, phrases_of_line(line))
+            yield _Prediction(number, None, split_phrases(line))
         return
     for number, line in chain([first], lines):
         if line.strip():
@@ -136,7 +137,7 @@ def _is_json(path: str, first_line: str) -> bool:
 
 
 def _prediction(number: int, line: str) -> _Prediction:
-    """One line of JSON; ValueError says what is wrong with it."""
+    """Parse a line of JSON; ValueError says what is wrong."""
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError as error:
@@ -147,7 +148,7 @@ def _prediction(number: int, line: str) -> _Prediction:
     if len(keys) != 1:
         raise ValueError(f"has {' and '.join(keys) or 'none'} of {', '.join(_PHRASE_KEYS)}")
     found = record[keys[0]]
-    items = phrases_of_line(found) if isinstance(found, str) else found
+    items = split_phrases(found) if isinstance(found, str) else found
     if not isinstance(items, list):
         raise ValueError(f"{keys[0]} is {found!r}, neither a list nor a;b;c in one string")
     id = record.get("id")
@@ -172,14 +173,14 @@ def _lines(path: str) -> Iterator[str]:
 
 
 def _empty(path: str) -> DataError:
-    return DataError("holds no documents", fix="check the path and what wrote the file", path=path)
+    return DataError("contains no documents", fix="check the path and what wrote the file", path=path)
 
 
 def _check_length(path: str, length: int, other: str, other_length: int, unit: str) -> None:
     if length != other_length:
         raise DataError(
-            f"holds {length} {unit}, {other} holds {other_length}",
-            fix="write one line for each document, an empty one where there is nothing",
+            f"has {length} {unit}, but {other} has {other_length}",
+            fix="write one line for each document, an empty one if it has none",
             path=path,
             line=min(length, other_length) + 1,
         )

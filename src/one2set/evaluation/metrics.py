@@ -1,4 +1,4 @@
-"""Metrics: from rankings to figures, under a named protocol. Pure; no text, no files.
+"""Metrics of rankings under a protocol. Pure functions of arrays: no text, no files.
 
 Letters: D documents, Q predictions of all documents end to end.
 """
@@ -11,7 +11,7 @@ from one2set.arrays import Floats, Ints
 from one2set.evaluation.protocols import Protocol
 from one2set.evaluation.rankings import Cutoff, Rankings
 
-# --- Figures of each document ---------------------------------------------------------------------
+# --- Metrics of each document ---------------------------------------------------------------------
 
 
 def _ratio(numerator: Floats, denominator: Floats | Ints) -> Floats:
@@ -20,15 +20,16 @@ def _ratio(numerator: Floats, denominator: Floats | Ints) -> Floats:
     return np.where(denominator == 0, 0.0, numerator / safe)
 
 
-def harmonic(precision: Floats, recall: Floats) -> Floats:
-    """F1; 0 where both are 0."""
+def f1_score(precision: Floats, recall: Floats) -> Floats:
+    """The harmonic mean of precision and recall; 0 where both are 0."""
     return _ratio(2 * precision * recall, precision + recall)
 
 
 def num_considered(rankings: Rankings, cutoff: Cutoff, *, padded: bool) -> Ints:
-    """What precision divides by: k, the list being padded with wrong answers; 0 without any.  (D,)
+    """The denominator of precision.  (D,)
 
-    Unpadded, a list shorter than k is divided by its own length.
+    Padded: k, as if the list were filled up with wrong predictions; 0 for an empty list. Otherwise:
+    at most the length of the list.
     """
     depth = rankings.depth(cutoff)
     if padded:
@@ -72,11 +73,11 @@ def _discounted(rankings: Rankings, gains: Floats, ideal: Floats, cutoff: Cutoff
     return _ratio(found, rankings.summed(ideal / discount, cutoff))
 
 
-# --- Figures of a set -----------------------------------------------------------------------------
+# --- Metrics of a set of documents ----------------------------------------------------------------
 
 
-class Figures(NamedTuple):
-    """One group at one cutoff over a set of documents."""
+class MetricValues(NamedTuple):
+    """The metrics of one group at one cutoff over a set of documents."""
 
     precision: float
     recall: float
@@ -86,44 +87,45 @@ class Figures(NamedTuple):
     alpha_ndcg: float
 
 
-def figures(rankings: Rankings, cutoff: Cutoff, protocol: Protocol) -> Figures:
-    """Every figure of a group at a cutoff."""
+def compute_metrics(rankings: Rankings, cutoff: Cutoff, protocol: Protocol) -> MetricValues:
+    """All metrics of a group at a cutoff."""
     sums = addends(rankings, cutoff, protocol).sum(axis=0)
-    return Figures(*map(float, from_sums(sums, protocol)))
+    return MetricValues(*map(float, metrics_from_sums(sums, protocol)))
 
 
 def addends(rankings: Rankings, cutoff: Cutoff, protocol: Protocol) -> Floats:
-    """What each document adds to each figure, which is a sum of values over a sum of weights.
+    """The numerator and the denominator that each document adds to each metric.  (D, 6, 2)
 
-    (D, 6, 2). The figures of a set, and of any resample of it, follow from the sums over D alone.
+    A metric of a set of documents, or of a bootstrap resample, is the ratio of the two sums over D.
     """
     precision, recall = precision_recall(rankings, cutoff, padded=protocol.padded)
     one = np.ones_like(precision)
     pairs: list[tuple[Floats, Floats | Ints]]
-    pairs = [(precision, one), (recall, one), (harmonic(precision, recall), one)]
+    pairs = [(precision, one), (recall, one), (f1_score(precision, recall), one)]
     if protocol.average == "micro":
         matches = rankings.summed(rankings.hit, cutoff)
         considered = num_considered(rankings, cutoff, padded=protocol.padded)
         pairs[:2] = [(matches, considered), (matches, rankings.num_gold)]
-    # The figures of the order are means in any protocol.
+    # Ranking metrics are means over documents in every protocol.
     pairs += [(order(rankings, cutoff), one) for order in (average_precision, ndcg, alpha_ndcg)]
     added = np.array(pairs, dtype=np.float64)  # (6, 2, D)
     if protocol.skip_without_gold:
         added *= rankings.num_gold > 0
-    # Document by document in memory: sums then run in that order, bit for bit as the authors' do.
+    # Documents are contiguous in memory, so that sums run over them in order and agree with the
+    # authors' evaluation bit for bit.
     return np.ascontiguousarray(added.transpose(2, 0, 1))
 
 
-def from_sums(sums: Floats, protocol: Protocol) -> Floats:
-    """The figures from summed addends, of P, R and F1 at least.  (…, 6, 2) → (6, …)"""
+def metrics_from_sums(sums: Floats, protocol: Protocol) -> Floats:
+    """The metrics from summed addends (at least those of P, R and F1).  (…, 6, 2) → (6, …)"""
     found = np.moveaxis(_ratio(sums[..., 0], sums[..., 1]), -1, 0)
     if protocol.average != "mean-f1":
-        found[2] = harmonic(found[0], found[1])
+        found[2] = f1_score(found[0], found[1])
     return found
 
 
 class Counts(NamedTuple):
-    """How many phrases of a group there are: per document, and their mean absolute error."""
+    """The mean number of phrases per document in a group, and its mean absolute error."""
 
     predicted: float  # #PK of the present group, #AK of the absent one
     gold: float
@@ -131,8 +133,8 @@ class Counts(NamedTuple):
     documents_with_gold: int
 
 
-def counts(rankings: Rankings) -> Counts:
-    """The counts of a group, over all documents in any protocol."""
+def count_phrases(rankings: Rankings) -> Counts:
+    """Count the phrases of a group, over all documents in every protocol."""
     documents = len(rankings.num_gold)
     errors = np.abs(rankings.num_predicted - rankings.num_gold)
     return Counts(

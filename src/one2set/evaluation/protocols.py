@@ -1,4 +1,4 @@
-"""Protocols: the choices by which figures of documents become figures of a set, named."""
+"""Protocols: named ways to aggregate the metrics of documents into those of a set."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -8,15 +8,16 @@ from one2set.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """The three choices that the field mixes up; the defaults are the authors'."""
+    """Three choices that differ between papers. The defaults are those of Ye et al. (2021)."""
 
     name: str
     # harmonic: F1 of the mean P and the mean R. mean-f1: the mean of the documents' own F1.
     # micro: P, R and F1 of the counts summed over documents.
     average: Literal["harmonic", "mean-f1", "micro"] = "harmonic"
-    # P@5 divides by 5 always (padded with wrong answers), or by the number of predictions if fewer.
+    # P@5 always divides by 5 (padded with wrong predictions), or by the number of predictions if
+    # there are fewer.
     padded: bool = True
-    # Documents without gold of the group count as zeros, or are left out of its averages.
+    # Documents without gold phrases in the group count as zeros, or are left out of its averages.
     skip_without_gold: bool = False
 
     @property
@@ -48,8 +49,8 @@ PROTOCOLS: dict[str, Protocol] = {
 }
 
 
-def protocol_named(name: str) -> Protocol:
-    """A protocol by its name; `with-gold+unpadded` makes both choices."""
+def get_protocol(name: str) -> Protocol:
+    """Look up a protocol by its name; `with-gold+unpadded` combines two."""
     chosen = replace(YE2021, name=name)
     for part in name.split("+"):
         if part not in PROTOCOLS:
@@ -63,7 +64,7 @@ def protocol_named(name: str) -> Protocol:
                 continue
             if getattr(chosen, choice) not in (authors, asked):
                 raise ConfigError(
-                    f"protocol {name!r} averages in two ways; name one of mean-f1 and micro"
+                    f"protocol {name!r} averages in two ways; choose mean-f1 or micro"
                 )
             chosen = replace(chosen, **{choice: asked})
     return chosen

@@ -1,4 +1,4 @@
-"""Rankings: the judged predictions of many documents as columns, for the metrics to compute on.
+"""Rankings: the matched predictions of many documents as columns, the input of the metrics.
 
 A ranking is one document's predictions of one group (present, absent or all), best first.
 
@@ -38,14 +38,14 @@ class Rankings:
     """The rankings of D documents."""
 
     num_gold: Ints  # (D,)
-    document: Ints  # (Q,) whose prediction this is
+    document: Ints  # (Q,) the document of each prediction
     hit: Floats  # (Q,) 1 or 0
     cover_prediction: Ints  # (C,)
     cover_gold: Ints  # (C,)
 
     @classmethod
     def of(cls, rankings: Sequence[Ranking]) -> Self:
-        """The columns of some documents' rankings, in their order."""
+        """Convert the rankings of documents to columns."""
         num_gold = np.array([one.num_gold for one in rankings], dtype=np.int64)
         num_predicted = [len(one.hits) for one in rankings]
         document = np.repeat(np.arange(len(rankings)), num_predicted)
@@ -62,7 +62,7 @@ class Rankings:
         )
 
     def only(self, predictions: Flags, gold: Flags) -> Self:
-        """The rankings of some of the predictions, (Q,), by some of the gold phrases, (G,)."""
+        """Keep only some of the predictions, (Q,), and of the gold phrases, (G,)."""
         gold_document = np.repeat(np.arange(len(self.num_gold)), self.num_gold)  # (G,)
         kept = predictions[self.cover_prediction] & gold[self.cover_gold]
         return type(self)(
@@ -95,11 +95,11 @@ class Rankings:
     def ideal_novelty(self) -> Floats:
         """The gains in the ideal order of each document's predictions.  (Q,)
 
-        The ideal takes the prediction that gains most, the earlier of equals: the truly best order
-        is NP-hard to find, and this greedy one is what the field divides by.
+        Each step takes the prediction with the highest gain, the earlier one of equals. The true
+        optimum is NP-hard; this greedy order is what the literature divides by.
         """
         num_covered = np.bincount(self.cover_prediction, minlength=len(self.document))  # (Q,)
-        # Where nothing is covered twice nothing loses worth: the gains are the numbers covered.
+        # If no gold phrase is covered twice, the gains are the numbers of covered phrases.
         gains = num_covered[np.lexsort((-num_covered, self.document))].astype(np.float64)
         twice = np.bincount(self.cover_gold)[self.cover_gold] > 1  # (C,)
         documents = np.unique(self.document[self.cover_prediction[twice]])
@@ -114,7 +114,7 @@ class Rankings:
         return gains
 
     def depth(self, cutoff: Cutoff) -> Ints:
-        """k of each document: how many predictions @5, @10, @M or @O looks at.  (D,)"""
+        """k of each document: the number of predictions considered @5, @10, @M or @O.  (D,)"""
         match cutoff:
             case "M":
                 return self.num_predicted
@@ -131,7 +131,7 @@ class Rankings:
 
 
 def _times_before(ordered: Ints) -> Ints:
-    """How often each value of an ordered column stands before it."""
+    """How often each value of a sorted column occurs before its position."""
     return np.arange(len(ordered)) - np.searchsorted(ordered, ordered)
 
 

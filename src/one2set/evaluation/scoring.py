@@ -1,9 +1,9 @@
-"""Scoring: a source, its gold phrases and a system's phrases become judged rankings.
+"""Scoring: match predicted phrases with the gold phrases of each document.
 
-The rules are those of the authors' evaluation (`ye2021`): words are stemmed, the first 200
-predictions are read, later ones with the same stems are dropped, then those that hold `<unk>`, `,`
-or `.`; a phrase is present where its stems stand next to each other in the stemmed source, and
-correct where its stems are those of a gold phrase.
+The rules are those of the authors' evaluation (`ye2021`). Words are stemmed. The first 200
+predictions are used; duplicates (same stems) are dropped, then phrases with `<unk>`, `,` or `.`. A
+phrase is present if its stems are a contiguous part of the stemmed source, and correct if its stems
+are those of a gold phrase.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,8 +16,8 @@ import numpy as np
 from one2set.arrays import Ints
 from one2set.data.document import Document
 from one2set.data.specials import EOS, SPECIALS, UNK
-from one2set.evaluation.metrics import Figures, figures
-from one2set.evaluation.protocols import YE2021, protocol_named
+from one2set.evaluation.metrics import MetricValues, compute_metrics
+from one2set.evaluation.protocols import YE2021, get_protocol
 from one2set.evaluation.rankings import CUTOFFS, Cutoff, Ranking, Rankings
 from one2set.text import StemmedSource, stem_all
 
@@ -29,7 +29,7 @@ GROUPS: tuple[Group, ...] = ("present", "absent", "all")
 
 
 class Gold(NamedTuple):
-    """What one document's predictions are judged by; made once for any number of systems."""
+    """The gold phrases of a document, prepared once for any number of systems."""
 
     id: str | None
     source: StemmedSource
@@ -44,52 +44,52 @@ class Gold(NamedTuple):
         return [phrase for phrase, is_present in pairs if is_present in wanted]
 
 
-class Judged(NamedTuple):
-    """One document's predictions that count, in their order, and how many there were at first."""
+class MatchedPredictions(NamedTuple):
+    """The unique valid predictions of a document, in order, and how many there were before."""
 
     phrases: tuple[str, ...]  # stems joined by spaces
     present: tuple[bool, ...]
     hits: tuple[bool, ...]
-    covers: tuple[tuple[int, ...], ...]  # the gold phrases of which each is a part
+    covers: tuple[tuple[int, ...], ...]  # indices of the gold phrases that contain each
     num_read: int
-    num_unique: int  # before the invalid ones are dropped
+    num_unique: int  # before invalid ones are dropped
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """One system's judged predictions over D documents, and their columns for the metrics."""
+    """The matched predictions of a system for D documents, and their rankings by group."""
 
-    judged: list[Judged]
+    matched: list[MatchedPredictions]
     groups: dict[Group, Rankings]
     num_read: Ints  # (D,)
     num_unique: Ints  # (D,)
 
     @property
     def duplication(self) -> float:
-        """Dup: the part of all predictions whose stems repeat an earlier one of the document."""
+        """Dup: the fraction of predictions that repeat the stems of an earlier one."""
         read = int(self.num_read.sum())
         return (read - int(self.num_unique.sum())) / read if read else 0.0
 
 
-def gold_of_document(document: Document) -> Gold:
-    """The gold of a document; its predictions are tokenised as its own phrases are."""
+def gold_from_document(document: Document) -> Gold:
+    """The gold of a document. Predictions are tokenised like its own phrases."""
     return _gold(
         document.id, document.words(), document.phrase_words(), phrase_words=document.phrase_words
     )
 
 
-def gold_of_lines(source: str, target: str) -> Gold:
-    """The gold of a text pair's two lines, split as the authors split them: at each single space.
+def gold_from_lines(source: str, target: str) -> Gold:
+    """The gold of a pair of text lines, split like the authors do: at each single space.
 
-    So two spaces enclose an empty word, and an empty target line is one empty phrase, absent gold
-    like any other. The source holds `<eos>` at most once.
+    So there is an empty word between two spaces, and an empty target line is one empty phrase,
+    which counts as absent gold. The source contains `<eos>` at most once.
     """
     source_words = list(chain.from_iterable(_split_words(source.split(SPECIALS[EOS]))))
     return _gold(None, source_words, _split_words(target.split(";")), phrase_words=_split_words)
 
 
-def phrases_of_line(line: str) -> list[str]:
-    """The phrases of a text line `a;b;c`. Only an empty line has none: `;` has two empty ones."""
+def split_phrases(line: str) -> list[str]:
+    """Split a line `a;b;c` into phrases. An empty line has none; `;` has two empty ones."""
     stripped = line.strip()
     return stripped.split(";") if stripped else []
 
@@ -112,26 +112,26 @@ def _gold(
 
 
 def _unique(phrases: Iterable[Words]) -> list[tuple[str, ...]]:
-    """The stems of phrases, the first of each. The authors compare them joined by `_`."""
+    """The unique stemmed phrases, in order. The authors compare them joined by `_`."""
     first: dict[str, tuple[str, ...]] = {}
     for stems in map(stem_all, phrases):
         first.setdefault("_".join(stems), stems)
     return list(first.values())
 
 
-def judge(gold: Gold, predicted: Sequence[str]) -> Judged:
-    """A document's predicted phrases, best first, by the rules above."""
+def match_predictions(gold: Gold, predicted: Sequence[str]) -> MatchedPredictions:
+    """Match the predicted phrases of a document, best first, by the rules above."""
     read = predicted[:MAX_PREDICTIONS]
     unique = _unique(gold.phrase_words(read))
     kept = [stems for stems in unique if stems and _INVALID.isdisjoint(stems)]
     phrases = tuple(map(" ".join, kept))
     correct = set(gold.phrases)
     anywhere = "\n".join(gold.phrases)
-    return Judged(
+    return MatchedPredictions(
         phrases=phrases,
         present=tuple([stems in gold.source for stems in kept]),
         hits=tuple([phrase in correct for phrase in phrases]),
-        # By characters, not words: the authors' α-NDCG holds `v` relevant to `vertex`.
+        # By characters, not words: in the authors' α-NDCG, `v` is relevant to `vertex`.
         covers=tuple(
             [
                 tuple([at for at, target in enumerate(gold.phrases) if phrase in target])
@@ -146,25 +146,27 @@ def judge(gold: Gold, predicted: Sequence[str]) -> Judged:
 
 
 def score(golds: Sequence[Gold], predictions: Iterable[Sequence[str]]) -> Scores:
-    """A system's predicted phrases, one sequence for each gold document in its order."""
-    judged = [judge(gold, phrases) for gold, phrases in zip(golds, predictions, strict=True)]
+    """Score the predicted phrases of a system: one sequence per gold document, in order."""
+    matched = [
+        match_predictions(gold, phrases) for gold, phrases in zip(golds, predictions, strict=True)
+    ]
     everything = Rankings.of(
         [
             Ranking(one.hits, one.covers, len(gold.phrases))
-            for one, gold in zip(judged, golds, strict=True)
+            for one, gold in zip(matched, golds, strict=True)
         ]
     )
-    present = np.array(list(chain.from_iterable(one.present for one in judged)), dtype=np.bool_)
+    present = np.array(list(chain.from_iterable(one.present for one in matched)), dtype=np.bool_)
     gold_present = np.array(list(chain.from_iterable(one.present for one in golds)), dtype=np.bool_)
     return Scores(
-        judged=judged,
+        matched=matched,
         groups={
             "present": everything.only(present, gold_present),
             "absent": everything.only(~present, ~gold_present),
             "all": everything,
         },
-        num_read=np.array([one.num_read for one in judged]),
-        num_unique=np.array([one.num_unique for one in judged]),
+        num_read=np.array([one.num_read for one in matched]),
+        num_unique=np.array([one.num_unique for one in matched]),
     )
 
 
@@ -173,7 +175,7 @@ def evaluate(
     predictions: Iterable[Sequence[str]],
     *,
     protocol: str = YE2021.name,
-) -> dict[Group, dict[Cutoff, Figures]]:
+) -> dict[Group, dict[Cutoff, MetricValues]]:
     """Score predicted keyphrases against the keyphrases of documents.
 
     Phrases are compared by their stems, and split into present and absent ones by the document's
@@ -199,9 +201,9 @@ def evaluate(
         >>> figures = evaluate(documents, [[one.text for one in some] for some in found])
         >>> print(figures["present"]["M"].f1)
     """
-    scores = score([gold_of_document(document) for document in documents], predictions)
-    chosen = protocol_named(protocol)
+    scores = score([gold_from_document(document) for document in documents], predictions)
+    chosen = get_protocol(protocol)
     return {
-        group: {cutoff: figures(scores.groups[group], cutoff, chosen) for cutoff in CUTOFFS}
+        group: {cutoff: compute_metrics(scores.groups[group], cutoff, chosen) for cutoff in CUTOFFS}
         for group in GROUPS
     }

@@ -153,7 +153,7 @@ class Reading:
     def _places(self, stems: Stems) -> tuple[int, ...]:
         """Looked for once: the passages of a long document have many phrases in common."""
         if stems not in self._found:
-            self._found[stems] = tuple(self._index.places(stems))
+            self._found[stems] = tuple(self._index.positions(stems))
         return self._found[stems]
 
     @cached_property

@@ -17,7 +17,7 @@ import numpy as np
 
 from one2set.arrays import Flags, Floats, Ints
 from one2set.data.document import Document
-from one2set.evaluation.metrics import harmonic, precision_recall
+from one2set.evaluation.metrics import f1_score, precision_recall
 from one2set.evaluation.rankings import Rankings
 from one2set.extraction.knowledge import NOTHING, Knowledge
 from one2set.keyphrases.calibration import FEW, Calibration, Curve, Half
@@ -151,7 +151,7 @@ class Pool:
             cover_gold=_NOTHING,
         )
         means = ([x.mean() for x in precision_recall(rankings, cut)] for cut in ("5", "M"))
-        return float(np.mean([harmonic(np.array(p), np.array(r)) for p, r in means]))
+        return float(np.mean([f1_score(np.array(p), np.array(r)) for p, r in means]))
 
 
 def tune(judged: Iterable[Judged]) -> Calibration:

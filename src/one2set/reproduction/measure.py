@@ -14,10 +14,10 @@ from one2set.data.corpus.corpus import Corpus
 from one2set.data.document import Document
 from one2set.data.vocabulary import document_from_example, load_vocabulary
 from one2set.errors import ConfigError
-from one2set.evaluation.metrics import addends, counts, figures
+from one2set.evaluation.metrics import addends, compute_metrics, count_phrases
 from one2set.evaluation.protocols import YE2021
 from one2set.evaluation.rankings import Cutoff
-from one2set.evaluation.scoring import Gold, Group, Scores, gold_of_document, score
+from one2set.evaluation.scoring import Gold, Group, Scores, gold_from_document, score
 from one2set.prediction.engine import Engine
 from one2set.prediction.prediction import SIDES, Prediction, apply_null_bias
 from one2set.reproduction.published import Metric
@@ -79,9 +79,12 @@ def measure(
     predictions = list(engine.predict(documents, null_bias=null_bias))
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
 
-    golds = [gold_of_document(document) for document in documents]
+    golds = [gold_from_document(document) for document in documents]
     scores = _score(golds, predictions)
-    present, absent = counts(scores.groups["present"]), counts(scores.groups["absent"])
+    present, absent = (
+        count_phrases(scores.groups["present"]),
+        count_phrases(scores.groups["absent"]),
+    )
     measured = Measured(
         documents=len(documents),
         figures={
@@ -104,7 +107,7 @@ def _score(golds: Sequence[Gold], predictions: Sequence[Prediction]) -> Scores:
 
 
 def _f1(scores: Scores, group: Group, cutoff: Cutoff) -> float:
-    return figures(scores.groups[group], cutoff, YE2021).f1
+    return compute_metrics(scores.groups[group], cutoff, YE2021).f1
 
 
 def code_shares(golds: Sequence[Gold], predictions: Sequence[Prediction]) -> tuple[CodeShares, ...]:
@@ -128,7 +131,7 @@ def tuned_bias(engine: Engine, documents: Sequence[Document]) -> NullBias:
 
     Every code is made to speak once; for each pair of biases some of them are silenced again.
     """
-    golds = [gold_of_document(document) for document in documents]
+    golds = [gold_from_document(document) for document in documents]
     spoken = list(engine.predict(documents, null_bias=NO_NULL))
 
     def quality(bias: NullBias, side: Group) -> float:

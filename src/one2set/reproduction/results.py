@@ -14,7 +14,7 @@ import numpy as np
 
 from one2set.arrays import Floats
 from one2set.evaluation.bootstrap import paired_bootstrap
-from one2set.evaluation.metrics import from_sums
+from one2set.evaluation.metrics import metrics_from_sums
 from one2set.evaluation.protocols import YE2021
 from one2set.reproduction.execution import JOBS, Plan
 from one2set.reproduction.job import JobFolder
@@ -154,7 +154,7 @@ class Results:
         pair = [self._addends(name, split) for name in (base, row)]
         stacked = np.stack(pair, axis=1)  # (D, 2, F, 3, 2)
         found = paired_bootstrap(stacked, YE2021, resamples=RESAMPLES, seed=0).difference[1]
-        f1 = from_sums(stacked.sum(axis=0), YE2021)[2]  # (2, F)
+        f1 = metrics_from_sums(stacked.sum(axis=0), YE2021)[2]  # (2, F)
         return {
             metric: Difference(float(f1[1, at] - f1[0, at]), *map(float, found[at]))
             for at, metric in enumerate(CELLS)

@@ -62,7 +62,7 @@ class Validated:
     """A validation was made."""
 
     step: int
-    figures: dict[str, float]
+    metrics: dict[str, float]
     best: bool
 
 
@@ -229,19 +229,19 @@ class _Trainer:
         torch.manual_seed(self._run.metadata.seed)
         with self._stepper.average.applied():
             with self._stepper.autocast():
-                figures = self._validator.run(stopped=lambda: bool(self._signals))
-            if figures is None:
+                metrics = self._validator.run(stopped=lambda: bool(self._signals))
+            if metrics is None:
                 self._interrupted = True
                 return None
             best = self.progress.record_validation(
-                figures, self._config.validation, self._config.train
+                metrics, self._config.validation, self._config.train
             )
             if best:
                 self._processes.on_main(self._task.save)
         if self._log is not None:
-            self._log.write("valid", self.progress.step, figures)
+            self._log.write("valid", self.progress.step, metrics)
             self._log.draw()
-        return Validated(self.progress.step, figures, best)
+        return Validated(self.progress.step, metrics, best)
 
     def stop_reason(self) -> Literal["limit", "patience", "interrupted"] | None:
         """Why the run should stop; None if it should go on."""

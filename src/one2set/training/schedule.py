@@ -57,7 +57,7 @@ class Progress(BaseModel):
         return means
 
     def record_validation(
-        self, figures: Mapping[str, float], settings: ValidationSettings, train: TrainSettings
+        self, metrics: Mapping[str, float], settings: ValidationSettings, train: TrainSettings
     ) -> bool:
         """Record the result of a validation. Returns whether it is the best so far.
 
@@ -65,7 +65,7 @@ class Progress(BaseModel):
         nothing correct yet may still be learning.
         """
         self.validated = self.step
-        value, loss = figures[settings.select_by], figures["loss"]
+        value, loss = metrics[settings.select_by], metrics["loss"]
         sign = 1 if settings.select_by == "loss" else -1
         lowest = math.inf if self.best is None else sign * self.best
         lowest_loss = math.inf if self.best_loss is None else self.best_loss

@@ -14,9 +14,9 @@ from one2set.data.document import Document
 from one2set.data.example import Example
 from one2set.data.vocabulary import Vocabulary, document_from_example
 from one2set.distributed import Processes
-from one2set.evaluation.metrics import counts, figures
+from one2set.evaluation.metrics import compute_metrics, count_phrases
 from one2set.evaluation.protocols import YE2021
-from one2set.evaluation.scoring import gold_of_document, score
+from one2set.evaluation.scoring import gold_from_document, score
 from one2set.training.batches import Batches
 
 # The phrases that a network generates for documents, best first.
@@ -80,18 +80,20 @@ class Validator:
             name: sum(one.losses[name] for one in measured) / tokens for name in measured[0].losses
         }
         phrases = {index: found for one in measured for index, found in one.phrases.items()}
-        return losses | self._figures([phrases[index] for index in range(len(self.examples))])
+        return losses | self._metrics([phrases[index] for index in range(len(self.examples))])
 
-    def _figures(self, predictions: Sequence[Sequence[str]]) -> dict[str, float]:
+    def _metrics(self, predictions: Sequence[Sequence[str]]) -> dict[str, float]:
         """The metrics of the paper, by the authors' protocol."""
-        scores = score([gold_of_document(d) for d in self._documents], predictions)
-        f1 = {group: figures(scores.groups[group], "M", YE2021).f1 for group in scores.groups}
+        scores = score([gold_from_document(d) for d in self._documents], predictions)
+        f1 = {
+            group: compute_metrics(scores.groups[group], "M", YE2021).f1 for group in scores.groups
+        }
         return {
             "f1": f1["all"],
             "f1_present": f1["present"],
             "f1_absent": f1["absent"],
-            "num_present": counts(scores.groups["present"]).predicted,
-            "num_absent": counts(scores.groups["absent"]).predicted,
+            "num_present": count_phrases(scores.groups["present"]).predicted,
+            "num_absent": count_phrases(scores.groups["absent"]).predicted,
             "duplication": scores.duplication,
         }
 

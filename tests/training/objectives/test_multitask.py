@@ -16,7 +16,7 @@ from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError
 from one2set.model.folder import load_model, save_model
 from one2set.model.heads import Heads
-from one2set.systems import Built, build
+from one2set.systems import BuiltSystem, build
 from one2set.training.objectives.multitask import MultiTaskLoss
 from one2set.training.objectives.set_loss import SetLoss
 
@@ -30,7 +30,7 @@ SIZES = ["model.width=8", "model.heads=2", "model.feed_forward=8", "model.encode
 SIZES += ["model.decoder_layers=1", "model.num_codes=4", "model.dropout=0"]
 
 
-def built(*settings: str) -> tuple[Built, Sequence[Example]]:
+def built(*settings: str) -> tuple[BuiltSystem, Sequence[Example]]:
     examples = [VOCABULARY.encode(document) for document in DOCUMENTS]
     # Ten documents must share a phrase for it to be known.
     train = examples * 10

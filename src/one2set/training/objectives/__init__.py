@@ -1,1 +1,1 @@
-"""What training minimises."""
+"""Training objectives: modules whose forward maps a batch to a `Loss`."""

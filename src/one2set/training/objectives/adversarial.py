@@ -1,10 +1,10 @@
-"""GAN_MR (Swaminathan et al., 2020): a generator that is rewarded for phrases that look real.
+"""GAN_MR (Swaminathan et al., 2020): a discriminator rewards a generator for realistic phrases.
 
-The discriminator has some steps to itself, then rounds follow: so many steps of the generator, so
-many of the discriminator. A step changes the weights of one of the two.
+The discriminator is trained alone for some steps (`head_start`). Then rounds alternate: some steps
+of the generator, some of the discriminator. Each step changes the weights of only one of the two.
 
-The generator's tokens are valued one by one: those of phrase j, with the mark that ends it, by the
-score of the phrases up to it, less the mean score of what the generator writes greedily.
+The value of a token of phrase j, or of the separator that ends it, is the discriminator's score of
+the phrases up to j, minus the mean score of the greedy rollout.
 
 Shapes: B documents, T steps, P phrases.
 """
@@ -31,8 +31,11 @@ from one2set.training.objectives.rollout import (
 
 
 class AdversarialLoss(nn.Module):
-    """The two networks and their rounds. In eval mode the loss is minus the mean score of greedy
-    phrases; since the judge learns too, it is no measure of progress: F1@M is."""
+    """The generator, the discriminator and their rounds.
+
+    In eval mode, the loss is minus the mean score of the greedy rollout. The discriminator changes
+    too, so this loss does not measure progress; use F1@M.
+    """
 
     def __init__(
         self,
@@ -46,7 +49,7 @@ class AdversarialLoss(nn.Module):
         discriminator_steps: int,
         discriminator_rate: float,
     ) -> None:
-        """The generator writes up to `steps` tokens, and so many `samples` for each document. The
+        """The generator draws `samples` rollouts of at most `steps` tokens for each document. The
         discriminator's learning rate is `discriminator_rate` times the generator's."""
         super().__init__()
         self.network, self.discriminator = network, discriminator
@@ -58,7 +61,7 @@ class AdversarialLoss(nn.Module):
         self.train()
 
     def start_step(self, step: int) -> float:
-        """Whose turn it is follows from the number of the step alone."""
+        """Choose the network to train, by the number of the step alone."""
         turn = (step - self.head_start) % (self.generator_steps + self.discriminator_steps)
         self.generating = step >= self.head_start and turn < self.generator_steps
         return 1.0 if self.generating else self.discriminator_rate
@@ -69,12 +72,12 @@ class AdversarialLoss(nn.Module):
         return self
 
     def forward(self, batch: Batch) -> Loss:
-        """The loss of the one whose turn it is."""
+        """The loss of the network that this step trains."""
         if not self.training:
-            return self._measure(batch)
-        return self._teach_generator(batch) if self.generating else self._teach_discriminator(batch)
+            return self._validation_loss(batch)
+        return self._generator_loss(batch) if self.generating else self._discriminator_loss(batch)
 
-    def _teach_generator(self, batch: Batch) -> Loss:
+    def _generator_loss(self, batch: Batch) -> Loss:
         memory = self.network.encode(batch)
         samples, greedy = sample_with_baseline(
             self.network, memory, steps=self.steps, samples=self.samples
@@ -90,18 +93,20 @@ class AdversarialLoss(nn.Module):
         reward = output.means[:, :-1].mean() * tokens  # parts are divided by tokens
         return Loss(total, tokens, {"generator": total.detach(), "reward": reward})
 
-    def _teach_discriminator(self, batch: Batch) -> Loss:
+    def _discriminator_loss(self, batch: Batch) -> Loss:
         with torch.no_grad():
             memory = self.network.encode(batch)
         strategies: list[Strategy] = ["sampled"] * self.samples
         samples = generate_rollouts(self.network, memory, steps=self.steps, strategies=strategies)
         self.discriminator.train()
-        output = self.discriminator(batch, _side_by_side(Rollout.from_targets(batch), *samples))
+        output = self.discriminator(
+            batch, _phrases_by_document(Rollout.from_targets(batch), *samples)
+        )
         total, lists = output.recognition_loss, 2 * output.pair_count
         parts = {"discriminator": total.detach(), "accuracy": output.accuracy * lists}
         return Loss(total, max(lists, 1), parts)
 
-    def _measure(self, batch: Batch) -> Loss:
+    def _validation_loss(self, batch: Batch) -> Loss:
         memory = self.network.encode(batch)
         (greedy,) = generate_rollouts(
             self.network, memory, steps=self.steps, strategies=("greedy",)
@@ -113,20 +118,20 @@ class AdversarialLoss(nn.Module):
 
     @torch.no_grad()
     def _discriminate(self, batch: Batch, *rollout: Rollout) -> DiscriminatorOutput:
-        """The output of a discriminator that does not learn."""
+        """The discriminator's output in eval mode, without gradient."""
         self.discriminator.eval()
-        output: DiscriminatorOutput = self.discriminator(batch, _side_by_side(*rollout))
+        output: DiscriminatorOutput = self.discriminator(batch, _phrases_by_document(*rollout))
         return output
 
 
 def split_phrases(row: Sequence[int]) -> Phrases:
-    """What stands between the marks of a row."""
+    """Split a sequence into phrases at its separators."""
     return [tuple(run) for mark, run in groupby(row, MARKS.__contains__) if not mark]
 
 
 def score_tokens(scores: Tensor, rollout: Rollout) -> Tensor:
-    """(B, T) to each token of a phrase and to the mark that ends it, the phrase's of scores (B, P).
-    A mark that ends nothing gets 0."""
+    """(B, T) for each token of a phrase, and the separator that ends it, the score of the phrase,
+    from scores (B, P). A separator that ends no phrase gets 0."""
     marks = torch.tensor(MARKS, device=scores.device)
     word = rollout.mask & torch.isin(rollout.tokens, marks, invert=True)
     after_word = nn.functional.pad(word, (1, 0))[:, :-1]
@@ -134,7 +139,7 @@ def score_tokens(scores: Tensor, rollout: Rollout) -> Tensor:
     return scores.gather(1, phrase.clamp(min=0)) * (word | (after_word & rollout.mask))
 
 
-def _side_by_side(*rollout: Rollout) -> list[list[Phrases]]:
-    """For each document, the phrases of its row in each of several writings."""
+def _phrases_by_document(*rollout: Rollout) -> list[list[Phrases]]:
+    """For each document, its phrases in each of the rollouts."""
     by_document = zip(*(one.rows() for one in rollout), strict=True)
     return [[split_phrases(row) for row in rows] for rows in by_document]

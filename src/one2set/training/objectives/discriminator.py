@@ -1,12 +1,12 @@
-"""GAN_MR's discriminator (Swaminathan et al., 2020): how real are the phrases of a document?
+"""GAN_MR's discriminator (Swaminathan et al., 2020): are the phrases of a document real?
 
     h_1 … h_S   a bi-GRU over the document           k_j   a bi-GRU over phrase j
     c_j = Σ_i softmax_i(h_i W k_j) h_i               e_j = W_c [c_j; k_j]
     s_0 … s_P   a GRU over (mean h, e_1, …, e_P)     d_j = σ(w s_j + b)
 
-d_j is the score of the phrases up to the j-th, whatever follows; the last one's is the list's. As
-each d_j rewards the generator, each learns: the beginning of a real list is real. By the last one
-alone it learns too slowly to be shown (docs/systems.md).
+d_j scores the first j phrases of the list; the last d_j is the score of the list. Every d_j is
+trained, since every d_j rewards the generator: the beginning of a real list is real. With a loss on
+the last one alone, training is too slow (docs/systems.md).
 
 Shapes: B documents, S source words, K lists of phrases for each document, P phrases per list, L
 words per phrase, C real phrases, E embedding, D = 2 × hidden.
@@ -25,31 +25,31 @@ from one2set.data.specials import PAD, UNK
 from one2set.model.dropout import Dropout
 from one2set.model.recurrent import BiGRU, Encoded
 
-REAL = 0.9  # the label of real phrases, smoothed; that of generated ones is 0
+REAL = 0.9  # the smoothed label of real phrases; that of generated ones is 0
 
-Phrases = Sequence[Sequence[int]]  # of one list, as extended ids
+Phrases = Sequence[Sequence[int]]  # a list of phrases, as extended ids
 
 
 @dataclass(frozen=True)
 class DiscriminatorOutput:
-    """What the discriminator thinks of K lists for each document."""
+    """The scores of K lists of phrases for each document."""
 
-    logits: Tensor  # (B, K, P) of each phrase after those before it
+    logits: Tensor  # (B, K, P) of the phrases up to each one
     mask: Tensor  # (B, K, P), True = a phrase
 
     @property
     def scores(self) -> Tensor:
-        """(B, K, P) d_j; 0 where there is no phrase."""
+        """(B, K, P) d_j; 0 for padding."""
         return torch.sigmoid(self.logits) * self.mask
 
     @property
     def has_phrases(self) -> Tensor:
-        """(B, K) whether there is anything to judge."""
+        """(B, K) whether a list has any phrase."""
         return self.mask.any(2)
 
     @property
     def final(self) -> Tensor:
-        """(B, K) the logits of whole lists; only those of has_phrases ones mean anything."""
+        """(B, K) the logits of whole lists; undefined for empty lists."""
         last = self.mask.sum(2, keepdim=True) - 1
         return self.logits.gather(2, last.clamp(min=0)).squeeze(2)
 
@@ -60,13 +60,13 @@ class DiscriminatorOutput:
 
     @property
     def pairs(self) -> Tensor:
-        """(B, K − 1) whether both the first list and this other one can be has_phrases."""
+        """(B, K − 1) whether both the first list and the other one have phrases."""
         return self.has_phrases[:, :1] & self.has_phrases[:, 1:]
 
     @property
     def recognition_loss(self) -> Tensor:
-        """() the cross entropy of all pairs, where the first list is real and the others are
-        generated; each list has the mean of its phrases."""
+        """() the cross entropy of each list (a mean over its phrases), summed over all pairs of the
+        real list, which is the first, and a generated one."""
         label = torch.zeros_like(self.logits)
         label[:, 0] = REAL
         entropy = F.binary_cross_entropy_with_logits(self.logits, label, reduction="none")
@@ -75,8 +75,8 @@ class DiscriminatorOutput:
 
     @property
     def accuracy(self) -> Tensor:
-        """() the share of pairs in which the real list has the higher score. By halves, above and
-        below 0.5, it would say little: smoothed labels pull all scores below."""
+        """() the fraction of pairs in which the real list has the higher score. A threshold of 0.5
+        would be useless, since smoothed labels can pull all scores below it."""
         return (self.final[:, :1] > self.final[:, 1:])[self.pairs].sum() / max(self.pair_count, 1)
 
     @property
@@ -84,12 +84,12 @@ class DiscriminatorOutput:
         return int(self.pairs.sum())
 
     def _mean(self, values: Tensor) -> Tensor:
-        """(B, K) of values (B, K, P) that are 0 where there is no phrase."""
+        """(B, K) the mean over phrases of values (B, K, P), which are 0 for padding."""
         return values.sum(2) / self.mask.sum(2).clamp(min=1)
 
 
 class StackedBiGRU(nn.Module):
-    """Two layers of bi-GRUs with dropout between them."""
+    """Two bi-GRU layers with dropout between them."""
 
     def __init__(self, inputs: int, width: int, dropout: float) -> None:
         super().__init__()
@@ -103,7 +103,7 @@ class StackedBiGRU(nn.Module):
 
 
 class Discriminator(nn.Module):
-    """Reads documents and phrases with words of its own; unknown ones are all `<unk>`."""
+    """Scores lists of phrases. It has its own embeddings; words out of vocabulary are `<unk>`."""
 
     def __init__(
         self, *, vocabulary_size: int, embedding: int, hidden: int, dropout: float
@@ -121,7 +121,7 @@ class Discriminator(nn.Module):
         self.score = nn.Linear(width, 1)
 
     def forward(self, batch: Batch, lists: Sequence[Sequence[Phrases]]) -> DiscriminatorOutput:
-        """Judge `lists[b][k]`, the k-th list of document b."""
+        """Score `lists[b][k]`, the k-th list of document b."""
         lengths = torch.tensor(batch.lengths, device=batch.source.device)
         document = self.document(self._embed(batch.source), lengths).states  # (B, S, D)
         counts = torch.tensor([[len(phrases) for phrases in row] for row in lists])  # (B, K)

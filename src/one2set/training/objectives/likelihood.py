@@ -10,21 +10,24 @@ from one2set.model.network import Network
 
 @dataclass(frozen=True)
 class Loss:
-    """Sums over a batch. What is minimised is their share per token, as in the authors' release;
-    the sum is kept so that batches can be put together exactly."""
+    """The loss of a batch, as a sum over its tokens.
+
+    Training minimises the mean per token, as the authors' release does. The sum is kept so that
+    micro-batches can be combined exactly.
+    """
 
     sum: Tensor  # () with a gradient
-    tokens: int  # real target cells; ∅ counts as one, whatever its weight
-    parts: dict[str, Tensor]  # () of which the sum is made, for the log
+    tokens: int  # target tokens without padding; ∅ counts as one token, whatever its weight
+    parts: dict[str, Tensor]  # () sums of its parts, for the log
 
     @property
     def total(self) -> Tensor:
-        """The mean over tokens, to be minimised."""
+        """The mean over tokens, which training minimises."""
         return self.sum / self.tokens
 
 
 class Likelihood(nn.Module):
-    """Teacher forcing on one row per document."""
+    """Maximum likelihood with teacher forcing on one target sequence per document."""
 
     def __init__(self, network: Network, *, layout: Layout = sequence) -> None:
         super().__init__()
@@ -32,7 +35,7 @@ class Likelihood(nn.Module):
         self.layout = layout
 
     def forward(self, batch: Batch) -> Loss:
-        """The loss of a batch that has the objective's layout."""
+        """The negative log-likelihood of the targets of a batch, in the objective's layout."""
         memory = self.network.encode(batch)
         mixture = self.network.decode(memory, shifted(batch.targets), batch.target_mask)
         total = -mixture.log_likelihood(batch.targets[batch.target_mask]).sum()

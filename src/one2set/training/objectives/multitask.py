@@ -1,10 +1,10 @@
-"""One encoder, three losses: the set, spans, known phrases.
+"""Multi-task training: the set loss, a span loss and a phrase loss on one shared encoder.
 
-The encoder is nine tenths of the work of a step, so a document that was encoded once teaches three
-things. The set loss is the paper's, unchanged; the other two are sums of binary cross entropies
-over the spans of the document and over the known phrases.
+The encoder takes nine tenths of the time of a step, so the two extra losses are cheap. The set loss
+is the paper's. The other two are sums of binary cross entropies: one over the n-grams (spans) of
+the document, one over a fixed list of phrases.
 
-Shapes: B documents, P spans, A known phrases.
+Shapes: B documents, P spans, A phrases of the list.
 """
 
 import torch
@@ -17,7 +17,7 @@ from one2set.model.heads import Heads
 from one2set.training.objectives.likelihood import Loss
 from one2set.training.objectives.set_loss import SetLoss
 
-_TRUSTED = 20  # documents: a phrase that so many have weighs half as much as a frequent one
+_HALF_WEIGHT_COUNT = 20  # a phrase of this many documents has half the weight of a frequent one
 
 
 class MultiTaskLoss(nn.Module):
@@ -29,10 +29,10 @@ class MultiTaskLoss(nn.Module):
         self, set_loss: SetLoss, heads: Heads, *, span_weight: float, phrase_weight: float
     ) -> None:
         super().__init__()
-        self.network = set_loss.network  # first, so that parameters have the names of a SetLoss's
+        self.network = set_loss.network  # assigned first: parameters keep their names of a SetLoss
         self.set_loss, self.heads = set_loss, heads
         self.span_weight, self.phrase_weight = span_weight, phrase_weight
-        weights = heads.counts / (heads.counts + _TRUSTED)
+        weights = heads.counts / (heads.counts + _HALF_WEIGHT_COUNT)
         self.register_buffer("phrase_weights", weights, persistent=False)
 
     def forward(self, batch: Batch) -> Loss:
@@ -49,14 +49,14 @@ class MultiTaskLoss(nn.Module):
         )
 
     def _span_loss(self, states: Tensor, targets: HeadTargets) -> Tensor:
-        """Is each n-gram a keyphrase?"""
+        """() The cross entropy of whether each n-gram is a keyphrase."""
         logits = self.heads.spans(states, targets)  # (P,)
         labels = targets.is_keyphrase.to(logits.dtype)
         return F.binary_cross_entropy_with_logits(logits, labels, reduction="sum")
 
     def _phrase_loss(self, states: Tensor, batch: Batch) -> Tensor:
-        """Which known phrases does the document have? Rare ones, of which less can be learnt, weigh
-        less."""
+        """() The cross entropy of which listed phrases the document has. Rare phrases, from which
+        less can be learnt, have lower weights."""
         assert batch.heads is not None
         logits = self.heads.phrases(states, batch.lengths, batch.title_lengths)  # (B, A)
         labels = torch.zeros_like(logits)

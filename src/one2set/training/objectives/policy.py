@@ -1,11 +1,11 @@
-"""Policy gradients: a network writes, what it wrote is valued, and its probability is changed.
+"""Policy gradients (REINFORCE).
 
-A sample has the loss −Σ_t Q_t log P(y_t | y_<t) with a value Q_t for each token, whoever
-supplies it. `SelfCritical` (catSeqTG-2RF1) takes the adaptive reward, less that of what the same
-network writes greedily; `Adversarial` takes a discriminator's scores.
+The loss of a sample is −Σ_t Q_t log P(y_t | y_<t), with a value Q_t for each token. `SelfCritical`
+(catSeqTG-2RF1) uses the adaptive reward, with that of the greedy rollout as baseline;
+`AdversarialLoss` uses the scores of a discriminator.
 
-Dropout is off, so that what is sampled, compared and changed is one policy, and one reading of the
-documents serves it all.
+Dropout is disabled, so that sampling, baseline and gradient belong to the same policy and can share
+one encoding of the documents.
 
 Shapes: B documents, K samples for each, T steps.
 """
@@ -23,15 +23,17 @@ from one2set.training.objectives.likelihood import Loss
 from one2set.training.objectives.reward import compute_returns
 from one2set.training.objectives.rollout import Rollout, generate_rollouts, sample_with_baseline
 
-# The rewards (B, 2) of the present and the absent phrases that were rollout for a batch.
+# Maps a rollout of a batch to the rewards (B, 2) of its present and its absent phrases.
 Reward = Callable[[Rollout, Batch], Tensor]
 
 
 def policy_loss(
     network: Network, memory: Memory, samples: Sequence[Rollout], values: Sequence[Tensor]
 ) -> Tensor:
-    """() −Σ Q log P for the values Q (B, T) of each sample, which are constants: its gradient makes
-    tokens of positive value more probable."""
+    """() −Σ Q log P, given the values Q (B, T) of each sample, which have no gradient.
+
+    Minimising it makes tokens with positive values more probable.
+    """
     rows = torch.stack([rollout.tokens for rollout in samples], dim=1)  # (B, K, T)
     mask = torch.stack([rollout.mask for rollout in samples], dim=1)
     mixture = network.decode(memory, shifted(rows), mask)
@@ -39,13 +41,14 @@ def policy_loss(
 
 
 class SelfCritical(nn.Module):
-    """Reinforcement by how much better a sample is than the greedy row (Chan et al., 2019).
+    """Self-critical training (Chan et al., 2019): the reward of a sample minus that of the greedy
+    rollout.
 
-    In eval mode it is minus the reward of greedy rows, so that a lower loss is a better network.
+    In eval mode, the loss is minus the reward of the greedy rollout: lower is better.
     """
 
     def __init__(self, network: Network, *, reward: Reward, steps: int, samples: int = 1) -> None:
-        """A row has up to `steps` tokens; so many `samples` are drawn for each document."""
+        """Draws `samples` rollouts of at most `steps` tokens for each document."""
         super().__init__()
         self.network, self.reward, self.steps, self.samples = network, reward, steps, samples
         self.train()
@@ -56,7 +59,7 @@ class SelfCritical(nn.Module):
         return self
 
     def forward(self, batch: Batch) -> Loss:
-        """The loss of a batch that has the layout with `<peos>`."""
+        """The loss of a batch in the layout with `<peos>`."""
         memory = self.network.encode(batch)
         if not self.training:
             (greedy,) = generate_rollouts(
@@ -76,13 +79,13 @@ class SelfCritical(nn.Module):
 
 
 def _parts(rewards: Tensor, tokens: int) -> dict[str, Tensor]:
-    """A document's mean rewards, times what parts are divided by."""
+    """The mean rewards per document, multiplied by `tokens`, by which the log divides parts."""
     present, absent = rewards.mean(0) * tokens
     return {"reward": present + absent, "reward_present": present, "reward_absent": absent}
 
 
 def disable_dropout(network: nn.Module) -> None:
-    """Let a network drop nothing, though it is in training."""
+    """Put all dropout modules in eval mode, whatever the mode of the network."""
     for module in network.modules():
         if isinstance(module, Dropout | nn.Dropout):
             module.eval()

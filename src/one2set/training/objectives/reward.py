@@ -1,8 +1,8 @@
-"""The adaptive reward of catSeqTG-2RF1 (Chan et al., 2019), and the steps to which it belongs.
+"""The adaptive reward of catSeqTG-2RF1 (Chan et al., 2019), and its return at each step.
 
-A row `p1 <sep> p2 <peos> a1 <eos>` has two parts, the present and the absent phrases, and each has
-a reward: recall until there are as many phrases as gold ones, F1 from there on. A repeated phrase
-is a wrong one.
+A sequence `p1 <sep> p2 <peos> a1 <eos>` has two parts, the present and the absent phrases. The
+reward of a part is its recall while it has fewer phrases than the gold, otherwise its F1. A
+repeated phrase is wrong.
 
 Shapes: B documents, T steps.
 """
@@ -23,10 +23,10 @@ Tokens = Sequence[int]
 
 
 def adaptive_f1(predicted: Sequence[Hashable], gold: Sequence[Hashable]) -> float:
-    """The reward of a part; gold phrases differ from one another, and None is never right.
+    """The reward of a part. Gold phrases are distinct, and None is never correct.
 
-    It is F1 with precision at k = max(predicted, gold): where there are fewer phrases than gold
-    ones, precision at k is recall.
+    It is F1 with precision at k = max(#predicted, #gold): with fewer predicted than gold phrases,
+    precision at k equals recall.
     """
     right = set(predicted).intersection(gold) - {None}
     most = max(len(predicted), len(gold))
@@ -34,8 +34,11 @@ def adaptive_f1(predicted: Sequence[Hashable], gold: Sequence[Hashable]) -> floa
 
 
 def split_present_absent_tokens(row: Tokens) -> tuple[list[Tokens], list[Tokens]]:
-    """Its present and its absent phrases: those before and behind the first `<peos>`. Without one,
-    all are present; a further one counts as an absent phrase, which is always wrong."""
+    """Split a sequence at the first `<peos>` into present and absent phrases.
+
+    Without `<peos>`, all are present. Each further `<peos>` counts as an absent phrase, which is
+    always wrong.
+    """
     cut = row.index(PEOS) if PEOS in row else len(row)
     return _phrases(row[:cut]), _phrases(row[cut + 1 :])
 
@@ -51,7 +54,7 @@ def _phrases(row: Tokens) -> list[Tokens]:
 
 
 class AdaptiveReward:
-    """Compares phrases by their stems, as evaluation does."""
+    """The adaptive reward; phrases are compared by their stems, as in evaluation."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
@@ -62,8 +65,8 @@ class AdaptiveReward:
         gold = Rollout.from_targets(batch).rows()
         rewards = [
             [
-                adaptive_f1(self._stems(said, oov), self._stems(right, oov))
-                for said, right in zip(
+                adaptive_f1(self._stems(predicted, oov), self._stems(correct, oov))
+                for predicted, correct in zip(
                     split_present_absent_tokens(row),
                     split_present_absent_tokens(gold_row),
                     strict=True,
@@ -74,7 +77,7 @@ class AdaptiveReward:
         return torch.tensor(rewards, device=rollout.tokens.device)
 
     def _stems(self, phrases: Sequence[Tokens], oov: Tokens) -> list[tuple[str, ...] | None]:
-        """Of each phrase; None where it has a special token, which no reader would accept."""
+        """The stems of each phrase; None if it has a special token, which is never correct."""
         return [
             None if min(phrase) < len(SPECIALS) else self._stemmed(phrase, oov)
             for phrase in phrases
@@ -87,9 +90,11 @@ class AdaptiveReward:
 
 
 def compute_returns(advantages: Tensor, rollout: Rollout) -> Tensor:
-    """(B, T) the sum of what comes at each step or after it, of advantages (B, 2): that of the
-    present phrases comes at the first `<peos>`, that of the absent ones at the last step, which is
-    `<eos>` unless there was no room for it. Without `<peos>` both come at the last step.
+    """(B, T) the return of each step: the sum of the advantages (B, 2) received from then on.
+
+    The reward of the present phrases is received at the first `<peos>`, that of the absent ones at
+    the last step (`<eos>`, unless the sequence was cut off). Without `<peos>`, both are received at
+    the last step.
     """
     mask = rollout.mask
     step = torch.arange(mask.shape[1], device=mask.device)

@@ -1,4 +1,4 @@
-"""What a network writes when it is rewarded for it: sampled rows, greedy rows, or both at once.
+"""Rollouts for policy gradients: sequences that a network samples, or generates greedily.
 
 Shapes: B documents, T steps.
 """
@@ -21,23 +21,23 @@ Strategy = Literal["sampled", "greedy"]
 
 @dataclass(frozen=True)
 class Rollout:
-    """A row for each document."""
+    """One generated sequence for each document."""
 
     tokens: Tensor  # (B, T) extended ids
-    mask: Tensor  # (B, T), True until `<eos>` and there
+    mask: Tensor  # (B, T), True up to and including `<eos>`
 
     @classmethod
     def from_targets(cls, batch: Batch) -> Self:
-        """The targets of a batch of sequences."""
+        """The target sequences of a batch, as a rollout."""
         return cls(batch.targets[:, 0], batch.target_mask[:, 0])
 
     @property
     def count(self) -> int:
-        """How many tokens there are."""
+        """The number of tokens."""
         return int(self.mask.sum())
 
     def rows(self) -> list[list[int]]:
-        """The tokens as plain numbers."""
+        """The tokens of each document, without padding."""
         lengths = self.mask.sum(1).tolist()
         return [row[:end] for row, end in zip(self.tokens.tolist(), lengths, strict=True)]
 
@@ -45,7 +45,7 @@ class Rollout:
 def sample_with_baseline(
     network: Network, memory: Memory, *, steps: int, samples: int
 ) -> tuple[list[Rollout], Rollout]:
-    """Samples, and the greedy rows to which they are compared."""
+    """Generate samples, and the greedy rollout that is their baseline (self-critical training)."""
     strategies: list[Strategy] = ["sampled"] * samples
     *sampled, greedy = generate_rollouts(
         network, memory, steps=steps, strategies=[*strategies, "greedy"]
@@ -57,14 +57,14 @@ def sample_with_baseline(
 def generate_rollouts(
     network: Network, memory: Memory, *, steps: int, strategies: Sequence[Strategy]
 ) -> list[Rollout]:
-    """What a network writes for each document in each of some strategies, all at once."""
+    """Generate a rollout by each strategy, all in one pass."""
     shape = (len(memory.lengths), len(strategies), steps)
     tokens = memory.copy_source.extended_ids.new_zeros(shape).flatten(0, 1)
     mask = torch.zeros_like(tokens, dtype=torch.bool)
     sampled = torch.tensor([strategy == "sampled" for strategy in strategies], device=tokens.device)
 
     def choose(rows: Tensor, mixture: Mixture, written: Tensor) -> ChosenTokens:
-        """A document's rows are one for each strategy."""
+        """Each document has one row per strategy."""
         random = sampled[rows % len(strategies)]
         chosen = ChosenTokens(torch.empty_like(rows), torch.empty_like(mixture.gate))
         for some, pick in ((random, Mixture.sample), (~random, Mixture.greedy)):

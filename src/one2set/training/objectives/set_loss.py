@@ -1,7 +1,13 @@
-"""The set loss (§3.3): encode, roll out, assign, supervise. Its options are the paper's ablations,
-and re-assignment (WR-One2Set).
+"""The set loss of One2Set (§3.3).
 
-Shapes: B documents, N codes, L words per target, C real cells.
+1. Encode the documents.
+2. Roll out: each control code generates K words greedily, without gradient.
+3. Assign each code a target, a phrase or ∅, by the probability of its words (Eqs. 2 and 3).
+4. Supervise: the likelihood of the assigned targets with teacher forcing (Eqs. 4 and 5).
+
+The options are the paper's ablations, and re-assignment (WR-One2Set).
+
+Shapes: B documents, N codes, L words per target, C target words without padding.
 """
 
 from collections.abc import Iterator
@@ -29,9 +35,9 @@ from one2set.training.objectives.likelihood import Loss
 
 
 class SetLoss(nn.Module):
-    """Eqs. 2–5, on batches of its `layout`. In eval mode it is the validation loss.
+    """Eqs. 2–5, on batches of its `layout`. In eval mode, it is the validation loss.
 
-    A single set (`separate=False`) has one λ, `null_weight_present`.
+    With `separate=False` there is a single set of codes, whose λ is `null_weight_present`.
     """
 
     null_weight: Tensor  # (N,) λ of each code
@@ -64,11 +70,11 @@ class SetLoss(nn.Module):
         self.register_buffer("null_weight", null_weight, persistent=False)
 
     def forward(self, batch: Batch) -> Loss:
-        """The loss of a batch, which is not changed."""
+        """The loss of a batch. The batch is not changed."""
         return self.compute(batch, self.network.encode(batch))
 
     def compute(self, batch: Batch, memory: TransformerMemory) -> Loss:
-        """The loss of a batch that was encoded."""
+        """The loss of a batch, given its encoding."""
         with self._evaluation_mode(batch, memory) as evaluation_memory:
             order, loss_mask = self.assign(batch, evaluation_memory)
             targets = batch.targets.take_along_dim(order[:, :, None], 1)  # (B, N, L)
@@ -82,7 +88,7 @@ class SetLoss(nn.Module):
     def _supervise(
         self, mixture: Mixture, targets: Tensor, target_mask: Tensor, loss_mask: Tensor
     ) -> Loss:
-        """Eqs. 4 and 5: the weighted likelihood of targets (B, N, L) that have been assigned."""
+        """Eqs. 4 and 5: the weighted negative log-likelihood of the assigned targets (B, N, L)."""
         document, code, _ = target_mask.nonzero(as_tuple=True)  # (C,)
         words = targets[target_mask]
         weight = self.null_weight[code].where(words == NULL, 1.0) * loss_mask[document, code]
@@ -115,17 +121,17 @@ class SetLoss(nn.Module):
     def _greedy_roll_out(
         self, memory: Memory, *, steps: int, choose: Choose = choose_most_probable
     ) -> Tensor:
-        """(B, N, steps) the words that the codes generate by themselves."""
+        """(B, N, steps) the words that each code generates from its own previous words."""
         walk = roll_out(self.network, memory, steps=steps, choose=choose)
         tokens = torch.stack([step.choice.tokens for step in walk], 1)  # (B·N, steps)
         return tokens.view(-1, self.network.rows, steps)
 
     @contextmanager
     def _evaluation_mode(self, batch: Batch, memory: Memory) -> Iterator[Memory]:
-        """Roll-outs have neither gradient nor dropout; yields the memory that they attend to.
+        """Within the block there is no gradient and no dropout. Yields the memory for roll-outs.
 
-        As in the authors' release, a source that was encoded with dropout is encoded again, unless
-        the encoding is shared or nothing is rolled out.
+        As in the authors' release, a document encoded with dropout is encoded again without it,
+        unless `shared_encoding` is set or nothing is rolled out.
         """
         training = self.network.training
         rolls_out = self.assignment == "hungarian" or self.reassign or not self.teacher_forcing
