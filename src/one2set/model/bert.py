@@ -1,7 +1,7 @@
-"""BERT's encoder, for weights that others have trained on more text than we have.
+"""BERT's encoder, for pretrained weights.
 
-Layers normalise after they add, not before, and places are learned. A run takes such weights from
-a model folder (`--init`); recipes/default/start.py makes one of them.
+Its layers are post-norm and its positions are learned. A run loads pretrained weights from a model
+folder (`--init`), which recipes/default/start.py makes.
 
 Shapes: D width; ΣS is packed, the pieces of all documents without padding.
 """
@@ -13,7 +13,7 @@ from one2set.data.batch import Batch
 from one2set.model.dropout import Dropout
 from one2set.model.layers import Attention, Linear, Segments
 
-MAX_POSITIONS = 512  # pieces that have a place of their own; all that follow share the last
+MAX_POSITIONS = 512  # later tokens share the last position
 
 
 class BertLayer(nn.Module):
@@ -28,19 +28,20 @@ class BertLayer(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, segments: Segments) -> Tensor:
-        seen = self.attention(x, *self.attention.project(x), segments)
-        x = self.attention_norm(x + self.dropout(seen))
+        attended = self.attention(x, *self.attention.project(x), segments)
+        x = self.attention_norm(x + self.dropout(attended))
         out: Tensor = self.feed_forward_norm(x + self.dropout(self.outer(F.gelu(self.inner(x)))))
         return out
 
 
 class BertEncoder(nn.Module):
-    """Reads sources."""
+    """Encodes sources."""
 
     def __init__(
         self, *, width: int, heads: int, feed_forward: int, layers: int, dropout: float
     ) -> None:
         super().__init__()
+        # Named `places`, as in saved weights.
         self.places = nn.Embedding(MAX_POSITIONS, width)
         self.norm = nn.LayerNorm(width)
         self.layers = nn.ModuleList(
@@ -52,14 +53,14 @@ class BertEncoder(nn.Module):
     def forward(self, batch: Batch, embedding: nn.Embedding) -> Tensor:
         """(ΣS, D)"""
         mask = batch.source_mask
-        places = (mask.cumsum(1)[mask] - 1).clamp(max=MAX_POSITIONS - 1)
-        x = self.dropout(self.norm(embedding(batch.source[mask]) + self.places(places)))
+        positions = (mask.cumsum(1)[mask] - 1).clamp(max=MAX_POSITIONS - 1)
+        x = self.dropout(self.norm(embedding(batch.source[mask]) + self.places(positions)))
         segments = Segments(batch.lengths, batch.lengths)
         for layer in self.layers:
             x = layer(x, segments)
         out: Tensor = x
         return out
 
-    def first(self, layers: int) -> list[nn.Module]:
-        """What stands below all but the first layers, and these."""
+    def lower_modules(self, layers: int) -> list[nn.Module]:
+        """The embedding modules and the first `layers` layers, which `freeze` freezes."""
         return [self.places, self.norm, *self.layers[:layers]]

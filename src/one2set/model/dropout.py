@@ -1,7 +1,7 @@
-"""Dropout that is cheap on a CPU, where torch's own takes a tenth of a training step.
+"""Dropout that is cheap on a CPU, where torch's dropout takes a tenth of a training step.
 
-One 64-bit draw decides eight numbers, by a byte each. The gradient keeps these bytes. Other devices
-have fast kernels for all this, and use them.
+One 64-bit random integer decides eight elements, one byte each; the bytes are kept for the
+gradient. Other devices have fast kernels and use them.
 """
 
 import math
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 
 class Dropout(nn.Module):
-    """Zeroes a share `rate` of the numbers in training, and scales up the others."""
+    """In training, zeroes elements with probability `rate` and scales up the others."""
 
     def __init__(self, rate: float) -> None:
         super().__init__()
@@ -22,7 +22,7 @@ class Dropout(nn.Module):
 
     @property
     def active(self) -> bool:
-        """Whether anything is dropped."""
+        """Whether elements are dropped: in training, with a positive rate."""
         return self.training and self.rate > 0
 
     def forward(self, x: Tensor) -> Tensor:
@@ -34,7 +34,7 @@ class Dropout(nn.Module):
         return out
 
     def relu_dropout(self, x: Tensor) -> Tensor:
-        """Dropout of max(x, 0), in the place of x."""
+        """Dropout of ReLU(x), in place."""
         if not self.active or x.device.type != "cpu":
             return self.forward(x.relu_())
         out: Tensor = _ReluDropout.apply(x, self.rate)  # type: ignore[no-untyped-call]
@@ -50,29 +50,29 @@ class Dropout(nn.Module):
 
 
 def attention_weights(q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
-    """softmax(q kᵀ / √d + mask) over the keys (…, q, k); a mask is −∞ where q does not see k."""
+    """softmax(q kᵀ / √d + mask) over the keys (…, q, k); the mask is added to the scores."""
     scores: Tensor = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)
     if mask is not None:
-        scores += mask  # four times as fast on a CPU as to fill in where a bool says so
+        scores += mask  # four times as fast on a CPU as masked_fill
     return torch.softmax(scores, -1)
 
 
 def softmax_gradient(grad: Tensor, softmax: Tensor) -> Tensor:
-    """That of the input, for the gradient of the output."""
+    """The gradient of the input of a softmax, given that of its output."""
     arguments = (grad, softmax, -1, softmax.dtype)
     return cast("Tensor", torch.ops.aten._softmax_backward_data(*arguments))
 
 
 class DropoutMask(NamedTuple):
-    """Random bytes, by which numbers are kept or dropped.
+    """Random bytes that decide which elements are dropped.
 
-    Bytes and not bools: on a CPU, torch converts bytes to floats, and compares floats, four times
-    as fast as it does anything with bools.
+    On a CPU, torch converts bytes to floats and compares floats four times as fast as it handles
+    bools.
     """
 
     bytes: Tensor  # −128 … 127, as many as the numbers that are dropped or not
-    highest: int  # the highest byte that drops a number
-    scale: float  # by which the numbers that are kept grow
+    highest: int  # elements with a byte up to this one are dropped
+    scale: float  # factor of the elements that are kept
 
     def split(self, counts: Sequence[int]) -> list["DropoutMask"]:
         """The draws of parts of what is dropped, one after the other."""
@@ -80,7 +80,7 @@ class DropoutMask(NamedTuple):
         return [DropoutMask(part, self.highest, self.scale) for part in parts]
 
     def drop(self, x: Tensor, *, in_place: bool = False) -> Tensor:
-        """x with zeros for the numbers that are dropped, not scaled."""
+        """x with zeros where elements are dropped, not scaled."""
         arguments = (
             x,
             self.bytes.view(x.shape).to(x.dtype),
@@ -94,7 +94,8 @@ class DropoutMask(NamedTuple):
 
 
 def draw_mask(shape: torch.Size, rate: float) -> DropoutMask:
-    """The rate is rounded to 1/256, up or down at random, so that it is exact on average."""
+    """Draw a mask. The rate is rounded to 1/256, up or down at random, so that it is exact on
+    average."""
     dropped = min(255, int(256 * rate + torch.rand(()).item()))  # of 256 bytes
     count = shape.numel()
     words = torch.empty(math.ceil(count / 8), dtype=torch.int64).random_(-(2**63), None)
@@ -116,7 +117,7 @@ class _DropoutFunction(torch.autograd.Function):
 
 
 class _ReluDropout(torch.autograd.Function):
-    """Needs no bytes for the gradient: what was dropped is as zero as what was rectified."""
+    """The gradient needs no mask: dropped elements are zero in the output, like negative ones."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, rate: float) -> Tensor:

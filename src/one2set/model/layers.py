@@ -1,8 +1,7 @@
-"""The layers that the Transformer and SetTrans are built of: attention, feed-forward, positions.
+"""The layers of the Transformer and SetTrans: attention, feed-forward, positions.
 
-Everything runs on *packed* rows: the words (or target cells) of all documents of a batch, one after
-the other without padding. Only attention needs to know where a document begins and ends; that is in
-its `Segments`.
+All layers run on *packed* rows: the words (or target cells) of all documents of a batch,
+concatenated without padding. Only attention needs the document boundaries, which `Segments` holds.
 
 Shapes: B documents, Q queries and K keys of all documents, q and k those of one document, D width,
 H heads, G documents attended together, R rows, T steps.
@@ -27,13 +26,13 @@ from one2set.model.dropout import (
 
 
 class Positions:
-    """Sinusoids for any number of places. They are not learned, hence no module and never saved."""
+    """Sinusoidal position embeddings of any length. They are not learned, hence not a module."""
 
     def __init__(self, width: int) -> None:
         self._table = torch.empty(0, width, device="cpu")
 
     def __call__(self, positions: Tensor, last: int) -> Tensor:
-        """(…, D) for places (…), of which none is beyond `last`."""
+        """(…, D) for positions (…), none of which exceeds `last`."""
         if last >= len(self._table) or self._table.device != positions.device:
             self._table = sinusoids(max(512, 2 * last), self._table.shape[1]).to(positions.device)
         return self._table[positions]
@@ -51,17 +50,15 @@ def sinusoids(count: int, width: int) -> Tensor:
 
 @dataclass(frozen=True)
 class PackedRows:
-    """The queries, or the keys, of some documents that follow one another."""
+    """The packed queries, or keys, of consecutive documents, and how to pad them."""
 
-    rows: slice  # where they stand among all packed rows
+    rows: slice  # of all packed rows
     documents: int  # G
-    longest: int  # n, of one document
-    positions: (
-        Tensor | None
-    )  # (rows,) where they stand among G·n padded ones; None if nothing is padded
+    longest: int  # n, rows of the longest document
+    positions: Tensor | None  # (rows,) indices into the G·n padded rows; None without padding
 
-    def heads(self, x: Tensor, heads: int) -> Tensor:
-        """(G, H, n, D/H) of packed x, padded with zeros."""
+    def split_heads(self, x: Tensor, heads: int) -> Tensor:
+        """Packed x as (G, H, n, D/H), padded with zeros."""
         x = x[self.rows]
         if self.positions is not None:
             padded = x.new_zeros(self.documents * self.longest, x.shape[1])
@@ -69,10 +66,10 @@ class PackedRows:
         return x.view(self.documents, self.longest, heads, -1).transpose(1, 2)
 
     def batches(self, x: Tensor, heads: int) -> Tensor:
-        """(G·H, n, D/H) of packed x, padded with zeros: what `torch.bmm` takes."""
+        """Packed x as (G·H, n, D/H), padded with zeros, for `torch.bmm`."""
         if self.documents == 1:  # nothing is copied
             return x[self.rows].view(self.longest, heads, -1).transpose(0, 1)
-        return self.heads(x, heads).flatten(0, 1)
+        return self.split_heads(x, heads).flatten(0, 1)
 
     def write(self, x: Tensor, out: Tensor, heads: int, scale: float) -> None:
         """Set the rows of packed `out` to those of x (G·H, n, D/H), scaled."""
@@ -81,40 +78,40 @@ class PackedRows:
             torch.mul(x.transpose(0, 1), scale, out=rows)
             return
         x = x.view(self.documents, heads, self.longest, -1).transpose(1, 2)
-        out[self.rows] = self.packed(x.flatten(2)).mul_(scale)
+        out[self.rows] = self.pack(x.flatten(2)).mul_(scale)
 
-    def packed(self, x: Tensor) -> Tensor:
-        """(rows, …) of x (G, n, …)."""
+    def pack(self, x: Tensor) -> Tensor:
+        """x (G, n, …) without padding: (rows, …)."""
         x = x.flatten(0, 1)
         return x if self.positions is None else x.index_select(0, self.positions.to(x.device))
 
 
 class Group(NamedTuple):
-    """Documents that are attended in one call, padded to the longest of them."""
+    """Documents that attention processes in one call, padded to the longest."""
 
     queries: PackedRows
     keys: PackedRows
-    mask: Tensor | None  # broadcasts to (G, H, q, k), 0 = seen and −∞ = not; added to scores
+    mask: Tensor | None  # broadcasts to (G, H, q, k), added to scores: 0 or −∞
 
     @property
     def weights(self) -> int:
-        """Of one head, padding included."""
+        """The number of attention weights of one head, including padding."""
         return self.queries.documents * self.queries.longest * self.keys.longest
 
 
 @dataclass(frozen=True)
 class Segments:
-    """What queries see: the keys of their own document, and of these where its mask is True."""
+    """Document boundaries: queries attend to keys of their own document, where a mask is True."""
 
     queries: Sequence[int]  # queries of each document, Σ = Q
     keys: Sequence[int]  # keys of each document, Σ = K
     masks: Sequence[Tensor] | None = None  # (q, k) of each document
 
     def groups(self, device: torch.device) -> list[Group]:
-        """The documents, group by group. Those without queries are in none.
+        """The documents in groups; documents without queries are in none.
 
-        A CPU takes documents together as long as their weights are few: a single large document is
-        faster without padding, and its weights stay in the cache. Other devices take all together.
+        On a CPU, small documents are grouped; a large one is faster alone, without padding and with
+        its weights in the cache. Other devices take all documents in one group.
         """
         return self._small_groups if device.type == "cpu" else self._one_group
 
@@ -144,28 +141,27 @@ class Segments:
         mask = torch.full((len(documents), 1, queries.longest, keys.longest), -torch.inf)
         for at, index in enumerate(documents):
             q, k = self.queries[index], self.keys[index]
-            seen = self.masks[index] if self.masks else torch.ones(q, k, dtype=torch.bool)
-            mask[at, 0, :q, :k].masked_fill_(seen.cpu(), 0.0)
-            mask[at, 0, q:, 0] = 0.0  # a query that saw nothing would not be a number
+            attention_mask = self.masks[index] if self.masks else torch.ones(q, k).bool()
+            mask[at, 0, :q, :k].masked_fill_(attention_mask.cpu(), 0.0)
+            mask[at, 0, q:, 0] = 0.0  # the softmax of a fully masked row would be NaN
         return Group(queries, keys, mask)
 
 
-# (Queries × keys) of documents that a CPU attends to together, by its measured speed.
+# Maximum weights (queries × keys) of a group on a CPU, chosen by measured speed.
 _MAX_GROUP_WEIGHTS = 2**12
 
 
 def _packed_rows(counts: Sequence[int], documents: range) -> PackedRows:
-    ours = [counts[index] for index in documents]
-    start, longest = sum(counts[: documents.start]), max(ours)
+    group = [counts[index] for index in documents]
+    start, longest = sum(counts[: documents.start]), max(group)
     positions = None
-    if min(ours) < longest:
-        ends = enumerate(ours)
-        positions = torch.cat([torch.arange(n) + at * longest for at, n in ends])
-    return PackedRows(slice(start, start + sum(ours)), len(ours), longest, positions)
+    if min(group) < longest:
+        positions = torch.cat([torch.arange(n) + at * longest for at, n in enumerate(group)])
+    return PackedRows(slice(start, start + sum(group)), len(group), longest, positions)
 
 
 class Linear(nn.Linear):
-    """A linear map that is also fast for a few rows, as they are when phrases are written."""
+    """A linear layer that is also fast for the few rows of a decoding step."""
 
     def forward(self, x: Tensor) -> Tensor:
         """(…, out) for x (…, in)."""
@@ -175,13 +171,13 @@ class Linear(nn.Linear):
 
 
 def is_small_batch(x: Tensor) -> bool:
-    """Whether x has so few rows that a CPU multiplies up to four times as fast when the weights
-    stand on the left. (One row is a matter of its own: a product with a vector.)"""
+    """Whether x has so few rows that a CPU is up to four times as fast with the weights on the
+    left of the product. A single row is already fast: it is a matrix-vector product."""
     return 1 < len(x) <= 8 and x.device.type == "cpu"
 
 
 class Attention(nn.Module):
-    """Multi-head attention. Keys and values are projected apart, so that they can be kept."""
+    """Multi-head attention. Keys and values are projected separately, so they can be cached."""
 
     def __init__(self, *, width: int, heads: int, dropout: float) -> None:
         super().__init__()
@@ -193,7 +189,7 @@ class Attention(nn.Module):
         self.dropout = Dropout(dropout)
 
     def project(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """The keys and values (K, D) of what is attended to."""
+        """Keys and values (K, D)."""
         return self.key(x), self.value(x)
 
     def forward(self, x: Tensor, key: Tensor, value: Tensor, segments: Segments) -> Tensor:
@@ -206,31 +202,31 @@ class Attention(nn.Module):
             return self._out(out)
         parts: list[Tensor] = []
         for group in groups:
-            q, k, v = _heads_of(group, query, key, value, self.heads)
+            q, k, v = _split_heads(group, query, key, value, self.heads)
             mask = None if group.mask is None else group.mask.to(x.device, x.dtype)
             out = self.dropout.attention(q, k, v, mask)
-            parts.append(group.queries.packed(_join_heads(out)))
+            parts.append(group.queries.pack(_join_heads(out)))
         return self._out(torch.cat(parts))
 
     def forward_with_weights(
         self, x: Tensor, key: Tensor, value: Tensor, segments: Segments
     ) -> tuple[Tensor, Tensor]:
-        """`forward`, and the weights of head 0 (Q, S), zero beyond the end of a document."""
+        """`forward`, and the weights (Q, S) of head 0, zero beyond the end of a document."""
         longest = max(segments.keys)
         query = self.query(x)
         parts: list[Tensor] = []
         weights: list[Tensor] = []
         for group in segments.groups(x.device):
-            q, k, v = _heads_of(group, query, key, value, self.heads)
+            q, k, v = _split_heads(group, query, key, value, self.heads)
             mask = None if group.mask is None else group.mask.to(x.device)
             weight = self.dropout(attention_weights(q, k, mask))  # (G, H, q, k)
-            parts.append(group.queries.packed(_join_heads(weight @ v)))
+            parts.append(group.queries.pack(_join_heads(weight @ v)))
             padded = F.pad(weight[:, 0], (0, longest - weight.shape[3]))
-            weights.append(group.queries.packed(padded))
+            weights.append(group.queries.pack(padded))
         return self._out(torch.cat(parts)), torch.cat(weights)
 
     def step(self, x: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        """(R, D) for x (R, D), where each row has keys and values of its own (R, T, D)."""
+        """One decoding step: (R, D) for x (R, D), where each row has its own cache (R, T, D)."""
         rows = (self.query(x)[:, None], key, value)
         q, k, v = (y.view(*y.shape[:2], self.heads, -1).transpose(1, 2) for y in rows)
         return self._out(_join_heads(self.dropout.attention(q, k, v, None)).squeeze(1))
@@ -240,12 +236,16 @@ class Attention(nn.Module):
         return out
 
 
-def _heads_of(
+def _split_heads(
     group: Group, query: Tensor, key: Tensor, value: Tensor, heads: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     """(G, H, q, D/H) of the queries, (G, H, k, D/H) of the keys and of the values."""
     keys = group.keys
-    return group.queries.heads(query, heads), keys.heads(key, heads), keys.heads(value, heads)
+    return (
+        group.queries.split_heads(query, heads),
+        keys.split_heads(key, heads),
+        keys.split_heads(value, heads),
+    )
 
 
 def _join_heads(x: Tensor) -> Tensor:
@@ -324,7 +324,7 @@ def _scaled_product(q: Tensor, k: Tensor) -> Tensor:
 
 
 class FeedForward(nn.Module):
-    """Two linear maps with a rectifier between."""
+    """linear → ReLU → dropout → linear → dropout."""
 
     def __init__(self, *, width: int, inner: int, dropout: float) -> None:
         super().__init__()

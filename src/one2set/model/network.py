@@ -1,8 +1,8 @@
-"""What every network is to the rest: to losses, to decoding, to the engine.
+"""The encoder–decoder interface that losses, search and the engine use.
 
-A network reads documents into a *memory* and writes *rows*: one per document, or one per control
-code. `decode` runs all cells of known rows at once (teacher forcing); `start` and `step` write them
-word by word and give the same mixtures.
+A network encodes documents into a *memory* and decodes *rows*: one per document, or one per control
+code. `decode` runs all cells of known rows at once (teacher forcing); `start` and `step` decode
+token by token and give the same mixtures.
 
 Shapes: B documents, R rows per document, L cells per row, C real cells of a batch.
 """
@@ -19,7 +19,7 @@ from one2set.model.pointer import CopySource, Mixture
 
 @dataclass(frozen=True)
 class Memory:
-    """What a network knows of the documents; each adds what its decoder wants to keep."""
+    """The encoded documents; each network adds what its decoder needs."""
 
     lengths: tuple[int, ...]
     copy_source: CopySource
@@ -27,14 +27,14 @@ class Memory:
 
 @dataclass
 class State(ABC):
-    """Rows that are being written, sorted by document. Each `step` of the network moves it on."""
+    """Rows during decoding, sorted by document. Each `Network.step` updates it."""
 
     memory: Memory
     documents: list[int]  # the document of each row
 
     @property
     def counts(self) -> list[int]:
-        """How many rows each document has."""
+        """The number of rows of each document."""
         counts = [0] * len(self.memory.lengths)
         for document in self.documents:
             counts[document] += 1
@@ -42,32 +42,32 @@ class State(ABC):
 
     @abstractmethod
     def select(self, rows: Tensor) -> Self:
-        """Some of the rows, or some of them repeatedly; they must stay sorted by document."""
+        """Select rows, possibly repeated. They must stay sorted by document."""
 
 
 class Network(nn.Module, ABC):
-    """A memory or state that a method takes is one that the same network has given."""
+    """Encoder–decoder interface. Pass a network only memories and states it created itself."""
 
-    rows: int = 1  # that it writes for a document
+    rows: int = 1  # rows per document
     vocabulary_size: int
     dropout: float
-    arguments: dict[str, Any]  # plain values that build it again
+    arguments: dict[str, Any]  # plain values, to build it again
 
     @abstractmethod
     def encode(self, batch: Batch) -> Memory:
-        """Read the sources of a batch."""
+        """Encode the sources of a batch."""
 
     @abstractmethod
     def decode(self, memory: Any, inputs: Tensor, mask: Tensor) -> Mixture:
-        """Mixtures for the C real cells, in their order, of which each reads its own input.
+        """Mixtures for the C real cells, in order, each given its own input.
 
         inputs (B, R, L) extended ids; mask (B, R, L), True = real, the first cells of each row.
         """
 
     @abstractmethod
     def start(self, memory: Any, *, steps: int) -> State:
-        """All rows of all documents, with room for `steps` words."""
+        """The state before the first step of all rows, with room for `steps` tokens."""
 
     @abstractmethod
     def step(self, state: Any, tokens: Tensor) -> Mixture:
-        """Mixtures for the next word of each row, which last wrote (rows,) extended ids."""
+        """Mixtures for the next token of each row, given its last one: (rows,) extended ids."""

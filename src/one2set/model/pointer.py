@@ -1,4 +1,4 @@
-"""The copy mechanism (§3.2): a mixture of the vocabulary and the document's own words.
+"""The copy mechanism (§3.2): a mixture of the vocabulary and the words of the source.
 
     P(w) = g · softmax(W z)(w) + (1 − g) · Σ_{i: source_i = w} attention_i
 
@@ -26,10 +26,10 @@ _CHUNK = 2048  # words of the vocabulary at a time: their logits stay in a CPU's
 
 
 class ChosenTokens(NamedTuple):
-    """A word for each row, or several."""
+    """One token for each row, or several."""
 
     tokens: Tensor  # (R,) or (R, M), extended ids
-    probability: Tensor  # as many
+    probability: Tensor  # in the same shape
 
 
 class _Summary(NamedTuple):
@@ -40,10 +40,10 @@ class _Summary(NamedTuple):
 
 @dataclass(frozen=True)
 class CopySource:
-    """The words that can be copied from each document."""
+    """The source words of each document, which can be copied."""
 
-    extended_ids: Tensor  # (B, S) extended ids
-    first_positions: Tensor  # (B, S) where the same word stands first
+    extended_ids: Tensor  # (B, S)
+    first_positions: Tensor  # (B, S) position of the first occurrence of the same word
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""SetTrans (§3.2): the Transformer with N learned control codes, one for each row it writes."""
+"""SetTrans (§3.2): the Transformer with N learned control codes, one for each row."""
 
 from torch import Tensor, nn
 
@@ -6,7 +6,7 @@ from one2set.model.transformer import EncoderKind, Transformer
 
 
 class SetTrans(Transformer):
-    """A row writes one phrase or ∅. Without control codes, an ablation, all rows are the same."""
+    """Each row generates a phrase or ∅. Without control codes (an ablation), all rows are equal."""
 
     def __init__(
         self,

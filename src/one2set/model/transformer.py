@@ -1,8 +1,8 @@
 """The Transformer encoder-decoder with copying, as in the authors' release: pre-norm layers, a
-linear map on embedded words, √D on word embeddings only, positions from 1 in the encoder and from 0
-in the decoder, separate matrices for words that are read and words that are written.
+linear layer on embedded words, √D on word embeddings only, positions from 1 in the encoder and from
+0 in the decoder, untied input and output embeddings.
 
-It writes one row per document; `SetTrans`, one per control code. Rows never see one another.
+It decodes one row per document; `SetTrans`, one per control code. Rows never attend to one another.
 
 Shapes: B documents, S source words, R rows per document, L cells per row, C real cells of a batch,
 D width, V vocabulary. ΣS is packed: the words of all documents without padding.
@@ -34,19 +34,19 @@ class TransformerMemory(Memory):
     """The documents, ready to be attended to."""
 
     states: Tensor  # (ΣS, D)
-    keys_values: list[KeysValues]  # of each decoder layer, (ΣS, D)
+    keys_values: list[KeysValues]  # (ΣS, D) for the source attention of each decoder layer
 
 
 @dataclass
 class Cache:
-    """The keys and values of what the rows have written, in one decoder layer."""
+    """The key-value cache of one decoder layer."""
 
     key: Tensor  # (rows, steps, D), of which `length` steps are filled
     value: Tensor
     length: int = 0
 
     def append(self, key: Tensor, value: Tensor) -> KeysValues:
-        """Keep those of a further step (rows, D); all until now (rows, length, D)."""
+        """Add a step (rows, D); return all steps so far (rows, length, D)."""
         self.key[:, self.length], self.value[:, self.length] = key, value
         self.length += 1
         return self.key[:, : self.length], self.value[:, : self.length]
@@ -62,10 +62,10 @@ class Cache:
 
 @dataclass
 class TransformerState(State):
-    """Rows, and all that they have written."""
+    """Rows and their key-value caches."""
 
     memory: TransformerMemory
-    row: Tensor  # (rows,) which of its document's rows it is
+    row: Tensor  # (rows,) index of the row within its document
     caches: list[Cache]  # of each decoder layer
     step: int = 0
 
@@ -98,7 +98,7 @@ class EncoderLayer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Reads sources. Another encoder needs only the same methods, and states of `width`."""
+    """Encodes sources. Another encoder needs the same methods, and states of `width`."""
 
     def __init__(
         self, *, width: int, heads: int, feed_forward: int, layers: int, dropout: float
@@ -125,8 +125,8 @@ class Encoder(nn.Module):
         out: Tensor = self.norm(x)
         return out
 
-    def first(self, layers: int) -> list[nn.Module]:
-        """What stands below all but the first layers, and these."""
+    def lower_modules(self, layers: int) -> list[nn.Module]:
+        """The input layer and the first `layers` layers, which `freeze` freezes."""
         return [self.input, *self.layers[:layers]]
 
 
@@ -179,7 +179,7 @@ class DecoderLayer(nn.Module):
 
 
 class Decoder(nn.Module):
-    """From embedded words to states, and to the attention by which words are copied."""
+    """From embedded words to states and copy attention."""
 
     def __init__(
         self, *, width: int, heads: int, feed_forward: int, layers: int, dropout: float
@@ -195,7 +195,7 @@ class Decoder(nn.Module):
         self.dropout = Dropout(dropout)
 
     def project(self, states: Tensor) -> list[KeysValues]:
-        """The keys and values that each layer attends to."""
+        """The source keys and values of each layer."""
         layers = cast("Iterable[DecoderLayer]", self.layers)
         return [layer.source_attention.project(states) for layer in layers]
 
@@ -210,18 +210,18 @@ class Decoder(nn.Module):
         x = self.dropout(x)
         segments = Segments(counts, memory.lengths)
         *layers, last = zip(self.layers, self_context, memory.keys_values, strict=True)
-        for layer, seen, source in layers:
-            x, _ = layer(x, seen, source, segments, need_weights=False)
-        layer, seen, source = last
-        x, weights = layer(x, seen, source, segments, need_weights=True)
+        for layer, context, source in layers:
+            x, _ = layer(x, context, source, segments, need_weights=False)
+        layer, context, source = last
+        x, weights = layer(x, context, source, segments, need_weights=True)
         return self.norm(x), weights
 
 
 class Transformer(Network):
     """The network of the one-to-sequence paradigm: a document has one row.
 
-    It reads the words of the vocabulary, and generates the first `output_size` of them; all others
-    it can only copy. An encoder maps a batch and the embedding to packed states (ΣS, D).
+    It can generate the first `output_size` words of the vocabulary, and copy all others. An encoder
+    maps a batch and the embedding to packed states (ΣS, D).
     """
 
     def __init__(
@@ -263,9 +263,8 @@ class Transformer(Network):
         self.pointer = Pointer(width=width, output_size=output_size or vocabulary_size)
 
     def freeze(self, layers: int) -> None:
-        """Let the embeddings and the encoder's first layers be what they are, as a pretrained
-        encoder's may: they are then run without a gradient."""
-        for part in (self.embedding, *self.encoder.first(layers)):
+        """Freeze the embeddings and the first layers of the encoder, for a pretrained encoder."""
+        for part in (self.embedding, *self.encoder.lower_modules(layers)):
             part.requires_grad_(False)
 
     def encode(self, batch: Batch) -> TransformerMemory:
@@ -278,12 +277,12 @@ class Transformer(Network):
         rows, cells = mask.shape[1:]
         row = torch.arange(rows, device=mask.device)[:, None].expand_as(mask)[mask]  # (C,)
         step = torch.arange(cells, device=mask.device).expand_as(mask)[mask]
-        # (c, c) for each document: a cell sees those of its own row until itself.
-        seen = [
+        # (c, c) for each document: causal attention within a row.
+        attention_masks = [
             (r[:, None] == r) & (s[:, None] >= s)
             for r, s in zip(torch.split(row, counts), torch.split(step, counts), strict=True)
         ]
-        self_context = [Segments(counts, counts, seen)] * len(self.decoder.layers)
+        self_context = [Segments(counts, counts, attention_masks)] * len(self.decoder.layers)
         x = self.embed(inputs[mask], self.decoder.positions(step, cells), row)
         return self._mixture(x, self_context, memory, counts)
 
@@ -301,7 +300,7 @@ class Transformer(Network):
         return self._mixture(x, state.caches, state.memory, state.counts)
 
     def embed(self, tokens: Tensor, position: Tensor, row: Tensor) -> Tensor:
-        """(C, D) what the decoder reads; unknown words as `<unk>`."""
+        """(C, D) decoder inputs; unknown words as `<unk>`."""
         known = tokens.where(tokens < self.vocabulary_size, UNK)
         table = self.embedding.weight
         # A sparse gradient is added to the encoder's dense one without a second table of V × D.
