@@ -11,7 +11,7 @@ import pytest
 import zstandard
 
 from one2set.bulk import output_formats
-from one2set.bulk.output_formats import Format, format_of, pack
+from one2set.bulk.output_formats import Format, choose_format, pack
 from one2set.errors import ConfigError
 
 PHRASE = {"text": "graph", "score": 0.5, "present": True, "spans": [[0, 5], [7, 12]]}
@@ -89,21 +89,21 @@ def test_compressed_and_plain_lines(lines: Path, tmp_path: Path) -> None:
 def test_the_format_is_known_by_the_name(
     name: str, wish: Format | None, like: str, expected: Format
 ) -> None:
-    assert format_of(name, wish, like=like) == expected
+    assert choose_format(name, wish, like=like) == expected
 
 
 @pytest.mark.parametrize(("name", "wish"), [("p.parquet", "jsonl"), ("p.jsonl", "parquet")])
 def test_a_name_that_says_something_else(name: str, wish: Format) -> None:
-    with pytest.raises(ConfigError, match="name it otherwise"):
-        format_of(name, wish, like="in.jsonl")
+    with pytest.raises(ConfigError, match="rename it"):
+        choose_format(name, wish, like="in.jsonl")
 
 
 def test_a_missing_package_is_told_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(ConfigError, match=r'pip install "one2set\[data\]"'):
-        format_of("p.parquet", None, like="")
+        choose_format("p.parquet", None, like="")
 
 
 def test_the_output_is_on_this_machine() -> None:
     with pytest.raises(ConfigError, match="written on this machine"):
-        format_of("s3://bucket/out/", None, like="in.jsonl")
+        choose_format("s3://bucket/out/", None, like="in.jsonl")

@@ -6,9 +6,9 @@ import orjson
 import pytest
 
 from one2set.bulk import pipeline
-from one2set.bulk.lines import keyphrase_line
-from one2set.bulk.pipeline import Keyphrases, Raw, Source, Work, expanded, run
-from one2set.bulk.resume import Begun
+from one2set.bulk.lines import format_keyphrases
+from one2set.bulk.pipeline import Keyphrases, Raw, Source, Work, expand_patterns, run
+from one2set.bulk.resume import ResumeState
 from one2set.data.document import Document
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import DataError
@@ -40,7 +40,7 @@ def source(documents: list[Document], tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def lines_of(source: Source, work: Work, *, workers: int = 1) -> list[bytes]:
-    results = run(source, work, Begun(), workers=workers)
+    results = run(source, work, ResumeState(), workers=workers)
     return [line for result in results for line in result.lines]
 
 
@@ -64,7 +64,7 @@ def test_keyphrases_are_the_generator_s(
 ) -> None:
     found = lines_of(source, Keyphrases(models / "exported"))
     stream = KeyphraseGenerator(models / "exported", threads=1).stream(documents[:21])
-    assert found == [keyphrase_line(*pair) for pair in stream]
+    assert found == [format_keyphrases(*pair) for pair in stream]
 
 
 @pytest.mark.parametrize("kind", [Keyphrases, Raw])
@@ -89,14 +89,21 @@ def test_any_cut_is_continued_to_the_same_lines(
     work = Raw(models / "exported", slots=True)
     whole, file = lines_of(source, work), tmp_path / "lines"
     file.write_bytes(b"".join(whole))
-    for begun in (Begun(0, 1), Begun(0, 8), Begun(0, 13), Begun(0, 21), Begun(8), Begun(3, 7)):
+    for state in (
+        ResumeState(0, 1),
+        ResumeState(0, 8),
+        ResumeState(0, 13),
+        ResumeState(0, 21),
+        ResumeState(8),
+        ResumeState(3, 7),
+    ):
         own = tmp_path / "own"
-        own.write_bytes(b"".join(whole[begun.packed : begun.done]))
+        own.write_bytes(b"".join(whole[state.packed : state.done]))
         rest = []
-        for result in run(source, work, begun._replace(file=own), workers=1):
-            assert begun.done < result.chunk.first + len(result.lines) or not result.lines
-            rest += result.lines[max(begun.done - result.chunk.first, 0) :]
-        assert whole[: begun.done] + rest == whole
+        for result in run(source, work, state._replace(file=own), workers=1):
+            assert state.done < result.chunk.first + len(result.lines) or not result.lines
+            rest += result.lines[max(state.done - result.chunk.first, 0) :]
+        assert whole[: state.done] + rest == whole
 
 
 def test_another_input_is_told(source: Source, tmp_path: Path) -> None:
@@ -107,7 +114,7 @@ def test_another_input_is_told(source: Source, tmp_path: Path) -> None:
     ):
         file.write_bytes(b"".join(orjson.dumps({"id": id}) + b"\n" for id in ids))
         with pytest.raises(DataError, match=message):
-            list(source.chunks(Begun(0, len(ids), file)))
+            list(source.chunks(ResumeState(0, len(ids), file)))
 
 
 def test_a_user_s_error_comes_whole_out_of_a_worker(source: Source, tmp_path: Path) -> None:
@@ -123,8 +130,8 @@ def test_patterns(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     names = [f"{tmp_path}/{name}" for name in ("a.jsonl", "b.jsonl", "odd[1].jsonl")]
-    assert expanded(["-", f"{tmp_path}/*.jsonl"]) == ["-", *names]
-    assert len(expanded([f"{tmp_path}/**/*.jsonl"])) == 4
-    assert expanded([names[2]]) == [names[2]]
+    assert expand_patterns(["-", f"{tmp_path}/*.jsonl"]) == ["-", *names]
+    assert len(expand_patterns([f"{tmp_path}/**/*.jsonl"])) == 4
+    assert expand_patterns([names[2]]) == [names[2]]
     with pytest.raises(DataError, match="matches no file"):
-        expanded([f"{tmp_path}/*.csv"])
+        expand_patterns([f"{tmp_path}/*.csv"])

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from one2set.bulk.pipeline import Keyphrases, Source, run
-from one2set.bulk.resume import Begun
+from one2set.bulk.resume import ResumeState
 from one2set.data.document import Document
 from one2set.data.vocabulary import WordVocabulary
 from one2set.export.export import export_model
@@ -66,7 +66,7 @@ def test_a_cluster_writes_what_one_machine_does_though_an_actor_dies(
     arguments += ["--workers", "2", "-o", "out/", "--format", "jsonl"]
     assert "killed 1" in said_on_ray(SCRIPT, *arguments, folder=tmp_path)
     inputs = tuple(str(path) for path in sorted((tmp_path / "in").iterdir()))
-    results = run(Source(inputs), Keyphrases(tmp_path / "exported"), Begun(), workers=1)
+    results = run(Source(inputs), Keyphrases(tmp_path / "exported"), ResumeState(), workers=1)
     expected = b"".join(line for result in results for line in result.lines)
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == {
         "part-00000.jsonl": expected

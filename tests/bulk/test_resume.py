@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from one2set.bulk import resume
-from one2set.bulk.resume import Begun, partial_file, partial_folder
+from one2set.bulk.resume import ResumeState, partial_file, partial_folder
 from one2set.errors import ConfigError
 
 SETTINGS = {"beam": 1}
@@ -23,7 +23,7 @@ def write(path: Path, *lines: bytes, resume: bool = False, overwrite: bool = Fal
     with partial_file(path, settings=SETTINGS, resume=resume, overwrite=overwrite) as file:
         for line in lines:
             file.write(line)
-    return file.begun.done
+    return file.state.done
 
 
 def interrupt(path: Path, *lines: bytes) -> None:
@@ -145,9 +145,9 @@ def test_a_folder_of_parts_continued_wherever_it_was_interrupted(
             raise KeyboardInterrupt
         assert not path.exists()
         with folder(path) as parts:
-            assert parts.begun.done == cut
-            begun = b"".join(parts.begun.read())
-            assert begun == b"".join(lines[parts.begun.packed : cut])
+            assert parts.state.done == cut
+            state = b"".join(parts.state.read())
+            assert state == b"".join(lines[parts.state.packed : cut])
             for line in lines[cut:]:
                 parts.write(line)
         assert parts_of(path) == whole
@@ -161,7 +161,7 @@ def test_full_parts_leave_no_empty_one(tmp_path: Path, monkeypatch: pytest.Monke
         parts.write(b"b\n")
         raise KeyboardInterrupt
     with folder(tmp_path / "p") as parts:
-        assert parts.begun[:2] == (1, 1)
+        assert parts.state[:2] == (1, 1)
     assert parts_of(tmp_path / "p") == {"part-00000.jsonl": b"a\n", "part-00001.jsonl": b"b\n"}
 
 
@@ -173,14 +173,14 @@ def test_a_folder_replaces_only_what_is_its_like(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="exists already; pass --overwrite"), folder(path):
         pass
     with folder(path, resume=False, overwrite=True) as parts:
-        assert parts.begun == Begun()
+        assert parts.state == ResumeState()
         parts.write(b"b\n")
         with pytest.raises(ConfigError, match="another process"), folder(path, overwrite=True):
             pass
     assert parts_of(path) == {"part-00000.jsonl": b"b\n"}
     (path / "thesis.txt").touch()
     with (
-        pytest.raises(ConfigError, match="holds other things too"),
+        pytest.raises(ConfigError, match="contains other files"),
         folder(path, resume=False, overwrite=True),
     ):
         pass

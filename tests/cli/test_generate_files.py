@@ -92,7 +92,7 @@ def test_without_torch_and_pyarrow(exported_model: Path, tmp_path: Path) -> None
         (["-o", "k.jsonl", "--resume", "--overwrite"], "exclude each other"),
         (["-o", "k.html"], "writes jsonl or parquet, not html"),
         (["-o", "k.jsonl", "--format", "csv"], "writes jsonl or parquet, not csv"),
-        (["-o", "k.parquet", "--format", "jsonl"], "name it otherwise"),
+        (["-o", "k.parquet", "--format", "jsonl"], "rename it"),
         (["a second text", "-o", "k.jsonl"], "'a second text' is not a file"),
     ],
 )

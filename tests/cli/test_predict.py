@@ -212,7 +212,7 @@ def test_options_that_cannot_be(tiny_model: Path, tmp_path: Path) -> None:
         (("--top", "5"), "predict has no --top any more; use one2set generate"),
         (("--min-score=0.1",), "predict has no --min-score any more; use one2set generate"),
         (("--raw",), "predict has no --raw any more"),
-        (("-o", tmp_path / "p.parquet", "--format", "text"), "name it otherwise"),
+        (("-o", tmp_path / "p.parquet", "--format", "text"), "rename it"),
     ):
         with pytest.raises(ConfigError, match=message):
             run(tiny_model, SAMPLE, *options)

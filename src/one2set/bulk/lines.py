@@ -1,4 +1,4 @@
-"""Lines of predictions and of keyphrases, as files hold them."""
+"""Format predictions and keyphrases as lines of a file."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import tee
@@ -22,16 +22,16 @@ def predict_all(
     null_bias: NullBias = AS_TRAINED,
     project: Project | None = None,
 ) -> Iterator[tuple[Document, Prediction]]:
-    """Each document with its prediction."""
+    """Yield each document with its prediction."""
     ours, the_engines = tee(documents)
     predictions = engine.predict(the_engines, null_bias=null_bias, project=project)
     return zip(ours, predictions, strict=True)
 
 
-def json_line(
+def format_prediction(
     document: Document, prediction: Prediction, calibration: Calibration, *, slots: bool
 ) -> bytes:
-    """A line that `one2set evaluate` reads; with `slots`, also all that was generated."""
+    """A JSON line for `one2set evaluate`; with `slots`, it includes every slot."""
     candidates = Reading(document).said(prediction)
     said = {slot: one for one in candidates for slot in one.slots}
     record: dict[str, Any] = {
@@ -68,17 +68,17 @@ def _slot(slot: Slot) -> dict[str, Any]:
 
 
 def _rounded(value: float) -> float:
-    """Six digits, which is what float32 can hold."""
+    """Round to six digits, the precision of float32."""
     return float(f"{value:.6g}")
 
 
-def text_line(prediction: Prediction) -> bytes:
-    """The field's form: `a;b;c`."""
+def format_as_text(prediction: Prediction) -> bytes:
+    """A text line `a;b;c`."""
     return (";".join(slot.text for slot in prediction.phrases) + "\n").encode()
 
 
-def keyphrase_line(document: Document, keyphrases: Sequence[Keyphrase]) -> bytes:
-    """A document's keyphrases, with their places; `one2set evaluate` reads it too."""
+def format_keyphrases(document: Document, keyphrases: Sequence[Keyphrase]) -> bytes:
+    """A JSON line of keyphrases with their spans; `one2set evaluate` reads it too."""
     record = {
         "id": document.id,
         "keyphrases": [

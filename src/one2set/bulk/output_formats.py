@@ -1,4 +1,4 @@
-"""What lines of predictions become in the end: the same lines, compressed ones, or Parquet."""
+"""The formats of output files: lines, compressed lines, or Parquet."""
 
 import gzip
 import shutil
@@ -17,24 +17,23 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Format = Literal["jsonl", "text", "parquet"]
-_ROWS = 4096  # of a Parquet file that are in memory together
+_ROWS = 4096  # of a Parquet file in memory at once
 
 
-def format_of(name: str, wish: Format | None, *, like: str) -> Format:
-    """How a file of this name is written; a folder, whose name ends in /, like the input. It fails
-    where a package for that is not installed."""
+def choose_format(name: str, wish: Format | None, *, like: str) -> Format:
+    """Choose the format of an output by its name; a folder, whose name ends in /, gets that of the
+    input. Fails if a required package is missing."""
     if is_remote(name):
         raise ConfigError(
-            f"the output is {name}; it is written on this machine: name a file or folder here, and "
-            "copy it when it is complete"
+            f"the output is {name}; output is written on this machine: name a local file or "
+            "folder, and copy it when it is complete"
         )
     is_folder = name.endswith("/")
     named = "parquet" if (like if is_folder else name).endswith(".parquet") else "jsonl"
     chosen = wish or named
     if not is_folder and "parquet" in (chosen, named) and chosen != named:
         raise ConfigError(
-            f"--format is {wish}, and the output is {name}; name it otherwise, or leave "
-            "out --format"
+            f"--format is {wish}, but the output is {name}; rename it, or leave out --format"
         )
     if chosen == "parquet":
         _pyarrow()
@@ -44,7 +43,7 @@ def format_of(name: str, wish: Format | None, *, like: str) -> Format:
 
 
 def pack(lines: Path, path: Path, format: Format) -> None:
-    """Give a file of lines its final form and name."""
+    """Convert a file of lines to its final format and name."""
     if format != "parquet" and path.suffix not in (".gz", ".zst"):
         lines.replace(path)
         return
@@ -52,7 +51,7 @@ def pack(lines: Path, path: Path, format: Format) -> None:
         if format == "parquet":
             _write_parquet(source, target)
         elif path.suffix == ".gz":
-            # Without a time: what is equal has equal bytes.
+            # No time stamp: equal output has equal bytes.
             with gzip.GzipFile("", "wb", fileobj=target, mtime=0) as packed:
                 shutil.copyfileobj(source, packed)
         else:
@@ -75,7 +74,7 @@ def _batches(source: IO[bytes]) -> Iterator[list[Any]]:
 
 
 def _schema() -> "pa.Schema":
-    """Of every kind of line; what a line does not have is null."""
+    """The schema of all kinds of lines; missing fields are null."""
     pa = _pyarrow()
     words, numbers = pa.list_(pa.string()), pa.list_(pa.float64())
     phrase = {

@@ -1,8 +1,8 @@
-"""Any number of documents, on several cores: chunks of documents in, their lines out, in order.
+"""Process any number of documents on several cores: chunks of documents in, lines out, in order.
 
-A `Source` reads chunks, a `Work` makes lines of them; both are plain values, so that they can be
-sent to where it is done: to processes here, or with `cluster` to other machines. The chunks of a
-source are always the same, and so are their lines, wherever they are made.
+A `Source` reads chunks, and a `Work` turns them into lines. Both are plain values that can be sent
+to worker processes or, with `bulk/ray.py`, to other machines. A source always yields the same
+chunks, so the lines do not depend on where they are computed.
 """
 
 import os
@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from one2set.bulk.lines import json_line, keyphrase_line, predict_all, text_line
-from one2set.bulk.resume import Begun
+from one2set.bulk.lines import format_as_text, format_keyphrases, format_prediction, predict_all
+from one2set.bulk.resume import ResumeState
 from one2set.data.document import Document
 from one2set.data.reading.readers import read
 from one2set.data.reading.records import Fields, with_title
@@ -32,24 +32,24 @@ from one2set.keyphrases.selection import Wanted
 from one2set.parallel import ordered_map
 from one2set.prediction.stream import WINDOW, Predictor
 
-_CHARACTERS = 1 << 20  # after so many a chunk ends early: books are not abstracts
-_OTHER_INPUT = "resume with the same input, or pass --overwrite to begin anew"
+_CHARACTERS = 1 << 20  # a longer chunk ends early: books are not abstracts
+_OTHER_INPUT = "resume with the same input, or pass --overwrite to start again"
 
 
 class Chunk(NamedTuple):
-    """Documents that are worked on together."""
+    """Documents that are processed together."""
 
-    first: int  # how many documents come before them
+    first: int  # number of documents before this chunk
     documents: list[Document]
-    bytes_read: int  # of the input, so far
-    skipped: int  # records, so far
+    bytes_read: int  # of the input, including this chunk
+    skipped: int  # records, including this chunk
 
 
 class Lines(NamedTuple):
-    """What became of a chunk."""
+    """The lines of a chunk."""
 
     lines: list[bytes]
-    cut: int  # documents of which only the start was read
+    cut: int  # number of truncated documents
     chunk: Chunk  # without its documents
 
 
@@ -62,23 +62,23 @@ class Source:
     on_error: OnError = "stop"
     report: Path | None = None
 
-    def chunks(self, begun: Begun = Begun()) -> Iterator[Chunk]:  # noqa: B008
-        """The chunks that are not done yet, and at last an empty one. Of what is done it checks
-        that it is of the same documents."""
+    def chunks(self, state: ResumeState = ResumeState()) -> Iterator[Chunk]:  # noqa: B008
+        """Yield the chunks that are not done yet, and an empty one at the end. Lines that are done
+        must belong to the same documents."""
         with ErrorPolicy(self.on_error, self.report) as errors:
             documents = chain.from_iterable(
                 read(path, fields=self.fields, errors=errors) for path in self.inputs
             )
-            lines, end = begun.read(), 0
+            lines, end = state.read(), 0
             for some in _split(documents):
                 first, end = end, end + len(some)
-                for number in range(max(first, begun.packed), min(end, begun.done)):
+                for number in range(max(first, state.packed), min(end, state.done)):
                     _expect(some[number - first], next(lines), number)
-                if end > begun.done:
+                if end > state.done:
                     yield Chunk(first, some, errors.bytes_read, errors.skipped)
-            if end < begun.done and begun.lines:
+            if end < state.done and state.lines:
                 raise DataError(
-                    f"the input has {end} documents, and more are done already", fix=_OTHER_INPUT
+                    f"the input has {end} documents, but more are done already", fix=_OTHER_INPUT
                 )
             yield Chunk(end, [], errors.bytes_read, errors.skipped)
 
@@ -96,7 +96,7 @@ def _split(documents: Iterator[Document]) -> Iterator[list[Document]]:
 
 
 def _expect(document: Document, line: bytes, number: int) -> None:
-    """That a line is of this document. A line of text does not tell."""
+    """Check that a line belongs to a document. Lines of text have no id."""
     if line.startswith(b"{") and (id := orjson.loads(line)["id"]) != document.id:
         raise DataError(
             f"document {number + 1} of the input is {document.id!r}; what is done has {id!r} there",
@@ -104,8 +104,8 @@ def _expect(document: Document, line: bytes, number: int) -> None:
         )
 
 
-def expanded(inputs: Sequence[str]) -> list[str]:
-    """Inputs with the files that patterns such as `in/*.parquet` stand for, in their order."""
+def expand_patterns(inputs: Sequence[str]) -> list[str]:
+    """Replace patterns such as `in/*.parquet` by the files that match, sorted."""
     found = []
     for each in inputs:
         if has_magic(each) and not os.path.exists(each):
@@ -120,13 +120,13 @@ def expanded(inputs: Sequence[str]) -> list[str]:
     return found
 
 
-# Makes the lines of documents, and counts those of which only the start was read.
+# Turns documents into lines, and counts the truncated documents.
 Make = Callable[[Sequence[Document]], tuple[list[bytes], int]]
 
 
 @dataclass(frozen=True, slots=True)
 class Keyphrases:
-    """Lines of keyphrases as a `KeyphraseGenerator` finds them."""
+    """Keyphrases, found by a `KeyphraseGenerator`."""
 
     model: Path
     wanted: Wanted = Wanted()  # noqa: RUF009  (frozen)
@@ -141,17 +141,14 @@ class Keyphrases:
 
         def lines(documents: Sequence[Document]) -> tuple[list[bytes], int]:
             found = generator.stream(map(with_title, documents), **asdict(self.wanted))
-            return [keyphrase_line(*pair) for pair in found], 0
+            return [format_keyphrases(*pair) for pair in found], 0
 
         return lines
 
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """Lines of all that a network says, as it says it.
-
-    A search takes the place of the model's own in what it names; see `Search`.
-    """
+    """The raw output of a network. `search` overrides settings of the model's `Search`."""
 
     model: Path
     text: bool = False
@@ -168,7 +165,7 @@ class Raw:
 
     def make(self) -> Make:
         predictor = self._torch_engine() if self.needs_torch else self._runtime()
-        # A damaged calibration is no obstacle to who does not need it.
+        # Text lines do not need the calibration, which may be damaged.
         calibration = Calibration() if self.text else Calibration.load(self.model)
 
         def lines(documents: Sequence[Document]) -> tuple[list[bytes], int]:
@@ -176,9 +173,9 @@ class Raw:
             for document, prediction in predict_all(predictor, documents):
                 cut += prediction.read_length < prediction.source_length
                 made.append(
-                    text_line(prediction)
+                    format_as_text(prediction)
                     if self.text
-                    else json_line(document, prediction, calibration, slots=self.slots)
+                    else format_prediction(document, prediction, calibration, slots=self.slots)
                 )
             return made, cut
 
@@ -212,20 +209,20 @@ class Raw:
 Work = Keyphrases | Raw
 
 
-def run(source: Source, work: Work, begun: Begun, *, workers: int) -> Iterator[Lines]:
-    """Do it in processes, each of which loads the model once."""
-    _made.cache_clear()  # since an earlier run of this process the model may have changed
-    return ordered_map(partial(lines_of, work), source.chunks(begun), workers=workers)
+def run(source: Source, work: Work, state: ResumeState, *, workers: int) -> Iterator[Lines]:
+    """Work in processes on this machine, each of which loads the model once."""
+    _load_worker.cache_clear()  # the model may have changed since the last run
+    return ordered_map(partial(process_chunk, work), source.chunks(state), workers=workers)
 
 
-def lines_of(work: Work, chunk: Chunk) -> Lines:
-    """What becomes of a chunk."""
+def process_chunk(work: Work, chunk: Chunk) -> Lines:
+    """Turn a chunk into lines."""
     done = chunk._replace(documents=[])
     if not chunk.documents:
         return Lines([], 0, done)
-    return Lines(*_made(work)(chunk.documents), done)
+    return Lines(*_load_worker(work)(chunk.documents), done)
 
 
 @cache
-def _made(work: Work) -> Make:
+def _load_worker(work: Work) -> Make:
     return work.make()

@@ -1,8 +1,8 @@
-"""The work of `bulk` on a cluster, over Ray Data: one reader, and a pool of actors.
+"""The bulk pipeline on a cluster, with Ray Data: one reader and a pool of actors.
 
-The reader is a task beside the program that asks, and hands out chunks in order; each actor loads
-the model once, which is sent to it; the lines come back in order. So only that program needs the
-files, an actor that dies is replaced and its chunk done again, and nothing is written twice.
+The reader is a task on the machine of the command and yields chunks in order. Each actor receives
+the model and loads it once. The lines return in order. So only the command needs the files, a dead
+actor is replaced and its chunk processed again, and nothing is written twice.
 """
 
 import os
@@ -13,8 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from one2set.bulk.pipeline import Lines, Source, Work, lines_of
-from one2set.bulk.resume import Begun
+from one2set.bulk.pipeline import Lines, Source, Work, process_chunk
+from one2set.bulk.resume import ResumeState
 from one2set.data.reading.remote import is_remote
 from one2set.data.reading.streams import is_pipe
 from one2set.errors import ConfigError, One2SetError, missing_extra
@@ -26,8 +26,8 @@ _BLOCK = 1 << 16  # bytes, after which Ray passes on what there is: every chunk 
 _READER_CPUS = 0.1  # other than an actor's, or Ray would have the actors do the reading too
 
 
-def run_on_ray(source: Source, work: Work, begun: Begun, *, workers: int) -> Iterator[Lines]:
-    """Do it on the cluster that `RAY_ADDRESS` names, else on one that is started here.
+def run_on_ray(source: Source, work: Work, state: ResumeState, *, workers: int) -> Iterator[Lines]:
+    """Work on the cluster that `RAY_ADDRESS` names, or on a new one on this machine.
 
     `workers` is the number of actors; 0 for one on every CPU but one.
     """
@@ -35,12 +35,12 @@ def run_on_ray(source: Source, work: Work, begun: Begun, *, workers: int) -> Ite
     here = {"ray.io/node-id": ray.get_runtime_context().get_node_id()}
     files = ray.put({path.name: path.read_bytes() for path in _files(work.model)})
     size = workers or max(int(ray.cluster_resources()["CPU"]) - 1, 1)
-    source, begun = _absolute(source, begun)
+    source, state = _absolute(source, state)
     lines = (
         ray.data.from_items([0])
         .map_batches(
             _read,
-            fn_args=(source, begun),
+            fn_args=(source, state),
             batch_format="pyarrow",
             num_cpus=_READER_CPUS,
             label_selector=here,
@@ -56,19 +56,19 @@ def run_on_ray(source: Source, work: Work, begun: Begun, *, workers: int) -> Ite
         for table in lines.iter_batches(batch_size=None, batch_format="pyarrow"):
             yield from _values(table)
     except ray.exceptions.RayError as error:
-        if (cause := cause_of(error)) is not None:
+        if (cause := find_user_error(error)) is not None:
             raise cause from None
         raise
 
 
-def _read(_: "pa.Table", source: Source, begun: Begun) -> "Iterator[pa.Table]":
-    """The task that reads. Its own input is only there to start it."""
-    for chunk in source.chunks(begun):
+def _read(_: "pa.Table", source: Source, state: ResumeState) -> "Iterator[pa.Table]":
+    """Read chunks, as a Ray task. Its own input only starts it."""
+    for chunk in source.chunks(state):
         yield _table(chunk)
 
 
 class _Actor:
-    """Has the model, and makes lines of chunks."""
+    """Holds the model, and turns chunks into lines."""
 
     def __init__(self, files: Any, work: Work) -> None:
         import ray
@@ -81,11 +81,11 @@ class _Actor:
 
     def __call__(self, table: "pa.Table") -> "Iterator[pa.Table]":
         for chunk in _values(table):
-            yield _table(lines_of(self._work, chunk))
+            yield _table(process_chunk(self._work, chunk))
 
 
 def _table(value: Any) -> "pa.Table":
-    """Anything, as Ray passes it on."""
+    """Pickle a value into a table, which Ray can pass on."""
     import pyarrow as pa
 
     return pa.table({"value": pa.array([pickle.dumps(value)], pa.large_binary())})
@@ -99,21 +99,21 @@ def _files(folder: Path) -> list[Path]:
     return [path for path in folder.iterdir() if path.is_file()]
 
 
-def _absolute(source: Source, begun: Begun) -> tuple[Source, Begun]:
-    """With paths that hold in another process. What can be read only here is refused."""
+def _absolute(source: Source, state: ResumeState) -> tuple[Source, ResumeState]:
+    """Make paths absolute, for other processes. Pipes are refused."""
     for each in source.inputs:
         if is_pipe(each):
             raise ConfigError(f"{each} cannot be read by Ray; pass files, or leave out --engine")
     inputs = tuple(each if is_remote(each) else os.path.abspath(each) for each in source.inputs)
     return (
         replace(source, inputs=inputs, report=source.report and source.report.absolute()),
-        begun._replace(file=begun.file and begun.file.absolute()),
+        state._replace(file=state.file and state.file.absolute()),
     )
 
 
-def cause_of(error: BaseException | None) -> One2SetError | None:
-    """What the user can mend, if that is why a task failed. Ray's error is of the class of its
-    cause too, but says all that Ray knows."""
+def find_user_error(error: BaseException | None) -> One2SetError | None:
+    """Find the user's error that made a task fail, if any. Ray's own error also has the class of
+    its cause, but its message is long."""
     while error is not None:
         cause = getattr(error, "cause", None)
         if cause is None and isinstance(error, One2SetError):
@@ -122,8 +122,8 @@ def cause_of(error: BaseException | None) -> One2SetError | None:
     return None
 
 
-def connected() -> Any:
-    """Ray, connected to the cluster that `RAY_ADDRESS` names, else to one that is started here."""
+def connect_to_ray() -> Any:
+    """Connect to the cluster that `RAY_ADDRESS` names, or start one on this machine."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
@@ -135,8 +135,8 @@ def connected() -> Any:
 
 
 def _ray_data() -> Any:
-    """Ray, ready to pass on chunks in order and in silence."""
-    ray = connected()
+    """Connect to Ray, and set it up to keep the order and print nothing."""
+    ray = connect_to_ray()
     from ray.data import DataContext
 
     context = DataContext.get_current()

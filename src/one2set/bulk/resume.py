@@ -1,9 +1,9 @@
-"""What is being written, so that a process that was killed can be followed by another.
+"""Unfinished output, which another process can resume after a kill.
 
-Lines go to a file with a name of its own, `predictions.jsonl.partial-0f1e…`, of which the end says
-by what settings it was begun. Its complete lines are done, whatever killed the process that wrote
-them. Once all is written they are packed and take the final name. A folder has such a name too
-until it is complete; it is filled with parts of `PART` lines.
+Lines go to a file such as `predictions.jsonl.partial-0f1e…`; the suffix is a fingerprint of the
+settings. Complete lines in it are done, however the process that wrote them ended. When all lines
+are written, they are packed and get the final name. An output folder also has such a name until it
+is complete; it holds parts of `PART` lines.
 """
 
 import fcntl
@@ -24,8 +24,8 @@ PART = 1 << 15  # lines
 _SECONDS_BETWEEN_SYNCS = 5.0
 
 
-class Begun(NamedTuple):
-    """What an earlier run has written: lines of parts that are packed, and lines of a file."""
+class ResumeState(NamedTuple):
+    """What an earlier run has written: lines in packed parts, and lines in a file."""
 
     packed: int = 0
     lines: int = 0
@@ -43,20 +43,20 @@ class Begun(NamedTuple):
 
 
 class Partial:
-    """A file of lines, some of them perhaps written by an earlier run."""
+    """A file of lines; an earlier run may have written some of them."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        """Keeps the complete lines of a file, and cuts off what follows them."""
+        """Keep the complete lines of a file and truncate the rest."""
         self._file = file
         done = end = 0
         for line in file:
-            # A machine that lost its power can leave zeros where it had not written yet.
+            # After a power failure a file can end in zeros.
             if not line.endswith(b"\n") or b"\0" in line:
                 break
             done, end = done + 1, end + len(line)
         file.seek(end)
         file.truncate()
-        self.begun = Begun(lines=done, file=Path(file.name))
+        self.state = ResumeState(lines=done, file=Path(file.name))
         self._synced = time.monotonic()
 
     def write(self, line: bytes) -> None:
@@ -65,24 +65,24 @@ class Partial:
             self.sync()
 
     def sync(self) -> None:
-        """Let it reach the disk."""
+        """Flush to disk."""
         self._file.flush()
         os.fsync(self._file.fileno())
         self._synced = time.monotonic()
 
 
 class Parts:
-    """A folder of files, each of `PART` lines but for the last."""
+    """A folder of files with `PART` lines each, except the last."""
 
     def __init__(self, folder: Path, format: Format, stack: ExitStack) -> None:
         self._folder, self._format, self._stack = folder, format, stack
         self._number = sum(1 for _ in folder.glob(f"part-*.{format}"))
-        self.begun = Begun(packed=self._number * PART)
+        self.state = ResumeState(packed=self._number * PART)
         self._part: Partial | None = None
         if list(folder.glob("part-*.partial-*")):
             self._part = self._open()
-            self.begun = self._part.begun._replace(packed=self.begun.packed)
-        self._count = self.begun.lines
+            self.state = self._part.state._replace(packed=self.state.packed)
+        self._count = self.state.lines
 
     def write(self, line: bytes) -> None:
         if self._part is None or self._count == PART:
@@ -98,7 +98,7 @@ class Parts:
 
     def _close(self) -> None:
         if self._part is not None:
-            self._stack.close()  # it ends well: what was written is packed
+            self._stack.close()  # without an error: the part is packed
             self._number += 1
 
 
@@ -111,8 +111,8 @@ def partial_file(
     overwrite: bool,
     format: Format = "jsonl",
 ) -> Iterator[Partial]:
-    """A file to write; it takes its name when the block ends well, and otherwise can be resumed by
-    a run with equal settings (plain values)."""
+    """Open a file to write. It gets its name when the block ends without an error; otherwise a run
+    with equal settings (plain values) can resume it."""
     partial, others = _names(path, settings, resume, overwrite)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -140,12 +140,12 @@ def partial_file(
 def partial_folder(
     path: Path, *, settings: Mapping[str, Any], resume: bool, overwrite: bool, format: Format
 ) -> Iterator[Parts]:
-    """As `partial_file`, a folder of parts."""
+    """Like `partial_file`, for a folder of parts."""
     if path.is_dir() and not any(path.iterdir()):
         path.rmdir()
     partial, others = _names(path, settings, resume, overwrite)
     if path.exists() and not _holds_parts(path):
-        raise ConfigError(f"{path} holds other things too; remove it yourself, or name another")
+        raise ConfigError(f"{path} contains other files; remove it, or name another folder")
     try:
         if not resume and partial.exists():
             shutil.rmtree(partial)
@@ -170,7 +170,7 @@ def partial_folder(
 def _names(
     path: Path, settings: Mapping[str, Any], resume: bool, overwrite: bool
 ) -> tuple[Path, list[Path]]:
-    """The name until it is complete; and what runs with other settings left, to be removed."""
+    """The name of the unfinished output, and the leftovers of runs with other settings."""
     partial = path.with_name(f"{path.name}.partial-{fingerprint(settings)}")
     others = [other for other in path.parent.glob(f"{path.name}.partial-*") if other != partial]
     if not overwrite:
@@ -178,13 +178,13 @@ def _names(
             raise ConfigError(f"{path} exists already; pass --overwrite, or name another file")
         if others:
             raise ConfigError(
-                f"{others[0]} was begun with another model, input or options; "
-                "resume it with those, or pass --overwrite to begin anew"
+                f"{others[0]} was started with another model, input or options; "
+                "resume it with those, or pass --overwrite to start again"
             )
         if partial.exists() and not resume:
             raise ConfigError(
-                f"{partial} is what an interrupted run left; pass --resume to continue it, "
-                "or --overwrite to begin anew"
+                f"{partial} was left by an interrupted run; pass --resume to continue it, "
+                "or --overwrite to start again"
             )
     return partial, others
 
@@ -197,7 +197,7 @@ def _lock(handle: int, partial: Path) -> None:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        raise ConfigError(f"another process is writing {partial}; wait for it") from None
+        raise ConfigError(f"another process is writing {partial}; wait until it ends") from None
 
 
 def _remove(others: list[Path]) -> None:

@@ -21,7 +21,7 @@ from one2set.parallel import count_cores
 if TYPE_CHECKING:
     from one2set.bulk.output_formats import Format
     from one2set.bulk.pipeline import Lines, Source, Work
-    from one2set.bulk.resume import Begun
+    from one2set.bulk.resume import ResumeState
 
 
 Engine = Literal["local", "ray"]
@@ -52,7 +52,7 @@ def make_target(
 
     Ends the command if --resume is given and the output is complete.
     """
-    from one2set.bulk.output_formats import format_of
+    from one2set.bulk.output_formats import choose_format
 
     if output is None:
         if resume or overwrite:
@@ -61,7 +61,7 @@ def make_target(
         return None
     if resume and overwrite:
         raise ConfigError("--resume and --overwrite exclude each other; pass one of them")
-    target = Target(output, format_of(output, format, like=like), resume, overwrite)
+    target = Target(output, choose_format(output, format, like=like), resume, overwrite)
     if resume and target.path.exists():
         err.print(f"{output} is complete already", soft_wrap=True)
         raise typer.Exit
@@ -112,14 +112,14 @@ def _hash_files(folder: Path) -> dict[str, str]:
 
 def _write(
     source: "Source",
-    run: "Callable[[Begun], Iterator[Lines]]",
+    run: "Callable[[ResumeState], Iterator[Lines]]",
     target: Target | None,
     settings: Mapping[str, Any],
 ) -> None:
-    from one2set.bulk.resume import Begun, partial_file, partial_folder
+    from one2set.bulk.resume import ResumeState, partial_file, partial_folder
 
     with ExitStack() as stack:
-        begun, write = Begun(), sys.stdout.buffer.write
+        state, write = ResumeState(), sys.stdout.buffer.write
         if target is not None:
             how: dict[str, Any] = {
                 "settings": settings,
@@ -132,12 +132,12 @@ def _write(
                 if target.is_folder
                 else stack.enter_context(partial_file(target.path, **how))
             )
-            begun, write = unfinished.begun, unfinished.write
-        tally = _Tally(source.inputs, done_before=begun.done)
+            state, write = unfinished.state, unfinished.write
+        tally = _Tally(source.inputs, done_before=state.done)
         with show_progress("Documents", total=tally.total_bytes or None) as display:
-            for result in run(begun):
+            for result in run(state):
                 # Of the first chunk some lines may be there already.
-                for line in result.lines[max(begun.done - result.chunk.first, 0) :]:
+                for line in result.lines[max(state.done - result.chunk.first, 0) :]:
                     write(line)
                 tally.count(result)
                 display.update(tally.bytes_done, tally.rate)

@@ -177,11 +177,11 @@ def _print(read: "_Read", model: str, selection: "Wanted", format: Shown, thread
 
 def _expand(inputs: Sequence[str]) -> list[str]:
     """Replace patterns such as in/*.parquet by the files that match."""
-    from one2set.bulk.pipeline import expanded
+    from one2set.bulk.pipeline import expand_patterns
 
     found = []
     for each in inputs:
-        found += expanded([each]) if has_magic(each) and _names_file(each) else [each]
+        found += expand_patterns([each]) if has_magic(each) and _names_file(each) else [each]
     return found
 
 

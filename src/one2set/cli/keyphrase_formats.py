@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
-from one2set.bulk.lines import keyphrase_line
+from one2set.bulk.lines import format_keyphrases
 from one2set.data.document import Document
 from one2set.keyphrases.results import Keyphrase
 from one2set.text import Span
@@ -43,7 +43,7 @@ def array(found: Found) -> Iterator[str]:
 
 
 def _json(document: Document, keyphrases: Sequence[Keyphrase]) -> str:
-    return keyphrase_line(document, keyphrases).decode().rstrip()
+    return format_keyphrases(document, keyphrases).decode().rstrip()
 
 
 def table(found: Found) -> Iterator[str]:

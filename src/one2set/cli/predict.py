@@ -105,7 +105,7 @@ def predict(
     one2set predict my-run documents.jsonl --output predictions.jsonl
     one2set predict my-run documents.jsonl --slots --beam 4 --pool
     """
-    from one2set.bulk.pipeline import Raw, Source, expanded
+    from one2set.bulk.pipeline import Raw, Source, expand_patterns
     from one2set.data.reading.records import Fields
     from one2set.keyphrases.loading import exported
     from one2set.model.paths import find_model_folder, is_model
@@ -140,5 +140,5 @@ def predict(
         threads=threads,
         device=device,
     )
-    source = Source(tuple(expanded(inputs)), Fields.from_options(field), on_error, report)
+    source = Source(tuple(expand_patterns(inputs)), Fields.from_options(field), on_error, report)
     write_bulk(source, work, target, workers=1)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from one2set.bulk.ray import cause_of, connected
+from one2set.bulk.ray import connect_to_ray, find_user_error
 from one2set.config import SCALES
 from one2set.data.corpus.corpus import Corpus
 from one2set.errors import ConfigError, DataError
@@ -41,7 +41,7 @@ class _Running:
 def run_on_ray(plan: Plan, *, processes: int, tidy: bool) -> Iterator[Event]:
     """Do what is not done yet, as many jobs at a time as the cluster has room for. A job that fails
     does not stop those that do not need it."""
-    ray = connected()
+    ray = connect_to_ray()
     setup, code = _absolute(plan.setup), code_version()
     needs = _needs(ray, plan, processes)
     task = ray.remote(_do).options(max_retries=_DEATHS, **needs)
@@ -104,7 +104,7 @@ def _wait(ray: Any, plan: Plan, running: dict[str, _Running]) -> Iterator[Event]
         except ray.exceptions.RayError as error:
             if isinstance(getattr(error, "cause", None), InterruptionError):
                 continue  # its worker was asked to stop, and saved a checkpoint: begin it again
-            if (cause := cause_of(error)) is None and isinstance(
+            if (cause := find_user_error(error)) is None and isinstance(
                 error, ray.exceptions.RayTaskError
             ):
                 raise  # our mistake
