@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.model import reference
 
-from one2set.data.batch import SetLayout, sequence_missing_eos, shifted
+from one2set.data.batch import SetLayout, sequence_missing_eos, shift_right
 from one2set.model.import_release import import_network, rename_weight
 from one2set.model.settrans import SetTrans
 from one2set.search.greedy import greedy_set, roll_out
@@ -82,7 +82,7 @@ def sets(kind: str) -> Iterator[Row]:
     yield compared(f"{kind}: K-step costs", scores, costs, _DISTRIBUTION)
     yield compared(f"{kind}: assignments", order, assigned, _EXACT)
     mask = torch.tensor(expected["assigned_mask"]).bool()
-    mixture = network.decode(memory, shifted(torch.tensor(expected["assigned_target"])), mask)
+    mixture = network.decode(memory, shift_right(torch.tensor(expected["assigned_target"])), mask)
     taught = mixture.distribution(expected["dist"].shape[-1])
     cells = mask.flatten(1).numpy()
     yield compared(f"{kind}: distributions", taught, expected["dist"][cells], _DISTRIBUTION)
@@ -96,7 +96,7 @@ def sequences() -> Iterator[Row]:
     )
     recorded, expected = reference.recording("seq/batch"), reference.recording("seq/trained")
     batch = reference.by_length(recorded, sequence_missing_eos)
-    mixture = network.decode(network.encode(batch), shifted(batch.targets), batch.target_mask)
+    mixture = network.decode(network.encode(batch), shift_right(batch.targets), batch.target_mask)
     full = mixture.distribution(expected["dist"].shape[-1])
     cells = batch.target_mask.squeeze(1).numpy()
     yield compared("sequence: distributions", full, expected["dist"][cells], _DISTRIBUTION)

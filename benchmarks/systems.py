@@ -22,7 +22,7 @@ from one2set.data.document import Document
 from one2set.distributed import join_processes
 from one2set.model.folder import load_model
 from one2set.prediction.engine import Engine
-from one2set.reproduction.measure import documents_of
+from one2set.reproduction.measure import load_documents
 from one2set.tasks import create_task
 from one2set.training.batches import Batches
 from one2set.training.run import Run
@@ -42,7 +42,7 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     runs = [Run.load(path.parent) for path in sorted(options.compared.rglob("run.json"))]
     corpus = Corpus(Path(runs[0].metadata.corpus))
-    documents = documents_of(corpus, "valid")
+    documents = load_documents(corpus, "valid")
     spread = documents[:: max(1, len(documents) // options.documents)][: options.documents]
     sides = {run.metadata.system: (training(run, corpus), generation(run, spread)) for run in runs}
     speeds: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in sides}

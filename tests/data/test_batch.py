@@ -16,7 +16,7 @@ from one2set.data.batch import (
     sequence,
     sequence_missing_eos,
     sequence_peos,
-    shifted,
+    shift_right,
 )
 from one2set.data.example import Example
 from one2set.data.sources import MAX_OOV
@@ -175,4 +175,4 @@ def test_moving_a_batch_moves_every_tensor_and_nothing_else() -> None:
 
 def test_a_decoder_reads_bos_and_then_what_came_before() -> None:
     tokens = torch.tensor([[[7, 8, EOS], [NULL, PAD, PAD]]])
-    assert shifted(tokens).tolist() == [[[BOS, 7, 8], [BOS, NULL, PAD]]]
+    assert shift_right(tokens).tolist() == [[[BOS, 7, 8], [BOS, NULL, PAD]]]

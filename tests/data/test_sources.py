@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from one2set.data.example import Example
-from one2set.data.sources import MAX_OOV, pad_sources, padded
+from one2set.data.sources import MAX_OOV, pad_rows, pad_sources
 from one2set.data.specials import PAD, UNK
 
 V = 20
@@ -43,5 +43,5 @@ def test_unknown_words_beyond_the_most_are_unk() -> None:
 
 
 def test_rows_are_filled_up() -> None:
-    assert padded([[1, 2], [], [3]]).tolist() == [[1, 2], [PAD, PAD], [3, PAD]]
-    assert padded([]).shape == (0, 0)
+    assert pad_rows([[1, 2], [], [3]]).tolist() == [[1, 2], [PAD, PAD], [3, PAD]]
+    assert pad_rows([]).shape == (0, 0)

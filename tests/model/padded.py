@@ -13,7 +13,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from one2set.data.batch import Batch, shifted
+from one2set.data.batch import Batch, shift_right
 from one2set.data.specials import BOS, NULL, PAD, UNK
 from one2set.model.layers import Attention, FeedForward, sinusoids
 from one2set.model.network import Network
@@ -118,7 +118,7 @@ def set_loss(network: Transformer, batch: Batch, order: Tensor, null_weight: Ten
     targets = torch.stack([rows[at] for rows, at in zip(batch.targets, order, strict=True)])
     mask = targets != PAD
     memory = encode(network, batch)
-    distributions = decode(network, batch, memory, shifted(targets))
+    distributions = decode(network, batch, memory, shift_right(targets))
     losses = -(distributions + 1e-8).log().gather(3, targets[..., None]).squeeze(3)
     losses = torch.where(targets == NULL, losses * null_weight[:, None], losses)
     return (losses * mask).sum() / mask.sum()

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from one2set.data.batch import Batch, collate, nested, shifted
+from one2set.data.batch import Batch, collate, nested, shift_right
 from one2set.data.specials import BOS, PAD, SEP, UNK
 from one2set.model.exhird import ExHiRD, SharedMatmul, SourceAttention, gru_cell
 from one2set.model.network import Network
@@ -103,7 +103,7 @@ def batch() -> Batch:
 
 
 def taught(network: Network, batch: Batch) -> Mixture:
-    return network.decode(network.encode(batch), shifted(batch.targets), batch.target_mask)
+    return network.decode(network.encode(batch), shift_right(batch.targets), batch.target_mask)
 
 
 def size(batch: Batch) -> int:

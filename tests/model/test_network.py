@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 import torch
 
-from one2set.data.batch import Batch, SetLayout, collate, sequence, shifted
+from one2set.data.batch import Batch, SetLayout, collate, sequence, shift_right
 from one2set.data.specials import BOS, PAD, UNK
 from one2set.model.network import Network
 from one2set.model.pointer import Mixture
@@ -24,7 +24,7 @@ NETWORKS: dict[str, Callable[[], Network]] = {
 
 
 def taught(network: Network, batch: Batch) -> Mixture:
-    return network.decode(network.encode(batch), shifted(batch.targets), batch.target_mask)
+    return network.decode(network.encode(batch), shift_right(batch.targets), batch.target_mask)
 
 
 @pytest.fixture(params=NETWORKS)
@@ -56,13 +56,13 @@ def test_what_padding_holds_does_not_matter(network: Network, batch: Batch) -> N
     targets = batch.targets.clone()
     targets[~batch.target_mask] = 9
     memory = network.encode(batch)
-    mixture = network.decode(memory, shifted(targets), batch.target_mask)
+    mixture = network.decode(memory, shift_right(targets), batch.target_mask)
     assert torch.equal(mixture.log_likelihood(batch.targets[batch.target_mask]), expected)
 
 
 def test_teaching_equals_repeated_steps(network: Network, batch: Batch) -> None:
     memory = network.encode(batch)
-    inputs = shifted(batch.targets)
+    inputs = shift_right(batch.targets)
     everywhere = torch.ones_like(batch.target_mask)
     size = padded.extended_size(batch, network)
     expected = network.decode(memory, inputs, everywhere).distribution(size)
@@ -75,7 +75,7 @@ def test_teaching_equals_repeated_steps(network: Network, batch: Batch) -> None:
 
 def test_selected_rows_go_on_where_they_were(network: Network, batch: Batch) -> None:
     memory = network.encode(batch)
-    inputs = shifted(batch.targets).flatten(0, 1)
+    inputs = shift_right(batch.targets).flatten(0, 1)
     size = padded.extended_size(batch, network)
     keep = torch.tensor([0, 0, 2, len(inputs) - 1])  # one twice, as a beam would
     whole, some = network.start(memory, steps=3), network.start(memory, steps=3)

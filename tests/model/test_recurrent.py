@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from one2set.data.batch import Batch, collate, one_to_one, sequence, shifted
+from one2set.data.batch import Batch, collate, one_to_one, sequence, shift_right
 from one2set.data.specials import BOS, UNK
 from one2set.model import recurrent
 from one2set.model.recurrent import (
@@ -207,7 +207,7 @@ def decode_by_formula(network: Recurrent, batch: Batch) -> Tensor:
     rows = []
     for b, length in enumerate(batch.lengths):
         memory = states[b, :length]
-        for inputs, mask in zip(shifted(batch.targets)[b], batch.target_mask[b], strict=True):
+        for inputs, mask in zip(shift_right(batch.targets)[b], batch.target_mask[b], strict=True):
             h = summary[b]
             for word in inputs[mask]:
                 e = network.embedding.weight[word if word < tiny.V else UNK]
@@ -230,7 +230,9 @@ def test_it_is_what_the_formulas_say_and_so_are_its_gradients(network: Recurrent
     for layout in (sequence, one_to_one):
         batch = tiny.batch(4, layout=layout)
         words = batch.targets[batch.target_mask]
-        mixture = network.decode(network.encode(batch), shifted(batch.targets), batch.target_mask)
+        mixture = network.decode(
+            network.encode(batch), shift_right(batch.targets), batch.target_mask
+        )
         expected = decode_by_formula(network, batch)
         size = padded.extended_size(batch, network)
         torch.testing.assert_close(mixture.distribution(size), expected, rtol=1e-5, atol=1e-6)
@@ -269,7 +271,7 @@ def test_a_document_has_any_number_of_rows(network: Recurrent) -> None:
     batch = tiny.batch(6, layout=one_to_one)
     assert len(set(batch.target_mask.any(2).sum(1).tolist())) > 1
     memory = network.encode(batch)
-    together = network.decode(memory, shifted(batch.targets), batch.target_mask)
+    together = network.decode(memory, shift_right(batch.targets), batch.target_mask)
     found = together.log_likelihood(batch.targets[batch.target_mask])
     expected = []
     for example in tiny.examples(6):
@@ -279,7 +281,7 @@ def test_a_document_has_any_number_of_rows(network: Recurrent) -> None:
         ]:
             pair = replace(example, present=present, absent=absent)
             one = collate([pair], vocabulary_size=tiny.V, layout=sequence)
-            mixture = network.decode(network.encode(one), shifted(one.targets), one.target_mask)
+            mixture = network.decode(network.encode(one), shift_right(one.targets), one.target_mask)
             expected.append(mixture.log_likelihood(one.targets[one.target_mask]))
     torch.testing.assert_close(found, torch.cat(expected), rtol=1e-4, atol=1e-5)
 
@@ -292,7 +294,7 @@ def test_dropout_acts_before_the_vocabulary_and_where_the_title_is_merged(
 
     def run(network: Recurrent) -> tuple[Tensor, Tensor]:
         memory = network.encode(batch)
-        mixture = network.decode(memory, shifted(batch.targets), batch.target_mask)
+        mixture = network.decode(memory, shift_right(batch.targets), batch.target_mask)
         return memory.states[batch.source_mask], mixture.features
 
     (states, features), (calm, whole) = run(dropping.train()), run(dropping.eval())

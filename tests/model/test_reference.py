@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from one2set.data.batch import Batch, SetLayout, sequence_missing_eos, shifted
+from one2set.data.batch import Batch, SetLayout, sequence_missing_eos, shift_right
 from one2set.data.specials import EOS, NULL, PAD, UNK
 from one2set.model.import_release import import_network
 from one2set.model.transformer import Transformer
@@ -65,7 +65,7 @@ def test_taught_distributions_are_the_recorded_ones(kind: str, network: Transfor
     targets = torch.tensor(expected["assigned_target"])
     mask = torch.tensor(expected["assigned_mask"]).bool()
     cells = mask.flatten(1).numpy()
-    inputs = shifted(targets)
+    inputs = shift_right(targets)
     known = inputs.where(inputs < reference.V, UNK)
     assert np.array_equal(known.numpy(), expected["decoder_input"])
     mixture = network.decode(network.encode(batch), inputs, mask)
@@ -87,7 +87,7 @@ def test_sequence_distributions_are_the_recorded_ones() -> None:
     assert np.array_equal(batch.targets.squeeze(1), recorded["trg_oov"])
     memory = network.encode(batch)
     reference.close(memory.states, expected["memory"][batch.source_mask.numpy()])
-    mixture = network.decode(memory, shifted(batch.targets), batch.target_mask)
+    mixture = network.decode(memory, shift_right(batch.targets), batch.target_mask)
     cells = batch.target_mask.squeeze(1).numpy()
     reference.close(mixture.distribution(expected["dist"].shape[-1]), expected["dist"][cells])
     reference.close(mixture.attention, expected["copy_attn"][cells])

@@ -2,7 +2,7 @@
 
 import torch
 
-from one2set.data.batch import shifted
+from one2set.data.batch import shift_right
 from one2set.model.settrans import SetTrans
 from tests.model import padded, tiny
 
@@ -17,7 +17,7 @@ def rows(network: SetTrans, inputs: torch.Tensor) -> torch.Tensor:
 
 def test_a_code_sees_neither_the_others_nor_its_own_future() -> None:
     network, batch = tiny.settrans(), tiny.batch()
-    inputs = shifted(batch.targets)
+    inputs = shift_right(batch.targets)
     before = rows(network, inputs)
     changed = inputs.clone()
     changed[:, 2, 3] = 11
@@ -30,7 +30,7 @@ def test_a_code_sees_neither_the_others_nor_its_own_future() -> None:
 
 def test_equal_codes_write_equal_rows() -> None:
     network, batch = tiny.settrans(), tiny.batch()
-    inputs = shifted(batch.targets[:, :1].expand(-1, tiny.CODES, -1))
+    inputs = shift_right(batch.targets[:, :1].expand(-1, tiny.CODES, -1))
     assert network.codes is not None
     different = rows(network, inputs)
     assert (different[:, 0] - different[:, 1]).abs().max() > 1e-3
@@ -42,7 +42,7 @@ def test_equal_codes_write_equal_rows() -> None:
 
 def test_without_control_codes_all_rows_are_the_same() -> None:
     network, batch = tiny.settrans(control_codes=False), tiny.batch()
-    inputs = shifted(batch.targets[:, :1].expand(-1, tiny.CODES, -1))
+    inputs = shift_right(batch.targets[:, :1].expand(-1, tiny.CODES, -1))
     same = rows(network, inputs)
     torch.testing.assert_close(same, same[:, :1].expand_as(same), rtol=0, atol=1e-6)
     names = {name for name, _ in tiny.settrans().named_parameters()}
@@ -53,7 +53,7 @@ def test_words_beyond_the_output_are_read_and_copied_but_not_generated() -> None
     batch, size = tiny.batch(), 20
     torch.manual_seed(0)
     network = SetTrans(**tiny.settrans().arguments | {"output_size": size})
-    inputs = shifted(batch.targets)
+    inputs = shift_right(batch.targets)
     full = rows(network, inputs)  # (B, N, L, X)
     assert full.sum(-1).allclose(torch.ones(()))
     extended = batch.source_extended

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from one2set.data.batch import Batch, sequence, shifted
+from one2set.data.batch import Batch, sequence, shift_right
 from one2set.errors import ConfigError
 from one2set.model import layers
 from one2set.model.pointer import CopySource, Mixture
@@ -54,7 +54,7 @@ close = partial(torch.testing.assert_close, rtol=1e-5, atol=1e-6)
 
 
 def taught(network: Transformer, batch: Batch) -> Mixture:
-    return network.decode(network.encode(batch), shifted(batch.targets), batch.target_mask)
+    return network.decode(network.encode(batch), shift_right(batch.targets), batch.target_mask)
 
 
 def distributions(network: Transformer, batch: Batch) -> Tensor:
@@ -76,7 +76,7 @@ def test_encoder_and_decoder_agree_with_the_padded_oracle(
 ) -> None:
     memory = padded.encode(network, batch)
     close(network.encode(batch).states, memory[batch.source_mask])
-    full = padded.decode(network, batch, memory, shifted(batch.targets))
+    full = padded.decode(network, batch, memory, shift_right(batch.targets))
     close(distributions(network, batch), full[batch.target_mask])
 
 
@@ -85,7 +85,7 @@ def test_gradients_agree_with_the_padded_oracle(network: Transformer, batch: Bat
     torch.autograd.backward(taught(network, batch).log_likelihood(words).sum())
     ours = {name: weight.grad for name, weight in network.named_parameters()}
     network.zero_grad()
-    full = padded.decode(network, batch, padded.encode(network, batch), shifted(batch.targets))
+    full = padded.decode(network, batch, padded.encode(network, batch), shift_right(batch.targets))
     torch.autograd.backward((full[batch.target_mask] + 1e-8).log().gather(1, words[:, None]).sum())
     for name, weight in network.named_parameters():
         # Gradients are as large as 64: processors round such sums differently.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from one2set.data.batch import collate, shifted
+from one2set.data.batch import collate, shift_right
 from one2set.data.document import Document
 from one2set.data.specials import EOS, NULL, UNK
 from one2set.data.vocabulary import WordVocabulary
@@ -80,7 +80,7 @@ def plain(network: Network, vocabulary: WordVocabulary, document: Document) -> l
     memory = network.encode(batch)
     tokens = torch.zeros(1, network.rows, 6, dtype=torch.int64)
     for t in range(6):
-        mixture = network.decode(memory, shifted(tokens), torch.ones_like(tokens) > 0)
+        mixture = network.decode(memory, shift_right(tokens), torch.ones_like(tokens) > 0)
         full = mixture.distribution(size).view(network.rows, 6, size)
         tokens[0, :, t] = full[:, t].argmax(1)
     attention = mixture.attention.view(network.rows, 6, -1)

@@ -19,9 +19,9 @@ from one2set.reproduction.measure import (
     CELLS,
     CodeShares,
     code_shares,
-    documents_of,
+    load_documents,
     measure,
-    tuned_bias,
+    tune_null_bias,
 )
 from one2set.search.null_bias import AS_TRAINED, NullBias
 from tests.networks import lively_settrans, small_vocabulary
@@ -29,7 +29,7 @@ from tests.networks import lively_settrans, small_vocabulary
 
 @pytest.fixture(scope="module")
 def documents(corpus_folder: Path) -> list[Document]:
-    return documents_of(Corpus(corpus_folder), "valid")
+    return load_documents(Corpus(corpus_folder), "valid")
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_documents_come_back_from_a_corpus(documents: list[Document], corpus_fol
     assert [document.id for document in documents] == [e.id for e in corpus.split("valid")]
     assert all(document.keyphrases for document in documents)
     with pytest.raises(ConfigError, match="split is 'test'"):
-        documents_of(corpus, "test")
+        load_documents(corpus, "test")
 
 
 def test_what_is_measured_is_what_evaluation_says(
@@ -126,7 +126,7 @@ def test_the_tuned_bias_lets_those_speak_who_are_right(
     keyphrases: tuple[str, ...], present: float, absent: float
 ) -> None:
     documents = [Document("1", "Sets", "A set of robots.", keyphrases)]
-    assert tuned_bias(Talker(), documents) == NullBias(present, absent)
+    assert tune_null_bias(Talker(), documents) == NullBias(present, absent)
 
 
 def test_the_bias_is_tuned_by_both_f1s() -> None:
@@ -136,5 +136,5 @@ def test_the_bias_is_tuned_by_both_f1s() -> None:
         Document(str(n), "Sets", "A set of robots.", phrases)
         for n, phrases in enumerate((("robots", "set"), ("robots",)))
     )
-    assert tuned_bias(Talker(), [right, wrong]).present == -1.5
-    assert tuned_bias(Talker(), [right, wrong, wrong]).present == 0.0
+    assert tune_null_bias(Talker(), [right, wrong]).present == -1.5
+    assert tune_null_bias(Talker(), [right, wrong, wrong]).present == 0.0

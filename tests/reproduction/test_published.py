@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from one2set.data.corpus.statistics import published
+from one2set.data.corpus.statistics import published_statistics
 from one2set.reproduction.published import (
     METRICS,
     Metric,
@@ -47,7 +47,7 @@ _NUMBER = re.compile(r"([\d.]+)\$?(?:_\{?(\d+)\}?)?\$?")
 def test_every_number_has_a_known_system_set_and_figure() -> None:
     systems = {system for system, _, _ in published_figures()}
     assert systems - SYSTEMS.keys() == {"oracle"}
-    assert {name for _, name, _ in published_figures()} == published().keys()
+    assert {name for _, name, _ in published_figures()} == published_statistics().keys()
     assert {metric for *_, metric in published_figures()} == set(METRICS)
     assert all(value.mean >= 0 for value in published_figures().values())
 
@@ -65,8 +65,8 @@ def test_a_split_is_recognised_as_one_of_the_papers_sets() -> None:
 def test_the_numbers_are_those_of_the_papers_source(shared: Path) -> None:
     source = (shared / "paper" / "one2set.tex").read_text()
     sides: dict[str, tuple[tuple[Metric, ...], list[str]]] = {
-        "tab:present": (("present_f1_5", "present_f1_m"), [*published()]),
-        "tab:absent": (("absent_f1_5", "absent_f1_m"), [*published()]),
+        "tab:present": (("present_f1_5", "present_f1_m"), [*published_statistics()]),
+        "tab:absent": (("absent_f1_5", "absent_f1_m"), [*published_statistics()]),
         "tab:dup": (("num_present", "num_absent", "duplication"), ["krapivin", "semeval", "kp20k"]),
         "tab:ablation": (_TABLE5, ["kp20k"]),
     }

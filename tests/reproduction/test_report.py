@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from one2set.reproduction.claims import CLAIMS, CheckedClaim
-from one2set.reproduction.figures import drawings
+from one2set.reproduction.figures import draw_figures
 from one2set.reproduction.page import Cell, PageTable
 from one2set.reproduction.plan import ROWS
 from one2set.reproduction.report import write_report
@@ -68,7 +68,7 @@ def test_a_claim_that_may_be_chance_is_not_counted_among_those_that_hold(
         for verdict in ("holds", "holds, may be chance", "holds, may be chance", "does not hold")
     ]
     monkeypatch.setattr("one2set.reproduction.report.check_claims", lambda results: told)
-    monkeypatch.setattr("one2set.reproduction.report.drawings", lambda results: {})
+    monkeypatch.setattr("one2set.reproduction.report.draw_figures", lambda results: {})
     monkeypatch.setattr(whole, "root", tmp_path)
     page = write_report(whole, command="one2set reproduce …").with_suffix(".md").read_text()
     assert "4 claims of the paper: 1 hold, 2 hold but may be chance, 1 do not hold" in page
@@ -101,7 +101,7 @@ def written(whole: Results) -> Path:
 
 
 def test_figures_are_drawn_alike_twice(whole: Results, written: Path) -> None:
-    found = drawings(whole)
+    found = draw_figures(whole)
     assert found.keys() == {"lambda", "steps", "codes", "curves"}
     for name, figure in found.items():
         assert (written / "figures" / f"{name}.svg").read_bytes() == figure.svg

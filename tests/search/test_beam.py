@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from one2set.data.batch import Batch, collate, shifted
+from one2set.data.batch import Batch, collate, shift_right
 from one2set.data.example import Example
 from one2set.data.specials import EOS, NULL
 from one2set.model.pointer import Mixture
@@ -69,7 +69,7 @@ def everything(network: Transformer, memory: TransformerMemory, ends: tuple[int,
             if set(start) & set(ends):
                 continue
             tokens = torch.tensor([*start, 0]).expand(documents, network.rows, length + 1)
-            mixture = network.decode(memory, shifted(tokens), torch.ones_like(tokens) > 0)
+            mixture = network.decode(memory, shift_right(tokens), torch.ones_like(tokens) > 0)
             full = mixture.distribution(size).view(*tokens.shape, size)
             so_far = full.gather(3, tokens[..., None]).squeeze(3)[:, :, :length].prod(2)
             following = so_far[:, :, None] * full[:, :, length]  # (B, R, X)
@@ -172,7 +172,7 @@ def oracle(
         for log_p, words in active:
             tokens = torch.zeros(1, CODES, t + 1, dtype=torch.int64)
             tokens[0, code, :t] = torch.tensor(words)
-            mixture = network.decode(memory, shifted(tokens), torch.ones_like(tokens) > 0)
+            mixture = network.decode(memory, shift_right(tokens), torch.ones_like(tokens) > 0)
             last = mixture.distribution(size).view(CODES, t + 1, size)[code, t].log()
             grown += [(log_p + last[word].item(), [*words, word]) for word in range(size)]
         if t == 0:

@@ -21,7 +21,7 @@ def stats(
 ) -> None:
     """Print the paper's Table 1 for any documents, beside its own row for the sets it knows."""
     from one2set.cli.tables import statistics_table
-    from one2set.data.corpus.statistics import published_row, statistics
+    from one2set.data.corpus.statistics import compute_statistics, find_published_statistics
     from one2set.data.reading.readers import read
     from one2set.data.reading.records import Fields
     from one2set.data.reading.streams import ErrorPolicy, printable
@@ -30,8 +30,8 @@ def stats(
     with ErrorPolicy(on_error, report) as errors:
         for path in paths:
             documents = read(path, fields=Fields.from_options(field), errors=errors)
-            measured = statistics(documents, name=printable(path))
-            rows.append((measured, published_row(Path(path).name)))
+            measured = compute_statistics(documents, name=printable(path))
+            rows.append((measured, find_published_statistics(Path(path).name)))
     if as_json:
         for measured, known in rows:
             row = {**measured.model_dump(), "published": known and known.model_dump()}

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from one2set.data.example import Example
 from one2set.data.head_targets import HeadTargetBuilder, HeadTargets
-from one2set.data.sources import pad_sources, padded
+from one2set.data.sources import pad_rows, pad_sources
 from one2set.data.specials import (
     ABSENT_START,
     BOS,
@@ -159,7 +159,7 @@ def collate(
         )
         rows.append(layout(present, absent) if layout else [])
     height = max(map(len, rows))
-    table = padded([row for group in rows for row in group + [[]] * (height - len(group))])
+    table = pad_rows([row for group in rows for row in group + [[]] * (height - len(group))])
     targets = torch.from_numpy(table).view(len(examples), height, table.shape[1])
     target_mask = targets != PAD
     return Batch(
@@ -181,6 +181,6 @@ def collate(
     )
 
 
-def shifted(tokens: Tensor) -> Tensor:
+def shift_right(tokens: Tensor) -> Tensor:
     """What a decoder reads before each of `tokens` (…, L): `<bos>`, then the one before it."""
     return torch.cat([torch.full_like(tokens[..., :1], BOS), tokens[..., :-1]], dim=-1)

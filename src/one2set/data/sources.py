@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from one2set.arrays import Ints
 from one2set.data.example import Example, Ids
 from one2set.data.specials import PAD, UNK
 
 MAX_OOV = 1000  # copyable unknown words of one document; further ones are `<unk>`
-Table = NDArray[np.int64]
 
 
 class Sources(NamedTuple):
@@ -25,15 +25,15 @@ class Sources(NamedTuple):
 
     lengths: tuple[int, ...]
     oov: tuple[dict[int, int], ...]  # of each document, dictionary id → extended id
-    extended: Table  # (B, S), unknown words have their extended ids
-    first: Table  # (B, S), the place where the same word stands first
+    extended: Ints  # (B, S), unknown words have their extended ids
+    first: Ints  # (B, S), the place where the same word stands first
 
     @property
     def mask(self) -> NDArray[np.bool_]:
         """(B, S), True = a word."""
         return np.arange(self.extended.shape[1]) < np.array(self.lengths)[:, None]
 
-    def known(self, vocabulary_size: int) -> Table:
+    def known(self, vocabulary_size: int) -> Ints:
         """(B, S), unknown words are `<unk>`."""
         return np.where(self.extended < vocabulary_size, self.extended, UNK)
 
@@ -48,10 +48,10 @@ def pad_sources(examples: Sequence[Example], *, vocabulary_size: int) -> Sources
         sources.append(source)
         firsts.append(first[inverse])
         oov.append(extended)
-    return Sources(tuple(map(len, sources)), tuple(oov), padded(sources), padded(firsts))
+    return Sources(tuple(map(len, sources)), tuple(oov), pad_rows(sources), pad_rows(firsts))
 
 
-def padded(rows: Sequence[Sequence[int] | Table]) -> Table:
+def pad_rows(rows: Sequence[Sequence[int] | Ints]) -> Ints:
     """Rows of different lengths as one table, filled up with `<pad>` (0)."""
     table = np.full((len(rows), max(map(len, rows), default=0)), PAD, dtype=np.int64)
     for index, row in enumerate(rows):
@@ -59,7 +59,7 @@ def padded(rows: Sequence[Sequence[int] | Table]) -> Table:
     return table
 
 
-def _extend(source: Ids, vocabulary_size: int) -> tuple[Table, dict[int, int]]:
+def _extend(source: Ids, vocabulary_size: int) -> tuple[Ints, dict[int, int]]:
     """A source in extended ids, and which dictionary id became which of them."""
     words = source.astype(np.int64) if len(source) else np.array([UNK])
     extended: dict[int, int] = {}

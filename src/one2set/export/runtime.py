@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from one2set.arrays import Ints
 from one2set.data.document import Document
 from one2set.data.example import Example
-from one2set.data.sources import Sources, Table, pad_sources
+from one2set.data.sources import Sources, pad_sources
 from one2set.data.specials import BOS, EOS, NULL, UNK
 from one2set.data.vocabulary import load_vocabulary
 from one2set.errors import ConfigError, DataError
@@ -47,10 +48,10 @@ class Description(NamedTuple):
 class DecodedRows(NamedTuple):
     """What was written. Cells after the end of a row are zero."""
 
-    length: Table  # (B·N,)
-    tokens: Table  # (B·N, T) extended ids
+    length: Ints  # (B·N,)
+    tokens: Ints  # (B·N, T) extended ids
     probability: NDArray[np.float32]  # (B·N, T)
-    position: Table  # (B·N, T) the most attended source word
+    position: Ints  # (B·N, T) the most attended source word
     null: NDArray[np.float32]  # (B·N,) the probability of ∅ as the first token
 
 
@@ -176,7 +177,7 @@ class Runtime:
 Values = dict[str, "OrtValue"]
 
 
-def _arrange_rows(rows: Table, codes: int, documents: int) -> dict[str, Table]:
+def _arrange_rows(rows: Ints, codes: int, documents: int) -> dict[str, Ints]:
     """Where rows stand: their documents and codes, and the grid of their documents (B, n)."""
     document = rows // codes
     counts = np.bincount(document, minlength=documents)

@@ -35,7 +35,7 @@ class _Drawing(NamedTuple):
     size: tuple[float, float]
 
 
-def drawings(results: Results) -> dict[str, PageFigure]:
+def draw_figures(results: Results) -> dict[str, PageFigure]:
     """Every figure for which there are results, by name."""
     try:
         from matplotlib import rc_context

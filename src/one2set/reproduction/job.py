@@ -34,7 +34,7 @@ from one2set.data.corpus.corpus import TRAIN, VALID, Corpus
 from one2set.errors import DataError
 from one2set.prediction.engine import Engine
 from one2set.reproduction.launching import InterruptionError, Launch
-from one2set.reproduction.measure import Measured, documents_of, measure, tuned_bias
+from one2set.reproduction.measure import Measured, load_documents, measure, tune_null_bias
 from one2set.reproduction.plan import Job, Setup
 from one2set.search.null_bias import AS_TRAINED, NullBias
 from one2set.training.checkpoint import Checkpoints
@@ -232,8 +232,10 @@ class JobFolder:
     def _save_record(self, progress: Progress) -> None:
         engine, decoding, null_bias = self._engine(), self.job.row.decoding, AS_TRAINED
         if decoding is not None and decoding.tuned_bias:
-            valid = documents_of(self._setup.corpus, VALID)
-            null_bias = tuned_bias(engine, [valid[i] for i in spread_indices(len(valid), _TUNING)])
+            valid = load_documents(self._setup.corpus, VALID)
+            null_bias = tune_null_bias(
+                engine, [valid[i] for i in spread_indices(len(valid), _TUNING)]
+            )
         sessions = self._sessions()
         record = TrainingRecord(
             examples_seen=progress.documents,
@@ -264,7 +266,7 @@ class JobFolder:
         engine, null_bias = self._engine(), self.training_record().null_bias
         for split in left:
             yield split
-            documents = documents_of(self._setup.corpus, split)
+            documents = load_documents(self._setup.corpus, split)
             found, addends = measure(engine, documents, null_bias=null_bias)
             with atomic_file(self._measured(split, "npy")) as file:
                 np.save(file, addends)

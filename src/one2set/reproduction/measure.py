@@ -64,7 +64,7 @@ def expect_split(corpus: Corpus, split: str) -> None:
         raise ConfigError(f"split is {split!r}; {corpus.folder} has {known}")
 
 
-def documents_of(corpus: Corpus, split: str) -> list[Document]:
+def load_documents(corpus: Corpus, split: str) -> list[Document]:
     """The documents of a split, in words."""
     expect_split(corpus, split)
     vocabulary = load_vocabulary(corpus.folder, size=corpus.manifest.vocabulary_size)
@@ -126,7 +126,7 @@ def code_shares(golds: Sequence[Gold], predictions: Sequence[Prediction]) -> tup
     )
 
 
-def tuned_bias(engine: Engine, documents: Sequence[Document]) -> NullBias:
+def tune_null_bias(engine: Engine, documents: Sequence[Document]) -> NullBias:
     """The biases at which the mean of F1@5 and F1@M is highest, for present and absent phrases.
 
     Every code is made to speak once; for each pair of biases some of them are silenced again.

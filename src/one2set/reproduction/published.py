@@ -5,7 +5,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple, get_args
 
-from one2set.data.corpus.statistics import published, published_row
+from one2set.data.corpus.statistics import find_published_statistics, published_statistics
 
 # What tables print of a system on a set; also the names under which it is measured.
 Metric = Literal[
@@ -50,8 +50,8 @@ def published_value(system: str, split: str, metric: Metric) -> Value | None:
 
 def paper_set(split: str) -> str | None:
     """Which of the paper's sets a split is, by its name."""
-    row = published_row(split)
-    return next((name for name, known in published().items() if known is row), None)
+    row = find_published_statistics(split)
+    return next((name for name, known in published_statistics().items() if known is row), None)
 
 
 class Speed(NamedTuple):

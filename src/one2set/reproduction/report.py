@@ -14,7 +14,7 @@ from one2set.atomic import atomic_file
 from one2set.data.corpus.corpus import MANIFEST, TRAIN, VALID, file_hash
 from one2set.reproduction import tables
 from one2set.reproduction.claims import CheckedClaim, Verdict, check_claims
-from one2set.reproduction.figures import drawings
+from one2set.reproduction.figures import draw_figures
 from one2set.reproduction.page import (
     Block,
     Cell,
@@ -43,7 +43,7 @@ _ABLATIONS = [row.name for row in ROWS.values() if "ablations" in row.parts]
 
 def write_report(results: Results, *, command: str) -> Path:
     """Write report.html, report.md with its figures, and results.json; the first one's place."""
-    pictures = drawings(results)
+    pictures = draw_figures(results)
     judged = check_claims(results)
     blocks = _blocks(results, judged, pictures, command)
     root = results.root

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 
-from one2set.data.corpus.statistics import Statistics, published_row, statistics
-from one2set.reproduction.measure import CELLS, documents_of
+from one2set.data.corpus.statistics import Statistics, compute_statistics, find_published_statistics
+from one2set.reproduction.measure import CELLS, load_documents
 from one2set.reproduction.page import Cell, PageTable
 from one2set.reproduction.plan import ROWS, STEPS, steps_row
 from one2set.reproduction.published import (
@@ -111,8 +111,10 @@ def table1(results: Results) -> PageTable:
     """Statistics of the test sets."""
     rows = []
     for split in results.splits:
-        ours = _statistics(statistics(documents_of(results.setup.corpus, split), name=split))
-        known = published_row(split)
+        ours = _statistics(
+            compute_statistics(load_documents(results.setup.corpus, split), name=split)
+        )
+        known = find_published_statistics(split)
         notes = _statistics(known) if known else [""] * len(ours)
         cells = [Cell(text, note) for text, note in zip(ours, notes, strict=True)]
         rows.append([Cell(split), *cells])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from one2set.data.corpus.encoding import Chunk, chunks, encode, text_key
+from one2set.data.corpus.encoding import EncodedChunk, encode_documents, split_into_chunks, text_key
 from one2set.data.document import Document
 from one2set.data.vocabulary import PieceVocabulary
 from one2set.text import split_present_absent, words_of
@@ -21,7 +21,7 @@ DOCUMENT = st.builds(
 )
 
 
-def texts(chunk: Chunk) -> list[list[list[str]]]:
+def texts(chunk: EncodedChunk) -> list[list[list[str]]]:
     """For each document its source and its phrases, read back from the tokens."""
     found, at = [], 0
     for row in chunk.rows:
@@ -36,7 +36,7 @@ def texts(chunk: Chunk) -> list[list[list[str]]]:
 
 @given(st.lists(DOCUMENT, max_size=5))
 def test_a_chunk_holds_sources_and_phrases_present_ones_first(documents: list[Document]) -> None:
-    chunk = encode(documents, tokenizer=None)
+    chunk = encode_documents(documents, tokenizer=None)
     assert [row.id for row in chunk.rows] == [one.id for one in documents]
     for row, parts, document in zip(chunk.rows, texts(chunk), documents, strict=True):
         phrases = document.phrase_words()
@@ -48,7 +48,7 @@ def test_a_chunk_holds_sources_and_phrases_present_ones_first(documents: list[Do
 
 
 def test_pieces_are_encoded_with_their_final_ids(tokenizer: Path) -> None:
-    chunk = encode(list(DOCUMENTS), tokenizer=tokenizer)
+    chunk = encode_documents(list(DOCUMENTS), tokenizer=tokenizer)
     examples = [PieceVocabulary.from_file(tokenizer).encode(one) for one in DOCUMENTS]
     expected = [
         id
@@ -64,10 +64,10 @@ def test_pieces_are_encoded_with_their_final_ids(tokenizer: Path) -> None:
 
 def test_chunks_lose_and_move_nothing() -> None:
     documents = [Document(str(n), "", "") for n in range(1000)]
-    made = list(chunks(iter(documents)))
+    made = list(split_into_chunks(iter(documents)))
     assert [one for chunk in made for one in chunk] == documents
     assert {len(chunk) for chunk in made[:-1]} == {len(made[0])}
-    assert list(chunks([])) == []
+    assert list(split_into_chunks([])) == []
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Selection: what is kept for training, what is left out and why."""
+"""Selection of documents: what is kept for training, what is left out and why."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from one2set.data.corpus.encoding import encode, text_key
-from one2set.data.corpus.selection import Filters, Kept, Selection
+from one2set.data.corpus.encoding import encode_documents, text_key
+from one2set.data.corpus.selection import DocumentSelection, Filters, SelectedDocuments
 from one2set.data.document import Document
 
 
@@ -23,10 +23,10 @@ def choose(
     *,
     split: str = "train",
     excluded: frozenset[bytes] = frozenset(),
-) -> tuple[dict[str, list[str]], dict[str, dict[str, int]], dict[str, Kept]]:
+) -> tuple[dict[str, list[str]], dict[str, dict[str, int]], dict[str, SelectedDocuments]]:
     """The ids that are kept, the counts of why not, and all that is kept."""
-    selection = Selection(filters, excluded)
-    kept = selection.choose(encode(documents, tokenizer=None), split)
+    selection = DocumentSelection(filters, excluded)
+    kept = selection.choose(encode_documents(documents, tokenizer=None), split)
     ids = {name: [row.id for row in each.rows] for name, each in kept.items()}
     dropped = {name: dict(+counts) for name, counts in selection.dropped.items()}
     assert sum(selection.read.values()) == len(documents)
@@ -46,8 +46,8 @@ def test_the_second_of_two_equal_texts_is_a_duplicate() -> None:
 
 
 def test_duplicates_are_known_across_chunks() -> None:
-    selection = Selection(Filters(), frozenset())
-    chunk = encode([document("1")], tokenizer=None)
+    selection = DocumentSelection(Filters(), frozenset())
+    chunk = encode_documents([document("1")], tokenizer=None)
     assert list(selection.choose(chunk, "train")) == ["train"]
     assert selection.choose(chunk, "train") == {}
     assert selection.read["train"] == 2
@@ -109,8 +109,8 @@ def test_long_phrases_are_left_out_without_touching_the_rest(
     phrases: list[list[str]], longest: int
 ) -> None:
     given_document = Document("1", "t", "a b c d a", tuple(" ".join(phrase) for phrase in phrases))
-    chunk = encode([given_document], tokenizer=None)
-    selection = Selection(Filters(max_phrase_words=longest), frozenset())
+    chunk = encode_documents([given_document], tokenizer=None)
+    selection = DocumentSelection(Filters(max_phrase_words=longest), frozenset())
     kept = selection.choose(chunk, "train")
 
     (row,) = chunk.rows

@@ -4,7 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from one2set.data.corpus.statistics import Statistics, published, published_row, statistics
+from one2set.data.corpus.statistics import (
+    Statistics,
+    compute_statistics,
+    find_published_statistics,
+    published_statistics,
+)
 from one2set.data.document import Document
 from one2set.data.reading.readers import read
 
@@ -15,7 +20,7 @@ def test_a_set_counted_by_hand() -> None:
         Document("2", "", "Nothing.", None),
     ]
     # Three phrases after stemming (one of two words), of which "robot swarm" is absent.
-    assert statistics(documents, name="mine") == Statistics(
+    assert compute_statistics(documents, name="mine") == Statistics(
         name="mine",
         samples=2,
         phrases_per_document=3 / 2,
@@ -25,7 +30,7 @@ def test_a_set_counted_by_hand() -> None:
 
 
 def test_an_empty_set_divides_by_nothing() -> None:
-    row = statistics([], name="none")
+    row = compute_statistics([], name="none")
     assert (row.samples, row.phrases_per_document, row.absent_percent) == (0, 0, 0)
 
 
@@ -44,12 +49,12 @@ def test_an_empty_set_divides_by_nothing() -> None:
     ],
 )
 def test_known_sets_are_recognised_by_their_name(path: str, name: str | None) -> None:
-    row = published_row(path)
+    row = find_published_statistics(path)
     assert (row and row.name) == name
 
 
 def test_the_published_rows_are_the_papers_five() -> None:
-    assert [row.name for row in published().values()] == [
+    assert [row.name for row in published_statistics().values()] == [
         "Inspec",
         "NUS",
         "Krapivin",
@@ -62,8 +67,8 @@ def test_the_published_rows_are_the_papers_five() -> None:
 @pytest.mark.parametrize("name", ["inspec", "krapivin"])
 def test_the_papers_rows_are_met(name: str, shared: Path) -> None:
     # The two sets whose copy here is the paper's own; NUS and SemEval differ, see docs/data.md.
-    row = statistics(read(shared / "data" / "test" / f"{name}.jsonl"), name=name)
-    known = published()[name]
+    row = compute_statistics(read(shared / "data" / "test" / f"{name}.jsonl"), name=name)
+    known = published_statistics()[name]
     assert row.samples == known.samples
     assert row.phrases_per_document == pytest.approx(known.phrases_per_document, abs=0.005)
     assert row.words_per_phrase == pytest.approx(known.words_per_phrase, abs=0.005)

@@ -11,9 +11,9 @@ from one2set.data.document import Document
 from one2set.data.reading.records import (
     Fields,
     document_from_text,
-    documents_of,
     make_document,
-    phrases_of,
+    parse_phrases,
+    parse_record,
     with_title,
 )
 from one2set.data.reading.streams import ErrorPolicy
@@ -22,7 +22,7 @@ from tests.test_text import ANY_TEXT
 
 
 def document_of(record: dict[str, Any], fields: Fields | None = None) -> Document:
-    (document,) = documents_of(
+    (document,) = parse_record(
         record,
         fields=fields or Fields(),
         errors=ErrorPolicy("stop"),
@@ -97,7 +97,7 @@ def test_what_cannot_be_used_is_told_with_its_place_and_a_remedy(
     assert (caught.value.path, caught.value.line) == ("some/papers.jsonl.gz", 7)
     assert "--on-error skip" in caught.value.fix
     errors = ErrorPolicy("skip")
-    found = documents_of(record, fields=Fields(), errors=errors, path="p", line=1)
+    found = parse_record(record, fields=Fields(), errors=errors, path="p", line=1)
     assert list(found) == []
     assert errors.skipped == 1
 
@@ -115,7 +115,7 @@ NAMES = st.sampled_from(sorted(Fields().names())) | st.text(max_size=3)
 @given(st.dictionaries(NAMES, JSON))
 def test_any_json_object_is_a_document_or_a_problem(record: dict[str, Any]) -> None:
     errors = ErrorPolicy("skip")
-    found = list(documents_of(record, fields=Fields(), errors=errors, path="p", line=1))
+    found = list(parse_record(record, fields=Fields(), errors=errors, path="p", line=1))
     assert len(found) + errors.skipped == 1
 
 
@@ -125,8 +125,8 @@ def test_the_form_is_judged_by_title_and_abstract_together() -> None:
 
 
 def test_phrases_of_a_string_are_stripped_and_never_empty() -> None:
-    assert phrases_of(";; a ; <peos> ;b c;") == ("a", "b c")
-    assert phrases_of("") == ()
+    assert parse_phrases(";; a ; <peos> ;b c;") == ("a", "b c")
+    assert parse_phrases("") == ()
 
 
 @pytest.mark.parametrize(

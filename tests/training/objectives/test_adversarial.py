@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from one2set.data.batch import Batch, collate, sequence, shifted
+from one2set.data.batch import Batch, collate, sequence, shift_right
 from one2set.data.specials import EOS, SEP
 from one2set.model.dropout import Dropout
 from one2set.training.objectives.adversarial import AdversarialLoss, score_tokens, split_phrases
@@ -188,7 +188,7 @@ def test_the_generators_loss_compares_with_its_greedy_phrases(batch: Batch) -> N
             values = score_tokens(scores, one)[0] - baseline
             rows = one.tokens[:, None]
             mixture = made.network.decode(
-                made.network.encode(alone), shifted(rows), one.mask[:, None]
+                made.network.encode(alone), shift_right(rows), one.mask[:, None]
             )
             expected = expected - (mixture.log_likelihood(rows.flatten()) * values).sum()
     torch.testing.assert_close(loss.sum, expected)

@@ -2,7 +2,7 @@
 
 import torch
 
-from one2set.data.batch import sequence, sequence_missing_eos, shifted
+from one2set.data.batch import sequence, sequence_missing_eos, shift_right
 from one2set.training.objectives.likelihood import Likelihood
 from tests.model import padded, tiny
 
@@ -10,7 +10,7 @@ from tests.model import padded, tiny
 def test_the_loss_is_the_mean_over_real_tokens() -> None:
     network, batch = tiny.transformer(), tiny.batch(6, layout=sequence)
     memory = padded.encode(network, batch)
-    full = padded.decode(network, batch, memory, shifted(batch.targets))
+    full = padded.decode(network, batch, memory, shift_right(batch.targets))
     losses = -(full + 1e-8).log().gather(3, batch.targets[..., None]).squeeze(3)
     expected = losses[batch.target_mask]
     loss = Likelihood(network)(batch)

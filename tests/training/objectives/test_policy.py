@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from one2set.data.batch import Batch, collate, sequence_peos, shifted
+from one2set.data.batch import Batch, collate, sequence_peos, shift_right
 from one2set.data.specials import BOS
 from one2set.model.dropout import Dropout
 from one2set.model.network import Network
@@ -51,7 +51,7 @@ def test_the_loss_is_the_value_of_each_token_times_its_log_probability(batch: Ba
     expected = torch.zeros(())
     for rollout, value in zip(samples, values, strict=True):
         full = padded.decode(
-            network, batch, padded.encode(network, batch), shifted(rollout.tokens[:, None])
+            network, batch, padded.encode(network, batch), shift_right(rollout.tokens[:, None])
         )[:, 0]  # (B, T, X)
         log = (full.gather(2, rollout.tokens[:, :, None]).squeeze(2) + 1e-8).log()
         expected = expected - (log * value * rollout.mask).sum()

@@ -18,7 +18,7 @@ _CHUNK = 256  # documents; the same whatever the number of workers, as chunks de
 
 
 @dataclass(slots=True)
-class Row:
+class EncodedDocument:
     """All of a document but its tokens."""
 
     id: str
@@ -36,16 +36,16 @@ class Row:
 
 
 @dataclass(slots=True)
-class Chunk:
+class EncodedChunk:
     """Some documents. `tokens` holds each one's source, then its phrases, present ones first;
     they point into the chunk's own `words`, or are final ids where there are none (pieces)."""
 
-    rows: list[Row]
+    rows: list[EncodedDocument]
     tokens: Ids
     words: list[str]
 
 
-def chunks(documents: Iterable[Document]) -> Iterator[list[Document]]:
+def split_into_chunks(documents: Iterable[Document]) -> Iterator[list[Document]]:
     """The documents in lists of a fixed length."""
     chunk: list[Document] = []
     for document in documents:
@@ -57,11 +57,11 @@ def chunks(documents: Iterable[Document]) -> Iterator[list[Document]]:
         yield chunk
 
 
-def encode(documents: list[Document], *, tokenizer: Path | None) -> Chunk:
+def encode_documents(documents: list[Document], *, tokenizer: Path | None) -> EncodedChunk:
     """Tokenise documents and split their phrases into present and absent."""
     words: dict[str, int] = {}
     tokens: list[list[int]] = []
-    rows: list[Row] = []
+    rows: list[EncodedDocument] = []
     for document in documents:
         title, source = document.title_words(), document.words()
         if tokenizer is None:
@@ -76,7 +76,7 @@ def encode(documents: list[Document], *, tokenizer: Path | None) -> Chunk:
             numbers = [ids.tolist() for ids in (example.source, *example.present, *example.absent)]
         tokens += numbers
         rows.append(
-            Row(
+            EncodedDocument(
                 document.id,
                 key=text_key(source),
                 title_key=text_key(title),
@@ -86,7 +86,7 @@ def encode(documents: list[Document], *, tokenizer: Path | None) -> Chunk:
                 phrase_lengths=[len(phrase) for phrase in numbers[1:]],
             )
         )
-    return Chunk(rows, np.fromiter(chain.from_iterable(tokens), np.int32), list(words))
+    return EncodedChunk(rows, np.fromiter(chain.from_iterable(tokens), np.int32), list(words))
 
 
 def text_key(words: Iterable[str]) -> bytes:

@@ -32,8 +32,13 @@ from one2set.data.corpus.corpus import (
     file_hash,
 )
 from one2set.data.corpus.dictionary import Dictionary
-from one2set.data.corpus.encoding import Row, chunks, encode, text_key
-from one2set.data.corpus.selection import Filters, Kept, Selection
+from one2set.data.corpus.encoding import (
+    EncodedDocument,
+    encode_documents,
+    split_into_chunks,
+    text_key,
+)
+from one2set.data.corpus.selection import DocumentSelection, Filters, SelectedDocuments
 from one2set.data.corpus.shards import remap_shard, write_shard
 from one2set.data.example import Ids
 from one2set.data.reading.readers import read
@@ -96,7 +101,7 @@ def prepare(
     with atomic_folder(output, overwrite=overwrite) as folder, errors:
         if errors.report_file is None:
             errors.report_file = folder / "skipped.jsonl"
-        selection = Selection(filters, _excluded_titles(inputs, fields, errors))
+        selection = DocumentSelection(filters, _excluded_titles(inputs, fields, errors))
         splits = inputs.splits()
         names = [*splits, *([VALID] if filters.hold_out else [])]
         writers = {name: _Writer(folder / name) for name in names}
@@ -105,8 +110,10 @@ def prepare(
         for name, repeat, paths in _groups(splits, inputs.oversample):
             writers[name].begin(repeat)
             read_all = (read(path, fields=fields, errors=errors) for path in paths)
-            found = chunks(chain.from_iterable(read_all))
-            for chunk in ordered_map(partial(encode, tokenizer=tokenizer), found, workers=workers):
+            found = split_into_chunks(chain.from_iterable(read_all))
+            for chunk in ordered_map(
+                partial(encode_documents, tokenizer=tokenizer), found, workers=workers
+            ):
                 for target, kept in selection.choose(chunk, name).items():
                     if pieces is None:
                         counted = target == TRAIN
@@ -207,7 +214,7 @@ class _Writer:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._rows: list[Row] = []
+        self._rows: list[EncodedDocument] = []
         self._tokens: list[Ids] = []
         self._documents: list[int] = []
         self._repeats: list[int] = []  # of each shard
@@ -220,7 +227,7 @@ class _Writer:
         self._flush()
         self._repeat = repeat
 
-    def add(self, kept: Kept) -> None:
+    def add(self, kept: SelectedDocuments) -> None:
         """Take documents with their provisional or final ids."""
         self._rows += kept.rows
         self._tokens.append(kept.tokens)

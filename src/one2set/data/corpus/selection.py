@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from one2set.data.corpus.corpus import TRAIN, VALID
-from one2set.data.corpus.encoding import Chunk, Row
+from one2set.data.corpus.encoding import EncodedChunk, EncodedDocument
 from one2set.data.example import Ids
 from one2set.data.specials import SPECIALS
 
@@ -27,14 +27,14 @@ class Filters(BaseModel):
 
 
 @dataclass(slots=True)
-class Kept:
+class SelectedDocuments:
     """The rows of a chunk that go to one split, and their tokens."""
 
-    rows: list[Row]
+    rows: list[EncodedDocument]
     tokens: Ids
 
 
-class Selection:
+class DocumentSelection:
     """Decides, in the order of the input, where each document goes, and counts why not."""
 
     def __init__(self, filters: Filters, excluded: frozenset[bytes]) -> None:
@@ -43,9 +43,9 @@ class Selection:
         self.read: Counter[str] = Counter()
         self.dropped: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
-    def choose(self, chunk: Chunk, split: str) -> dict[str, Kept]:
+    def choose(self, chunk: EncodedChunk, split: str) -> dict[str, SelectedDocuments]:
         """The documents to keep, by the split that they go to."""
-        rows: dict[str, list[Row]] = {}
+        rows: dict[str, list[EncodedDocument]] = {}
         tokens: dict[str, list[Ids]] = {}
         starts = accumulate((row.size for row in chunk.rows), initial=0)
         for row, (start, end) in zip(chunk.rows, pairwise(starts), strict=True):
@@ -67,9 +67,9 @@ class Selection:
                 kept, parts = row, chunk.tokens[start:end]
             rows.setdefault(target, []).append(kept)
             tokens.setdefault(target, []).append(parts)
-        return {name: Kept(rows[name], np.concatenate(tokens[name])) for name in rows}
+        return {name: SelectedDocuments(rows[name], np.concatenate(tokens[name])) for name in rows}
 
-    def _target(self, row: Row, split: str) -> tuple[str, str]:
+    def _target(self, row: EncodedDocument, split: str) -> tuple[str, str]:
         """The split of a document, and the reason why it is dropped, if it is."""
         if split != TRAIN:
             return split, ""
@@ -89,7 +89,9 @@ class Selection:
             return TRAIN, "many keyphrases"
         return TRAIN, ""
 
-    def _without_long_phrases(self, row: Row, tokens: Ids) -> tuple[Row, Ids]:
+    def _without_long_phrases(
+        self, row: EncodedDocument, tokens: Ids
+    ) -> tuple[EncodedDocument, Ids]:
         longest = self._filters.max_phrase_words
         if max(row.phrase_lengths, default=0) <= longest:
             return row, tokens

@@ -24,7 +24,7 @@ class Statistics(BaseModel):
     absent_percent: float
 
 
-def statistics(documents: Iterable[Document], *, name: str) -> Statistics:
+def compute_statistics(documents: Iterable[Document], *, name: str) -> Statistics:
     """The row of a set of documents; those without keyphrases count as samples with none."""
     samples = phrases = words = absent = 0
     for document in documents:
@@ -44,13 +44,13 @@ def statistics(documents: Iterable[Document], *, name: str) -> Statistics:
 
 
 @cache
-def published() -> dict[str, Statistics]:
+def published_statistics() -> dict[str, Statistics]:
     """The paper's rows, by the set's name in lower case."""
     table = tomllib.loads(files("one2set").joinpath("published.toml").read_text("utf-8"))
     return {name: Statistics(**row) for name, row in table["table1"].items()}
 
 
-def published_row(path: str) -> Statistics | None:
+def find_published_statistics(path: str) -> Statistics | None:
     """The paper's row for a file that is named after one of its sets: kp20k_test_src.txt."""
     names = re.split(r"[^a-z0-9]+", path.lower())
-    return next((row for name, row in published().items() if name in names), None)
+    return next((row for name, row in published_statistics().items() if name in names), None)

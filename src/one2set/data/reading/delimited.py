@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import IO, cast
 
 from one2set.data.document import Document
-from one2set.data.reading.records import Fields, documents_of
+from one2set.data.reading.records import Fields, parse_record
 from one2set.data.reading.streams import ErrorPolicy, open_stream, read_lines
 from one2set.errors import missing_extra
 
@@ -31,7 +31,7 @@ def read_csv(path: str, delimiter: str, fields: Fields, errors: ErrorPolicy) -> 
             )
             continue
         record = dict(zip(header, row, strict=True))
-        yield from documents_of(record, fields=fields, errors=errors, path=path, line=number)
+        yield from parse_record(record, fields=fields, errors=errors, path=path, line=number)
 
 
 def _csv_rows(path: str, delimiter: str, errors: ErrorPolicy) -> Iterator[tuple[int, list[str]]]:
@@ -84,7 +84,7 @@ def read_parquet(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Doc
             for batch in table.iter_batches(batch_size=1024, columns=columns):
                 for record in batch.to_pylist():
                     number += 1
-                    yield from documents_of(
+                    yield from parse_record(
                         record, fields=fields, errors=errors, path=path, line=number
                     )
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:

@@ -23,9 +23,9 @@ from one2set.data.reading.delimited import read_csv, read_parquet
 from one2set.data.reading.records import (
     Fields,
     default_id,
-    documents_of,
     make_document,
-    phrases_of,
+    parse_phrases,
+    parse_record,
     with_title,
 )
 from one2set.data.reading.streams import (
@@ -228,7 +228,7 @@ def _read_jsonl(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Docu
             fix = f"write one object a line (for an array: jq -c '.[]' {path})"
             errors.report(f"is a JSON {type(record).__name__}", fix=fix, path=path, line=number)
             continue
-        yield from documents_of(record, fields=fields, errors=errors, path=path, line=number)
+        yield from parse_record(record, fields=fields, errors=errors, path=path, line=number)
 
 
 def _read_pair(path: str, errors: ErrorPolicy) -> Iterator[Document]:
@@ -266,6 +266,6 @@ def _read_pair(path: str, errors: ErrorPolicy) -> Iterator[Document]:
             id=default_id(path, number),
             title=title.strip(),
             abstract=abstract.strip(),
-            keyphrases=None if phrases is None else phrases_of(phrases),
+            keyphrases=None if phrases is None else parse_phrases(phrases),
             tokenised=True,
         )

@@ -53,7 +53,7 @@ class _UnusableError(Exception):
         self.fix = fix
 
 
-def documents_of(
+def parse_record(
     record: Mapping[str, Any], *, fields: Fields, errors: ErrorPolicy, path: str, line: int
 ) -> Iterator[Document]:
     """The record's document; none where the record is a problem that is skipped."""
@@ -98,7 +98,7 @@ def with_title(document: Document) -> Document:
     return replace(found, keyphrases=document.keyphrases)
 
 
-def phrases_of(value: object) -> tuple[str, ...]:
+def parse_phrases(value: object) -> tuple[str, ...]:
     """Keyphrases from a list or a `;`-string; the marker `<peos>` of the field is not one."""
     items = value.split(";") if isinstance(value, str) else value
     if not isinstance(items, list):
@@ -121,7 +121,7 @@ def _document(record: Mapping[str, Any], fields: Fields, other_id: str) -> Docum
     abstract: str | None
     if isinstance(record.get(_TOKENS), list):
         title, abstract = "", " ".join(_strings(record[_TOKENS], f"a word of {_TOKENS!r}"))
-        lists = [phrases_of(record[name]) for name in _TOKEN_PHRASES if record.get(name)]
+        lists = [parse_phrases(record[name]) for name in _TOKEN_PHRASES if record.get(name)]
         known = any(name in record for name in _TOKEN_PHRASES)
         keyphrases = tuple(phrase for phrases in lists for phrase in phrases) if known else None
     else:
@@ -133,7 +133,7 @@ def _document(record: Mapping[str, Any], fields: Fields, other_id: str) -> Docum
                 "name the field, for example --field abstract=summary",
             )
         value = _first(record, fields.keyphrases)
-        keyphrases = None if value is None else phrases_of(value)
+        keyphrases = None if value is None else parse_phrases(value)
     found = _first(record, fields.id)
     return make_document(
         other_id if found is None else str(found),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from one2set.data.batch import Batch, Layout, sequence, shifted
+from one2set.data.batch import Batch, Layout, sequence, shift_right
 from one2set.model.network import Network
 
 
@@ -37,6 +37,6 @@ class Likelihood(nn.Module):
     def forward(self, batch: Batch) -> Loss:
         """The negative log-likelihood of the targets of a batch, in the objective's layout."""
         memory = self.network.encode(batch)
-        mixture = self.network.decode(memory, shifted(batch.targets), batch.target_mask)
+        mixture = self.network.decode(memory, shift_right(batch.targets), batch.target_mask)
         total = -mixture.log_likelihood(batch.targets[batch.target_mask]).sum()
         return Loss(total, batch.tokens, {"sequence": total.detach()})

@@ -16,7 +16,7 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
-from one2set.data.batch import Batch, shifted
+from one2set.data.batch import Batch, shift_right
 from one2set.model.dropout import Dropout
 from one2set.model.network import Memory, Network
 from one2set.training.objectives.likelihood import Loss
@@ -36,7 +36,7 @@ def policy_loss(
     """
     rows = torch.stack([rollout.tokens for rollout in samples], dim=1)  # (B, K, T)
     mask = torch.stack([rollout.mask for rollout in samples], dim=1)
-    mixture = network.decode(memory, shifted(rows), mask)
+    mixture = network.decode(memory, shift_right(rows), mask)
     return -(mixture.log_likelihood(rows[mask]) * torch.stack([*values], dim=1)[mask]).sum()
 
 

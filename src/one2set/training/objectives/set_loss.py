@@ -16,7 +16,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from one2set.data.batch import Batch, SetLayout, shifted
+from one2set.data.batch import Batch, SetLayout, shift_right
 from one2set.data.specials import NULL
 from one2set.model.network import Memory
 from one2set.model.pointer import Mixture
@@ -82,7 +82,7 @@ class SetLoss(nn.Module):
             inputs = targets
             if not self.teacher_forcing:
                 inputs = self._greedy_roll_out(evaluation_memory, steps=targets.shape[2])
-        mixture = self.network.decode(memory, shifted(inputs), target_mask)
+        mixture = self.network.decode(memory, shift_right(inputs), target_mask)
         return self._supervise(mixture, targets, target_mask, loss_mask)
 
     def _supervise(
