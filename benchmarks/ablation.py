@@ -11,10 +11,10 @@ from pathlib import Path
 from one2set.data.document import Document
 from one2set.data.reading.readers import read
 from one2set.export.runtime import Runtime
-from one2set.extraction.knowledge import NOTHING, Knowledge
-from one2set.keyphrases.candidates import Reading
-from one2set.keyphrases.selection import Wanted, keyphrases
-from one2set.keyphrases.tuning import judge, tune
+from one2set.extraction.knowledge import NO_KNOWLEDGE, Knowledge
+from one2set.keyphrases.candidates import CandidateBuilder
+from one2set.keyphrases.selection import Selection, select_keyphrases
+from one2set.keyphrases.tuning import label_candidates, tune
 from one2set.prediction.prediction import Prediction
 from one2set.search.null_bias import AS_TRAINED, NO_NULL, NullBias
 
@@ -26,20 +26,20 @@ def load_part(
     folder: str, part: str, *valid: str
 ) -> Callable[[Sequence[Document]], list[list[str]]]:
     """Documents → their keyphrases, by one part of a model that is tuned on the `valid` files."""
-    knowledge = Knowledge.load(Path(folder)) if part == "knowledge" else NOTHING
+    knowledge = Knowledge.load(Path(folder)) if part == "knowledge" else NO_KNOWLEDGE
     predict = _silence if part == "knowledge" else _network(folder)
     documents = [document for path in valid for document in read(path)]
     said = predict(documents, NO_NULL)
     pairs = zip(documents, said, strict=True)
-    calibration = tune(judge(document, one, knowledge) for document, one in pairs)
+    calibration = tune(label_candidates(document, one, knowledge) for document, one in pairs)
 
     def of_documents(documents: Sequence[Document]) -> list[list[str]]:
         found = []
         predictions = predict(documents, calibration.null_bias())
         for document, prediction in zip(documents, predictions, strict=True):
-            reading = Reading(document, knowledge)
+            reading = CandidateBuilder(document, knowledge)
             pool = [reading.candidates(prediction, document)]
-            shown = keyphrases(pool, reading, calibration, Wanted(top=_MOST))
+            shown = select_keyphrases(pool, reading, calibration, Selection(top=_MOST))
             found.append([one.text for one in shown])
         return found
 

@@ -32,7 +32,7 @@ from one2set.data.reading.records import document_from_text
 from one2set.errors import One2SetError
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.keyphrases.results import Keyphrase
-from one2set.keyphrases.selection import Wanted
+from one2set.keyphrases.selection import Selection
 from one2set.model.paths import DEFAULT
 
 RANGES = [(0, 0x7F), (0x80, 0x24F), (0x250, 0xFFFF), (0x10000, 0x10FFFF), (0xD800, 0xDFFF)]
@@ -133,7 +133,7 @@ class Trial:
         self.done = self.refused = self.characters = self.keyphrases = 0
         self.slowest, self.settled = 0.0, 0.0
 
-    def document(self, document: Document, wanted: Wanted) -> None:
+    def document(self, document: Document, wanted: Selection) -> None:
         start = time.perf_counter()
         ((_, found),) = self.generator.stream([document], **asdict(wanted))
         seconds = time.perf_counter() - start
@@ -144,7 +144,7 @@ class Trial:
         allowed = self.options.seconds + len(document.text) / 50_000
         assert seconds < allowed, f"{seconds:.1f} s for {len(document.text):,} characters"
 
-    def file(self, path: Path, wanted: Wanted) -> None:
+    def file(self, path: Path, wanted: Selection) -> None:
         try:
             for document in read(path):
                 self.document(document, wanted)
@@ -176,7 +176,7 @@ def main() -> None:
         trial, start = Trial(options), time.perf_counter()
         for number in range(options.inputs):
             generator = random.Random(f"{options.seed}-{number}")
-            wanted = Wanted(more=generator.choice([-3.0, 0.0, 0.0, 3.0, 50.0]))
+            wanted = Selection(more=generator.choice([-3.0, 0.0, 0.0, 3.0, 50.0]))
             try:
                 match number % 3:
                     case 0:

@@ -8,7 +8,7 @@ import pytest
 
 from one2set.data.reading.readers import read
 from one2set.extraction.train_scorers import fit_knowledge
-from one2set.keyphrases.calibration import Calibration, Curve, Half
+from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalibration
 from one2set.keyphrases.generator import KeyphraseGenerator
 from tests.networks import word_model
 
@@ -20,7 +20,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Random weights find nothing in a text; what is learnt of the sample does."""
     folder = word_model(tmp_path_factory.mktemp("model"))
     fit_knowledge(lambda: read(SAMPLE)).save(folder)
-    half = Half(suggested=Curve(-0.2, {"selector": 0.4, "known": 0.1}))
+    half = SideCalibration(
+        proposed=LogisticModel(-0.2, {"candidate_score": 0.4, "keyphrase_count": 0.1})
+    )
     Calibration(half, half).save(folder)
     return folder
 

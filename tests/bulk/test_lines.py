@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from one2set.bulk.lines import format_as_text, format_keyphrases, format_prediction
 from one2set.data.document import Document
-from one2set.keyphrases.calibration import Calibration, Curve, Half
+from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalibration
 from one2set.keyphrases.results import Keyphrase
 from one2set.prediction.prediction import Prediction, Slot
 
@@ -28,7 +28,7 @@ def test_lines() -> None:
         "source_length": 3,
         "read_length": 2,
     }
-    sure = Calibration(absent=Half(said=Curve(0.0, {})))
+    sure = Calibration(absent=SideCalibration(generated=LogisticModel(0.0, {})))
     record = json.loads(format_prediction(document, prediction, sure, slots=False))
     assert [one["probability"] for one in record["keyphrases"]] == [0.0154321, 0.0154321, 0.5]
     whole = replace(prediction, read_length=3)

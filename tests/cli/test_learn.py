@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from one2set.cli import app
 from one2set.errors import ConfigError
 from one2set.extraction.knowledge import Knowledge
-from one2set.keyphrases.calibration import Calibration, Half
+from one2set.keyphrases.calibration import Calibration, SideCalibration
 
 SAMPLE = str(files("one2set.data") / "sample" / "documents.jsonl")
 
@@ -31,13 +31,13 @@ def test_training_documents_teach_an_exported_model(tiny_model: Path, tmp_path: 
     run("export", tiny_model, "-o", tmp_path / "net")
     run("learn", tmp_path / "net", "--documents", path, "-o", tmp_path / "out")
     assert (tmp_path / "out" / "phrases.tsv").read_text() == "graph networks\tgraph network\t20\n"
-    assert Knowledge.load(tmp_path / "out").counted(("graph", "network")) == pytest.approx(
-        math.log(20), abs=0.01
-    )
+    assert Knowledge.load(tmp_path / "out").log_keyphrase_count(
+        ("graph", "network")
+    ) == pytest.approx(math.log(20), abs=0.01)
     for file in (tmp_path / "net").iterdir():
         assert (tmp_path / "out" / file.name).read_bytes() == file.read_bytes()
     run("export", tmp_path / "out", "-o", tmp_path / "again")
-    for name in ("phrases.tsv", "lexicon.npz", "selector.npz"):
+    for name in ("phrases.tsv", "lexicon.npz", "candidate_scorer.npz"):
         assert (tmp_path / "again" / name).exists(), "exported again, it is kept"
 
 
@@ -49,14 +49,14 @@ def test_documents_are_added_to_what_another_model_has_learnt(
     path.write_text(f"{line}\n" * 20)
     run("export", tiny_model, "-o", tmp_path / "net")
     run("learn", tmp_path / "net", "--documents", path, "-o", tmp_path / "out")
-    Calibration(Half(null_bias=1.5), Half()).save(tmp_path / "out")
+    Calibration(SideCalibration(null_bias=1.5), SideCalibration()).save(tmp_path / "out")
     known = ("--from", tmp_path / "out")
     run("learn", tmp_path / "net", "-o", tmp_path / "further", *known, "--documents", path)
-    assert Knowledge.load(tmp_path / "further").counted(("graph", "network")) == pytest.approx(
-        math.log(19 + 20 + 1), abs=0.01
-    )
+    assert Knowledge.load(tmp_path / "further").log_keyphrase_count(
+        ("graph", "network")
+    ) == pytest.approx(math.log(19 + 20 + 1), abs=0.01)
     assert Calibration.load(tmp_path / "further").present.null_bias == 1.5
-    Calibration(Half(null_bias=2.5), Half()).save(tmp_path / "net")
+    Calibration(SideCalibration(null_bias=2.5), SideCalibration()).save(tmp_path / "net")
     again = ("-o", tmp_path / "further", "--overwrite")
     run("learn", tmp_path / "net", *known, "--documents", path, *again)
     assert Calibration.load(tmp_path / "further").present.null_bias == 2.5, "a model's own counts"

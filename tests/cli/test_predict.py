@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from one2set.cli import app
 from one2set.data.reading.readers import read
 from one2set.errors import ConfigError, DataError
-from one2set.keyphrases.candidates import Reading
+from one2set.keyphrases.candidates import CandidateBuilder
 from one2set.model.folder import save_model
 from one2set.prediction.engine import Engine
 from one2set.search.search import Search
@@ -45,7 +45,7 @@ def test_a_line_for_each_document_as_the_engine_predicts(tiny_model: Path, tmp_p
     lines = lines_of(output)
     for line, document, prediction in zip(lines, documents, predictions, strict=True):
         assert line["id"] == document.id
-        candidates = Reading(document).said(prediction)
+        candidates = CandidateBuilder(document).generated(prediction)
         said = {slot.code: one for one in candidates for slot in one.slots}
         for phrase, slot in zip(line["keyphrases"], prediction.phrases, strict=True):
             assert phrase["text"] == slot.text

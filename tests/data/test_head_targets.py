@@ -13,7 +13,7 @@ from one2set.data.batch import SetLayout, collate
 from one2set.data.document import Document
 from one2set.data.example import Example
 from one2set.data.head_targets import MAX_WORDS, HeadTargetBuilder, enumerate_spans
-from one2set.data.phrase_list import NOTHING_KNOWN, Known, PhraseList
+from one2set.data.phrase_list import NO_PHRASES, KnownPhrase, PhraseList
 from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import PieceVocabulary, Vocabulary, WordVocabulary
 from one2set.text import PUNCTUATION, stem_all
@@ -41,7 +41,7 @@ def pieces() -> PieceVocabulary:
 
 def found(vocabulary: Vocabulary, example: Example) -> dict[str, bool]:
     """Every span of a source as words, and whether it is a keyphrase."""
-    builder = HeadTargetBuilder(vocabulary, NOTHING_KNOWN)
+    builder = HeadTargetBuilder(vocabulary, NO_PHRASES)
     targets = builder.build([example], [len(example.source)])
     spans = {}
     for first, last, is_keyphrase in zip(
@@ -71,7 +71,7 @@ def test_a_word_is_all_of_its_pieces(pieces: PieceVocabulary) -> None:
     example = pieces.encode(document)
     texts = [pieces.text([id]) for id in example.source.tolist()]
     assert len(texts) == 8  # set - based net ##work ##s learn ##ing
-    builder = HeadTargetBuilder(pieces, NOTHING_KNOWN)
+    builder = HeadTargetBuilder(pieces, NO_PHRASES)
     read = builder.read(example)
     assert read.stems == stem_all(["set", "based", "networks", "learning"])
     assert read.first.tolist() == [0, 2, 3, 6]
@@ -84,7 +84,9 @@ def test_a_word_is_all_of_its_pieces(pieces: PieceVocabulary) -> None:
 
 
 def test_known_phrases_are_numbered_by_document(words: WordVocabulary) -> None:
-    known = PhraseList({("deep", "learn"): Known("deep learning", 9), ("set",): Known("sets", 5)})
+    known = PhraseList(
+        {("deep", "learn"): KnownPhrase("deep learning", 9), ("set",): KnownPhrase("sets", 5)}
+    )
     documents = [
         Document("a", "", "we train", ("deep learning", "graph")),
         Document("b", "", "set", ("sets", "deep learning")),
@@ -109,7 +111,7 @@ def test_labels_against_a_plain_search(source: list[str], data: st.DataObject) -
         0,
         absent=tuple(np.array([ids[word] for word in phrase], np.int32) for phrase in gold),
     )
-    targets = HeadTargetBuilder(vocabulary, NOTHING_KNOWN).build([example], [len(source)])
+    targets = HeadTargetBuilder(vocabulary, NO_PHRASES).build([example], [len(source)])
     keyphrases = {stem_all(phrase) for phrase in gold}
     expected = {
         (at, at + length - 1): stem_all(source[at : at + length]) in keyphrases
@@ -122,7 +124,7 @@ def test_labels_against_a_plain_search(source: list[str], data: st.DataObject) -
 
 
 def test_a_source_without_words_has_no_spans(words: WordVocabulary) -> None:
-    builder = HeadTargetBuilder(words, NOTHING_KNOWN)
+    builder = HeadTargetBuilder(words, NO_PHRASES)
     example = words.encode(Document("d", "", ".", ("set",)))
     start, end = enumerate_spans(builder.read(example))
     assert len(start) == len(end) == 0

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from one2set.data.document import Document
-from one2set.data.phrase_list import NOTHING_KNOWN, Known, PhraseList, Stems
+from one2set.data.phrase_list import NO_PHRASES, KnownPhrase, PhraseList, Stems
 from one2set.errors import DataError
 
 
@@ -24,25 +24,27 @@ def test_those_that_many_documents_have() -> None:
         *[with_keyphrases("rare phrase", "a b c d e f")] * 9,
         Document("d", "", "no keyphrases"),
     ]
-    found = PhraseList.of(documents)
+    found = PhraseList.from_documents(documents)
     # The most frequent first. A document counts once, with its last spelling.
     assert list(found.phrases.items()) == [
-        (("set",), Known("sets", 15)),
-        (("real", "time"), Known("real time", 11)),
-        (("graph", "network"), Known("graph network", 10)),
+        (("set",), KnownPhrase("sets", 15)),
+        (("real", "time"), KnownPhrase("real time", 11)),
+        (("graph", "network"), KnownPhrase("graph network", 10)),
     ]
 
 
 def test_they_are_stored_with_a_model(tmp_path: Path) -> None:
-    known = PhraseList({("graph", "network"): Known("graph networks", 12), ("é",): Known("é", 3)})
+    known = PhraseList(
+        {("graph", "network"): KnownPhrase("graph networks", 12), ("é",): KnownPhrase("é", 3)}
+    )
     known.save(tmp_path)
     found = PhraseList.load(tmp_path)
     assert found.phrases == known.phrases
-    assert found.number == {("graph", "network"): 0, ("é",): 1}
+    assert found.index == {("graph", "network"): 0, ("é",): 1}
     assert found.in_order == [(("graph", "network"), "graph networks"), (("é",), "é")]
     assert PhraseList.load(tmp_path / "elsewhere").phrases == {}
     (tmp_path / "phrases.tsv").write_text("graph networks\t12\n")
-    with pytest.raises(DataError, match="no list of phrases"):
+    with pytest.raises(DataError, match="not a phrase list"):
         PhraseList.load(tmp_path)
 
 
@@ -51,11 +53,11 @@ PHRASE = st.lists(st.sampled_from("abcd"), min_size=1, max_size=3).map(tuple)
 
 @given(st.sets(PHRASE), st.lists(st.sampled_from("abcde"), max_size=9))
 def test_what_is_found_against_a_plain_search(phrases: set[Stems], text: list[str]) -> None:
-    known = PhraseList({stems: Known(" ".join(stems), 10) for stems in phrases})
-    assert known.scattered(text) == {
+    known = PhraseList({stems: KnownPhrase(" ".join(stems), 10) for stems in phrases})
+    assert known.find_scattered(text) == {
         stems for stems in phrases if len(stems) > 1 and all(word in text for word in stems)
     }
 
 
 def test_nothing_is_known() -> None:
-    assert NOTHING_KNOWN.scattered(["a"]) == set()
+    assert NO_PHRASES.find_scattered(["a"]) == set()

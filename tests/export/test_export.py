@@ -10,7 +10,7 @@ from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError
 from one2set.export.export import export_model
 from one2set.export.runtime import Runtime
-from one2set.keyphrases.calibration import Calibration, Half
+from one2set.keyphrases.calibration import Calibration, SideCalibration
 from one2set.model.folder import load_model, save_model
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
@@ -28,7 +28,7 @@ def trained(settrans: SetTrans, vocabulary: WordVocabulary, tmp_path: Path) -> P
 def test_it_takes_along_what_belongs_to_the_model(
     trained: Path, vocabulary: WordVocabulary, tmp_path: Path
 ) -> None:
-    calibration = Calibration(Half(0.5, 0.25), Half(-2.0))
+    calibration = Calibration(SideCalibration(0.5, 0.25), SideCalibration(-2.0))
     calibration.save(trained)
     export_model(trained, tmp_path / "out")
     runtime = Runtime(tmp_path / "out", threads=1)

@@ -7,14 +7,14 @@ import pytest
 
 from one2set.data.document import Document
 from one2set.errors import DataError
-from one2set.extraction.build_lexicon import Chunk, chunks_of, count
+from one2set.extraction.build_lexicon import LabelledTexts, build_lexicon, split_documents
 from one2set.extraction.ngrams import hash_of
 from one2set.text import stem_all
 
 
 def test_counts_against_plain_ones(documents: list[Document]) -> None:
     documents = documents * 2  # or no keyphrase would be that of several
-    lexicon = count([Chunk(documents[:25]), Chunk(documents[25:])])
+    lexicon = build_lexicon([LabelledTexts(documents[:25]), LabelledTexts(documents[25:])])
     assert lexicon.documents == len(documents)
     texts, begin, end, inside = (Counter[str]() for _ in range(4))
     phrases = Counter[tuple[str, ...]]()
@@ -45,7 +45,7 @@ def test_counts_against_plain_ones(documents: list[Document]) -> None:
 
 def test_it_needs_documents_to_learn_from(documents: list[Document]) -> None:
     with pytest.raises(DataError, match="too few"):
-        chunks_of(documents[:5])
+        split_documents(documents[:5])
     unknown = [Document(one.id, one.title, one.abstract) for one in documents]
     with pytest.raises(DataError, match="0 documents are too few"):
-        chunks_of(unknown)
+        split_documents(unknown)

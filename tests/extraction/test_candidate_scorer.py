@@ -8,21 +8,21 @@ import torch
 
 from one2set.data.document import Document
 from one2set.errors import DataError
-from one2set.extraction.build_lexicon import chunks_of
-from one2set.extraction.candidate_scorer import FILE, UNLIKELY, Layers, Selector
-from one2set.extraction.features import NUM_MEASURES, Grams
-from one2set.extraction.ngrams import Words
-from one2set.extraction.train_scorers import fit_selector
+from one2set.extraction.build_lexicon import split_documents
+from one2set.extraction.candidate_scorer import FILE, MIN_LOG_ODDS, CandidateScorer, FeatureMLP
+from one2set.extraction.features import NUM_FEATURES, CandidateNgrams
+from one2set.extraction.ngrams import HashedTexts
+from one2set.extraction.train_scorers import fit_candidate_scorer
 from one2set.text import stem_all
 
 
 @pytest.fixture(scope="module")
-def selector(documents: list[Document]) -> Selector:
-    return fit_selector(*chunks_of(documents))
+def candidate_scorer(documents: list[Document]) -> CandidateScorer:
+    return fit_candidate_scorer(*split_documents(documents))
 
 
-def text_of(document: Document) -> Words:
-    return Words.of([stem_all(document.words())], [len(document.title_words())])
+def text_of(document: Document) -> HashedTexts:
+    return HashedTexts.of([stem_all(document.words())], [len(document.title_words())])
 
 
 def test_its_network_against_torch() -> None:
@@ -32,7 +32,7 @@ def test_its_network_against_torch() -> None:
     biases = tuple(random.normal(size=s[1]).astype(np.float32) for s in shapes)
     x = random.normal(size=(7, 5)).astype(np.float32)
     centre, scale = x.mean(axis=0), x.std(axis=0)
-    layers = Layers(centre, scale, (first, second, third), (biases[0], biases[1], biases[2]))
+    layers = FeatureMLP(centre, scale, (first, second, third), (biases[0], biases[1], biases[2]))
     value = torch.from_numpy((x - centre) / scale)
     for weight, bias in zip((first, second), biases, strict=False):
         value = torch.nn.functional.silu(value @ torch.from_numpy(weight) + torch.from_numpy(bias))
@@ -40,35 +40,37 @@ def test_its_network_against_torch() -> None:
     np.testing.assert_allclose(layers(x), expected[:, 0].numpy(), rtol=1e-4, atol=1e-5)
 
 
-def test_what_is_not_unlikely_is_selected(documents: list[Document], selector: Selector) -> None:
+def test_what_is_not_unlikely_is_selected(
+    documents: list[Document], candidate_scorer: CandidateScorer
+) -> None:
     text = text_of(documents[0])
-    at, length, odds = selector.select(text)
-    grams = Grams(text, selector.lexicon)
-    every = selector.layers(grams.measures())
-    assert len(at) == (every >= UNLIKELY).sum() > 0
+    at, length, odds = candidate_scorer.select(text)
+    grams = CandidateNgrams(text, candidate_scorer.lexicon)
+    every = candidate_scorer.mlp(grams.features())
+    assert len(at) == (every >= MIN_LOG_ODDS).sum() > 0
     best = int(np.argmax(odds))
     place = np.flatnonzero((grams.at == at[best]) & (grams.length == length[best]))
     assert every[place] == pytest.approx(odds[best])
 
 
-def test_a_text_without_words(selector: Selector) -> None:
+def test_a_text_without_words(candidate_scorer: CandidateScorer) -> None:
     for text in ("", ". ."):
-        found = selector.select(text_of(Document("d", "", text, tokenised=True)))
+        found = candidate_scorer.select(text_of(Document("d", "", text, tokenised=True)))
         assert [len(column) for column in found] == [0, 0, 0]
 
 
 def test_it_is_stored_with_a_model(tmp_path: Path, documents: list[Document]) -> None:
-    assert Selector.load(tmp_path) is None
-    selector = fit_selector(*chunks_of(documents))
-    selector.save(tmp_path)
-    found = Selector.load(tmp_path)
+    assert CandidateScorer.load(tmp_path) is None
+    candidate_scorer = fit_candidate_scorer(*split_documents(documents))
+    candidate_scorer.save(tmp_path)
+    found = CandidateScorer.load(tmp_path)
     assert found is not None
     text = text_of(documents[3])
-    at, length, odds = selector.select(text)
+    at, length, odds = candidate_scorer.select(text)
     assert np.array_equal(found.select(text)[0], at)
     assert np.array_equal(found.select(text)[1], length)
     assert np.array_equal(found.select(text)[2], odds)
-    assert found.layers.centre.shape == (NUM_MEASURES,)
+    assert found.mlp.mean.shape == (NUM_FEATURES,)
     (tmp_path / FILE).write_bytes(b"nothing")
-    with pytest.raises(DataError, match="no selector"):
-        Selector.load(tmp_path)
+    with pytest.raises(DataError, match="not a candidate scorer"):
+        CandidateScorer.load(tmp_path)

@@ -6,28 +6,30 @@ import numpy as np
 import pytest
 
 from one2set.data.document import Document
-from one2set.extraction.build_lexicon import Chunk, count
-from one2set.extraction.features import NUM_MEASURES, Grams
+from one2set.extraction.build_lexicon import LabelledTexts, build_lexicon
+from one2set.extraction.features import NUM_FEATURES, CandidateNgrams
 from one2set.extraction.lexicon import Lexicon
-from one2set.extraction.ngrams import Words, hash_of
+from one2set.extraction.ngrams import HashedTexts, hash_of
 from one2set.text import stem_all
 
 
 @pytest.fixture(scope="module")
 def lexicon(documents: list[Document]) -> Lexicon:
-    return count([Chunk(documents[:40])])
+    return build_lexicon([LabelledTexts(documents[:40])])
 
 
-def grams_of(lexicon: Lexicon, *documents: Document) -> Grams:
+def grams_of(lexicon: Lexicon, *documents: Document) -> CandidateNgrams:
     sources = [stem_all(document.words()) for document in documents]
-    return Grams(Words.of(sources, [len(one.title_words()) for one in documents]), lexicon)
+    return CandidateNgrams(
+        HashedTexts.of(sources, [len(one.title_words()) for one in documents]), lexicon
+    )
 
 
 def test_documents_are_measured_apart(documents: list[Document], lexicon: Lexicon) -> None:
     together = grams_of(lexicon, *documents[40:48])
-    measures = together.measures()
-    assert measures.shape == (len(together.hash), NUM_MEASURES)
-    assert np.isfinite(measures).all()
+    features = together.features()
+    assert features.shape == (len(together.hash), NUM_FEATURES)
+    assert np.isfinite(features).all()
     for number, document in enumerate(documents[40:48]):
         alone = grams_of(lexicon, document)
         mine = np.flatnonzero(together.document == number)
@@ -35,7 +37,7 @@ def test_documents_are_measured_apart(documents: list[Document], lexicon: Lexico
         order, other = np.argsort(together.hash[mine]), np.argsort(alone.hash)
         assert np.array_equal(together.hash[mine][order], alone.hash[other])
         np.testing.assert_allclose(
-            measures[mine][order], alone.measures()[other], rtol=1e-4, atol=1e-4
+            features[mine][order], alone.features()[other], rtol=1e-4, atol=1e-4
         )
 
 
@@ -55,7 +57,7 @@ def test_what_some_of_them_are(lexicon: Lexicon) -> None:
     document = Document("d", "Zyx networks", "A zyx network , zyx of them", tokenised=True)
     grams = grams_of(lexicon, document)
     stems = ["zyx", "network", ".", "A", "zyx", "network", ",", "zyx", "of", "them"]
-    rows = dict(zip(grams.hash.tolist(), grams.measures().tolist(), strict=True))
+    rows = dict(zip(grams.hash.tolist(), grams.features().tolist(), strict=True))
     both, one = rows[hash_of(stems[:2])], rows[hash_of(["zyx"])]
     assert both[:4] == [2, 0, 1, 0]
     assert one[:4] == [1, 1, 0, 0]

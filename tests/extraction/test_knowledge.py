@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from one2set.data.document import Document
-from one2set.extraction.candidate_scorer import UNLIKELY
-from one2set.extraction.knowledge import NO_HINTS, NOTHING, Hints, Knowledge
-from one2set.extraction.ngrams import Words
+from one2set.extraction.candidate_scorer import MIN_LOG_ODDS
+from one2set.extraction.knowledge import NO_KNOWLEDGE, NO_PROPOSALS, Knowledge, Proposals
+from one2set.extraction.ngrams import HashedTexts
 from one2set.extraction.train_scorers import extend_knowledge, fit_knowledge
 from one2set.text import stem_all
 
@@ -30,33 +30,33 @@ def knowledge(documents: list[Document]) -> Knowledge:
 
 
 def test_it_hints_at_n_grams_of_the_text(knowledge: Knowledge) -> None:
-    assert knowledge.selector is not None
-    hints = knowledge.hints(TEXT)
+    assert knowledge.candidate_scorer is not None
+    proposals = knowledge.propose(TEXT)
     stems = stem_all(TEXT.words())
-    text = Words.of([stems], [len(TEXT.title_words())])
-    at, length, odds = knowledge.selector.select(text)
-    assert hints.odds == {
+    text = HashedTexts.of([stems], [len(TEXT.title_words())])
+    at, length, odds = knowledge.candidate_scorer.select(text)
+    assert proposals.log_odds == {
         stems[a : a + n]: value
         for a, n, value in zip(at.tolist(), length.tolist(), odds.tolist(), strict=True)
     }
-    assert all(value >= UNLIKELY for value in hints.odds.values())
-    assert ("cat",) in hints.odds
+    assert all(value >= MIN_LOG_ODDS for value in proposals.log_odds.values())
+    assert ("cat",) in proposals.log_odds
 
 
 def test_it_hints_at_phrases_that_the_text_does_not_hold(knowledge: Knowledge) -> None:
-    hints = knowledge.hints(TEXT)
+    proposals = knowledge.propose(TEXT)
     # All words of the first are there, scattered; the other is associated with them.
-    assert hints.texts == {("graph", "network"): "graph networks", ("pet",): "pets"}
-    assert knowledge.associations is not None
-    _, lift = knowledge.associations(Words.of([stem_all(TEXT.words())], [4]))
-    numbers = {stems: knowledge.known.number[stems] for stems in (*hints.texts, ("cat",))}
-    assert hints.lifts == {stems: lift[number] for stems, number in numbers.items()}
+    assert proposals.texts == {("graph", "network"): "graph networks", ("pet",): "pets"}
+    assert knowledge.phrase_classifier is not None
+    _, lift = knowledge.phrase_classifier(HashedTexts.of([stem_all(TEXT.words())], [4]))
+    numbers = {stems: knowledge.phrase_list.index[stems] for stems in (*proposals.texts, ("cat",))}
+    assert proposals.pmi == {stems: lift[number] for stems, number in numbers.items()}
 
 
 def test_it_counts(knowledge: Knowledge) -> None:
     # One document in fifteen is not counted.
-    assert knowledge.counted(("pet",)) == pytest.approx(math.log1p(56), abs=0.01)
-    assert knowledge.counted(("never", "seen")) == 0
+    assert knowledge.log_keyphrase_count(("pet",)) == pytest.approx(math.log1p(56), abs=0.01)
+    assert knowledge.log_keyphrase_count(("never", "seen")) == 0
 
 
 def test_further_documents_add_their_counts(
@@ -64,37 +64,40 @@ def test_further_documents_add_their_counts(
 ) -> None:
     dogs = Document("e", "Dogs", "We watch dogs bark.", ("dogs", "pets", "dog barks"))
     found = extend_knowledge(knowledge, lambda: [dogs] * 20)
-    assert found.counted(("pet",)) == pytest.approx(math.log1p(56 + 20), abs=0.01)
-    assert found.counted(("dog", "bark")) == pytest.approx(math.log1p(20), abs=0.01)
-    assert found.hints(dogs).odds[("dog",)] > UNLIKELY
-    assert found.known.phrases[("pet",)].documents == 80
-    assert found.known.phrases[("dog",)].text == "dogs"
+    assert found.log_keyphrase_count(("pet",)) == pytest.approx(math.log1p(56 + 20), abs=0.01)
+    assert found.log_keyphrase_count(("dog", "bark")) == pytest.approx(math.log1p(20), abs=0.01)
+    assert found.propose(dogs).log_odds[("dog",)] > MIN_LOG_ODDS
+    assert found.phrase_list.phrases[("pet",)].documents == 80
+    assert found.phrase_list.phrases[("dog",)].text == "dogs"
     # What is associated with texts is known by its number.
-    assert found.known.in_order[: len(knowledge.known.phrases)] == knowledge.known.in_order
-    assert found.associations is knowledge.associations
-    assert extend_knowledge(NOTHING, lambda: documents).selector is not None
+    assert (
+        found.phrase_list.in_order[: len(knowledge.phrase_list.phrases)]
+        == knowledge.phrase_list.in_order
+    )
+    assert found.phrase_classifier is knowledge.phrase_classifier
+    assert extend_knowledge(NO_KNOWLEDGE, lambda: documents).candidate_scorer is not None
 
 
 def test_it_is_stored_with_a_model(knowledge: Knowledge, tmp_path: Path) -> None:
     knowledge.save(tmp_path)
-    one, other = Knowledge.load(tmp_path).hints(TEXT), knowledge.hints(TEXT)
-    assert (one.odds, one.texts) == (other.odds, other.texts)
-    assert one.lifts == pytest.approx(other.lifts, abs=0.05)
-    assert Knowledge.load(tmp_path / "elsewhere").hints(TEXT) == NO_HINTS
+    one, other = Knowledge.load(tmp_path).propose(TEXT), knowledge.propose(TEXT)
+    assert (one.log_odds, one.texts) == (other.log_odds, other.texts)
+    assert one.pmi == pytest.approx(other.pmi, abs=0.05)
+    assert Knowledge.load(tmp_path / "elsewhere").propose(TEXT) == NO_PROPOSALS
 
 
 def test_of_few_documents_nothing_is_associated(documents: list[Document]) -> None:
     found = fit_knowledge(lambda: documents)
-    assert found.associations is None
-    assert found.hints(TEXT).texts == {}
+    assert found.phrase_classifier is None
+    assert found.propose(TEXT).texts == {}
 
 
 @pytest.mark.parametrize("text", ["", ".", "the", "‽", "a " * 1000])
 def test_odd_texts(knowledge: Knowledge, text: str) -> None:
-    hints = knowledge.hints(Document("d", "", text))
-    assert all(np.isfinite([*hints.odds.values(), *hints.lifts.values()]))
+    proposals = knowledge.propose(Document("d", "", text))
+    assert all(np.isfinite([*proposals.log_odds.values(), *proposals.pmi.values()]))
 
 
 def test_nothing_hints_at_nothing() -> None:
-    assert NOTHING.hints(TEXT) == Hints({}, {}, {})
-    assert NOTHING.counted(("pet",)) == 0
+    assert NO_KNOWLEDGE.propose(TEXT) == Proposals({}, {}, {})
+    assert NO_KNOWLEDGE.log_keyphrase_count(("pet",)) == 0

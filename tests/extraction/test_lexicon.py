@@ -47,7 +47,7 @@ def test_counts_add_up() -> None:
     words = np.log1p([[2, 1, 0, 1], [5, 3, 3, 3]])[order].astype(np.float16)
     phrases = np.log1p([[1, 1]]).astype(np.float16)
     other = Lexicon(10, keys[order], words, key_of(hashes("new graph")), phrases)
-    for both in (lexicon().plus(other), other.plus(lexicon())):
+    for both in (lexicon().merge(other), other.merge(lexicon())):
         assert both.documents == 1010
         assert both.words(hashes("graph", "new", "the")).texts == pytest.approx(
             [42, 5, 1000], rel=0.01
@@ -66,7 +66,7 @@ def test_it_is_stored_with_a_model(tmp_path: Path) -> None:
     for name in ("word_keys", "word_logs", "phrase_keys", "phrase_logs"):
         assert np.array_equal(getattr(found, name), getattr(lexicon(), name))
     (tmp_path / FILE).write_bytes(b"nothing")
-    with pytest.raises(DataError, match="no lexicon"):
+    with pytest.raises(DataError, match="not a lexicon"):
         Lexicon.load(tmp_path)
 
 

@@ -4,14 +4,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from one2set.extraction.ngrams import Words, hash_of
+from one2set.extraction.ngrams import HashedTexts, hash_of
 
 SOURCE = st.lists(st.sampled_from(["a", "b", "c", "the", ".", "<unk>"]), max_size=12)
 
 
 @given(st.lists(SOURCE, min_size=1, max_size=4), st.integers(1, 5))
 def test_those_without_marks_whose_ends_may_be_ends(sources: list[list[str]], length: int) -> None:
-    words = Words.of(sources, [0] * len(sources))
+    words = HashedTexts.of(sources, [0] * len(sources))
     flat = [word for source in sources for word in source]
     begin = np.array([word != "the" for word in flat], np.bool_)
     end = np.array([word not in ("the", "c") for word in flat], np.bool_)
@@ -21,7 +21,7 @@ def test_those_without_marks_whose_ends_may_be_ends(sources: list[list[str]], le
             gram = source[at : at + length]
             if not {".", "<unk>"} & {*gram} and gram[0] != "the" and gram[-1] not in ("the", "c"):
                 expected.append((start + at, hash_of(gram)))
-    found = words.grams(length, begin, end)
+    found = words.ngrams(length, begin, end)
     assert list(zip(*(column.tolist() for column in found), strict=True)) == expected
 
 
@@ -32,11 +32,11 @@ def test_hashes_know_order_and_stay_the_same() -> None:
 
 
 def test_the_same_n_gram_of_two_documents_is_told_apart() -> None:
-    words = Words.of([["a", "b"], ["a", "b"]], [1, 0])
+    words = HashedTexts.of([["a", "b"], ["a", "b"]], [1, 0])
     every = np.ones(4, np.bool_)
-    at, hashes = words.grams(1, every, every)
+    at, hashes = words.ngrams(1, every, every)
     assert len({*hashes.tolist()}) == 2
-    assert len({*words.apart(at, hashes).tolist()}) == 4
-    assert words.place.tolist() == [0, 1, 0, 1]
+    assert len({*words.hash_in_document(at, hashes).tolist()}) == 4
+    assert words.position.tolist() == [0, 1, 0, 1]
     assert words.length.tolist() == [2, 2]
     assert words.title.tolist() == [1, 0]

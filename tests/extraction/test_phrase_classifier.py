@@ -1,4 +1,4 @@
-"""Associations: against a plain computation, and that words come to speak of phrases."""
+"""BagOfWordsClassifier: against a plain computation, and that words come to speak of phrases."""
 
 from pathlib import Path
 
@@ -7,20 +7,20 @@ import pytest
 
 from one2set.data.document import Document
 from one2set.errors import DataError
-from one2set.extraction.build_lexicon import Chunk, count
+from one2set.extraction.build_lexicon import LabelledTexts, build_lexicon
 from one2set.extraction.lexicon import key_of
-from one2set.extraction.ngrams import Words, hash_of
-from one2set.extraction.phrase_classifier import FILE, Associations, fit_associations
+from one2set.extraction.ngrams import HashedTexts, hash_of
+from one2set.extraction.phrase_classifier import FILE, BagOfWordsClassifier, fit_phrase_classifier
 
 TOPICS = ("cat", "dog", "fish", "owl")
 
 
-def text_of(words: str, title: int = 0) -> Words:
-    return Words.of([words.split()], [title])
+def text_of(words: str, title: int = 0) -> HashedTexts:
+    return HashedTexts.of([words.split()], [title])
 
 
 @pytest.fixture(scope="module")
-def fitted() -> Associations:
+def fitted() -> BagOfWordsClassifier:
     """Each topic has four words, and two of them stand in a text whose keyphrase it is."""
     random = np.random.default_rng(0)
     documents, targets = [], []
@@ -29,12 +29,12 @@ def fitted() -> Associations:
         own = [f"{TOPICS[topic]}{letter}" for letter in random.permutation([*"abcd"])[:2]]
         documents.append(Document(str(number), "", f"we say {' '.join(own)} here", ("topic",)))
         targets.append([topic])
-    chunks = [Chunk(documents[:500]), Chunk(documents[500:])]
+    chunks = [LabelledTexts(documents[:500]), LabelledTexts(documents[500:])]
     texts = (chunk.words for chunk in chunks)
-    return fit_associations(texts, targets, [300] * 4, count(chunks))
+    return fit_phrase_classifier(texts, targets, [300] * 4, build_lexicon(chunks))
 
 
-def test_words_come_to_speak_of_phrases(fitted: Associations) -> None:
+def test_words_come_to_speak_of_phrases(fitted: BagOfWordsClassifier) -> None:
     for topic, name in enumerate(TOPICS):
         likely, lift = fitted(text_of(f"{name}a {name}b"))
         assert np.argmax(likely) == topic
@@ -51,21 +51,21 @@ def test_against_a_plain_computation() -> None:
     vectors = random.normal(size=(4, 5)).astype(np.float32)
     phrases, bias = random.normal(size=(6, 5)).astype(np.float32), np.zeros(6, np.float32)
     keys = np.sort(key_of(np.array([hash_of([name]) for name in names], np.uint64)))
-    associations = Associations(keys, vectors, phrases, bias, bias)
+    phrase_classifier = BagOfWordsClassifier(keys, vectors, phrases, bias, bias)
     vector = {names[number]: vectors[place] for place, number in enumerate(order)}
     body, title = (vector["a"] + vector["b"]) / np.sqrt(3), vector["b"] / np.sqrt(2)
     scores = np.exp(phrases @ (body + title))
-    likely, _ = associations(text_of("b x a a b", title=2))
+    likely, _ = phrase_classifier(text_of("b x a a b", title=2))
     assert np.exp(likely) == pytest.approx(scores / scores.sum(), rel=1e-4)
 
 
-def test_it_is_stored_with_a_model(tmp_path: Path, fitted: Associations) -> None:
-    assert Associations.load(tmp_path) is None
+def test_it_is_stored_with_a_model(tmp_path: Path, fitted: BagOfWordsClassifier) -> None:
+    assert BagOfWordsClassifier.load(tmp_path) is None
     fitted.save(tmp_path)
-    found = Associations.load(tmp_path)
+    found = BagOfWordsClassifier.load(tmp_path)
     assert found is not None
     text = text_of("cata owlb owlc")
     assert found(text)[0] == pytest.approx(fitted(text)[0], abs=0.1)
     (tmp_path / FILE).write_bytes(b"nothing")
-    with pytest.raises(DataError, match="no associations"):
-        Associations.load(tmp_path)
+    with pytest.raises(DataError, match="not a phrase classifier"):
+        BagOfWordsClassifier.load(tmp_path)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from one2set.errors import DataError
-from one2set.keyphrases.calibration import Calibration, Curve, Half
+from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalibration
 from one2set.keyphrases.candidates import INPUTS, Candidate
 from one2set.prediction.prediction import Slot
 from one2set.search.null_bias import NullBias
@@ -28,43 +28,46 @@ def candidate(*, present: bool = True, said: bool = True, **inputs: float) -> Ca
 
 
 def test_without_a_curve_a_phrase_is_as_likely_as_its_tokens() -> None:
-    assert Half().probability(candidate()) == pytest.approx(0.2)
-    assert Half().probability(candidate(said=False)) == 0
+    assert SideCalibration().probability(candidate()) == pytest.approx(0.2)
+    assert SideCalibration().probability(candidate(said=False)) == 0
 
 
 def test_a_curve_is_a_logistic() -> None:
-    curve = Curve(0.3, {"probability": 0.5, "words": -1.0})
+    curve = LogisticModel(0.3, {"probability": 0.5, "words": -1.0})
     expected = 1 / (1 + math.exp(-(0.3 + 0.5 * -2.0 - 3.0)))
     one = candidate(probability=-2.0, words=3.0, title=7.0)
     assert curve(one) == pytest.approx(expected)
-    assert (Curve(1e6, {})(one), Curve(-1e6, {})(one)) == (1.0, 0.0)
+    assert (LogisticModel(1e6, {})(one), LogisticModel(-1e6, {})(one)) == (1.0, 0.0)
 
 
 def test_each_kind_of_candidate_has_its_curve() -> None:
-    curves = [Curve(z, {}) for z in (-2.0, -1.0, 1.0, 2.0)]
+    curves = [LogisticModel(z, {}) for z in (-2.0, -1.0, 1.0, 2.0)]
     calibration = Calibration(
-        Half(said=curves[0], suggested=curves[1]), Half(0, 0, curves[2], curves[3])
+        SideCalibration(generated=curves[0], proposed=curves[1]),
+        SideCalibration(0, 0, curves[2], curves[3]),
     )
     kinds = [(present, said) for present in (True, False) for said in (True, False)]
     for (present, said), curve in zip(kinds, curves, strict=True):
         one = candidate(present=present, said=said)
-        assert calibration.half(one).probability(one) == curve(one)
+        assert calibration.side_of(one).probability(one) == curve(one)
 
 
 def test_the_dial_moves_biases_and_least_odds_alike() -> None:
-    calibration = Calibration(Half(-1.0, 0.2), Half(0.5, 0.0))
+    calibration = Calibration(SideCalibration(-1.0, 0.2), SideCalibration(0.5, 0.0))
     assert calibration.null_bias() == NullBias(-1.0, 0.5)
     assert calibration.null_bias(2.0) == NullBias(-3.0, -1.5)
-    assert calibration.present.least_for(0.0) == pytest.approx(0.2)
-    assert calibration.present.least_for(math.log(4)) == pytest.approx(1 / 17)
-    assert calibration.present.least_for(-100.0) == pytest.approx(1)
-    assert calibration.absent.least_for(-3.0) == 0
+    assert calibration.present.threshold_at(0.0) == pytest.approx(0.2)
+    assert calibration.present.threshold_at(math.log(4)) == pytest.approx(1 / 17)
+    assert calibration.present.threshold_at(-100.0) == pytest.approx(1)
+    assert calibration.absent.threshold_at(-3.0) == 0
 
 
 def test_it_is_stored_with_a_model(tmp_path: Path) -> None:
     assert Calibration.load(tmp_path) == Calibration()
-    half = Half(-1.5, 0.125, Curve(0.5, dict.fromkeys(INPUTS, -2.0)))
-    calibration = Calibration(half, Half(suggested=Curve(1.0, {})), drop_parts=True)
+    half = SideCalibration(-1.5, 0.125, LogisticModel(0.5, dict.fromkeys(INPUTS, -2.0)))
+    calibration = Calibration(
+        half, SideCalibration(proposed=LogisticModel(1.0, {})), drop_subphrases=True
+    )
     calibration.save(tmp_path)
     assert Calibration.load(tmp_path) == calibration
 
@@ -86,36 +89,45 @@ def test_a_damaged_file_is_told(tmp_path: Path, content: str) -> None:
         Calibration.load(tmp_path)
 
 
-@pytest.mark.parametrize("appetite", [0.1, 1.0, 5.0])
-def test_enough_is_what_promises_most(appetite: float) -> None:
-    half = Half(appetite=appetite)
+@pytest.mark.parametrize("expected_gold_factor", [0.1, 1.0, 5.0])
+def test_enough_is_what_promises_most(expected_gold_factor: float) -> None:
+    half = SideCalibration(expected_gold_factor=expected_gold_factor)
     for likely in ([0.9, 0.8, 0.1, 0.05], [0.2, 0.2, 0.2], [0.5], [0.01] * 40):
-        gold = 1 + appetite * sum(likely)
+        gold = 1 + expected_gold_factor * sum(likely)
         promised = [
             2 * sum(likely[:k]) / (k + gold) + 2 * sum(likely[: min(k, 5)]) / (5 + gold)
             for k in range(1, len(likely) + 1)
         ]
-        found = half.enough(likely)
+        found = half.cutoff_by_expected_f1(likely)
         assert promised[found - 1] == pytest.approx(max(promised))
-        assert half.enough(likely, more=-1.0) <= found <= half.enough(likely, more=1.0)
-    assert half.enough([]) == 0
-    assert Half().enough([0.5, 0.1]) == 2
+        assert (
+            half.cutoff_by_expected_f1(likely, more=-1.0)
+            <= found
+            <= half.cutoff_by_expected_f1(likely, more=1.0)
+        )
+    assert half.cutoff_by_expected_f1([]) == 0
+    assert SideCalibration().cutoff_by_expected_f1([0.5, 0.1]) == 2
 
 
 def test_less_likely_phrases_are_enough_where_nothing_is_likely() -> None:
-    half = Half(appetite=1.0)
-    assert half.enough([0.9, 0.9, 0.1, 0.1]) == 2
-    assert half.enough([0.1, 0.1, 0.1, 0.1]) == 4
+    half = SideCalibration(expected_gold_factor=1.0)
+    assert half.cutoff_by_expected_f1([0.9, 0.9, 0.1, 0.1]) == 2
+    assert half.cutoff_by_expected_f1([0.1, 0.1, 0.1, 0.1]) == 4
 
 
 @given(
     likely=st.lists(st.floats(0.01, 1.0), max_size=12),
-    appetite=st.floats(0.1, 4.0),
+    expected_gold_factor=st.floats(0.1, 4.0),
     more=st.floats(-3.0, 3.0),
     step=st.floats(0.1, 3.0),
 )
 def test_who_asks_for_more_never_gets_fewer(
-    likely: list[float], appetite: float, more: float, step: float
+    likely: list[float], expected_gold_factor: float, more: float, step: float
 ) -> None:
-    half, ordered = Half(appetite=appetite), sorted(likely, reverse=True)
-    assert half.enough(ordered, more) <= half.enough(ordered, more + step)
+    half, ordered = (
+        SideCalibration(expected_gold_factor=expected_gold_factor),
+        sorted(likely, reverse=True),
+    )
+    assert half.cutoff_by_expected_f1(ordered, more) <= half.cutoff_by_expected_f1(
+        ordered, more + step
+    )

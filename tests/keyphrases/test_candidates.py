@@ -6,10 +6,10 @@ import pytest
 
 from one2set.data.document import Document
 from one2set.data.phrase_list import Stems
-from one2set.extraction.candidate_scorer import UNLIKELY
-from one2set.extraction.knowledge import NOTHING, Hints, Knowledge
-from one2set.extraction.span_scorer import Views
-from one2set.keyphrases.candidates import INPUTS, Candidate, Reading
+from one2set.extraction.candidate_scorer import MIN_LOG_ODDS
+from one2set.extraction.knowledge import NO_KNOWLEDGE, Knowledge, Proposals
+from one2set.extraction.span_rescorer import WordStates
+from one2set.keyphrases.candidates import INPUTS, Candidate, CandidateBuilder
 from one2set.prediction.prediction import Prediction, Slot
 
 DOCUMENT = Document(
@@ -22,17 +22,17 @@ DOCUMENT = Document(
 class Taught(Knowledge):
     """What a selector could find, and phrases that are known."""
 
-    def hints(self, passage: Document, word_states: Views | None = None) -> Hints:
+    def propose(self, passage: Document, word_states: WordStates | None = None) -> Proposals:
         words = passage.words()
         odds = {("real", "time"): 1.5, ("graph", "network"): -0.5, ("never", "here"): 2.0}
         texts = {("network", "model"): "network models", ("real", "time"): "real-time"}
-        return Hints(
+        return Proposals(
             {stems: value for stems, value in odds.items() if stems[0] in words},
             {stems: text for stems, text in texts.items() if "models" in words},
             {("network", "model"): 0.7},
         )
 
-    def counted(self, stems: Stems) -> float:
+    def log_keyphrase_count(self, stems: Stems) -> float:
         return math.log(8)
 
 
@@ -44,9 +44,9 @@ def slot(code: int, text: str, p: float, null: float = 0.1) -> Slot:
     return Slot(code, text, (*words, "<eos>"), (p,) * (len(words) + 1), ended=True, null=null)
 
 
-def candidates(*slots: Slot, knowledge: Knowledge = NOTHING) -> list[Candidate]:
+def candidates(*slots: Slot, knowledge: Knowledge = NO_KNOWLEDGE) -> list[Candidate]:
     prediction = Prediction("d", slots, "score", 12, 12)
-    return Reading(DOCUMENT, knowledge).candidates(prediction, DOCUMENT)
+    return CandidateBuilder(DOCUMENT, knowledge).candidates(prediction, DOCUMENT)
 
 
 def inputs(candidate: Candidate) -> dict[str, float]:
@@ -66,46 +66,51 @@ def test_the_same_stems_are_one_candidate() -> None:
     assert [one.text for one in found] == ["graph networks", "deep nets"]
     assert [one.present for one in found] == [True, False]
     assert [one.side for one in found] == ["present", "absent"]
-    assert all(one.said for one in found)
+    assert all(one.generated for one in found)
 
 
 def test_what_is_suggested_follows_what_is_said() -> None:
     said, other, *others = candidates(
         slot(0, "graph network", 0.5), slot(1, "of graph", 0.4), knowledge=KNOWLEDGE
     )
-    assert (said.said, said.suggested) == (True, True)
-    assert (other.said, other.suggested) == (True, False)
+    assert (said.generated, said.proposed) == (True, True)
+    assert (other.generated, other.proposed) == (True, False)
     assert [(one.text, one.stems, one.present) for one in others] == [
         ("network models", ("network", "model"), False),
         ("", ("real", "time"), True),
     ]
-    assert all(one.suggested and not one.said for one in others)
-    assert [inputs(one)["known"] for one in (said, others[0])] == [0, math.log(8)]
-    assert [inputs(one)["selector"] for one in (said, other, *others)] == [-0.5, UNLIKELY, 0, 1.5]
-    assert [inputs(one)["association"] for one in (said, *others)] == [0, 0.7, 0]
+    assert all(one.proposed and not one.generated for one in others)
+    assert [inputs(one)["keyphrase_count"] for one in (said, others[0])] == [0, math.log(8)]
+    assert [inputs(one)["candidate_score"] for one in (said, other, *others)] == [
+        -0.5,
+        MIN_LOG_ODDS,
+        0,
+        1.5,
+    ]
+    assert [inputs(one)["pmi"] for one in (said, *others)] == [0, 0.7, 0]
     for one in others:
         assert [inputs(one)[name] for name in INPUTS[:4]] == [0, 0, 0, 0]
 
 
 def test_suggestions_are_of_the_passage() -> None:
-    reading = Reading(DOCUMENT, KNOWLEDGE)
+    reading = CandidateBuilder(DOCUMENT, KNOWLEDGE)
     nothing = Prediction("d", (), "score", 12, 12)
     passage = Document("d", "", "real time , and network", tokenised=True)
     assert [one.stems for one in reading.candidates(nothing, passage)] == [("real", "time")]
 
 
 def test_where_a_candidate_stands() -> None:
-    reading = Reading(DOCUMENT)
+    reading = CandidateBuilder(DOCUMENT)
     prediction = Prediction(
         "d", (slot(0, "graph network", 0.5), slot(1, "set", 0.4)), "score", 9, 9
     )
-    found, absent = reading.said(prediction)
+    found, absent = reading.generated(prediction)
     surfaces = [DOCUMENT.text[start:end] for start, end in reading.spans(found)]
     assert surfaces == ["Graph Networks", "graph network", "Graph Networks"]
-    assert found.places == (2, 6, 12)
-    assert (absent.places, reading.spans(absent)) == ((), ())
-    assert reading.holds(["graph", "network"])
-    assert not reading.holds(["graph", "set"])
+    assert found.positions == (2, 6, 12)
+    assert (absent.positions, reading.spans(absent)) == ((), ())
+    assert reading.contains(["graph", "network"])
+    assert not reading.contains(["graph", "set"])
 
 
 def test_what_there_is_to_weigh() -> None:
@@ -119,17 +124,17 @@ def test_what_there_is_to_weigh() -> None:
             "words": 2,
             "single": 0,
             "occurrences": math.log(4),
-            "place": math.log(3),
+            "position": math.log(3),
             "title": 1,
             "frequency": math.log(1 + 3 * 3) / 2,
-            "known": 0,
-            "selector": UNLIKELY,
-            "association": 0,
+            "keyphrase_count": 0,
+            "candidate_score": MIN_LOG_ODDS,
+            "pmi": 0,
         }
     )
     (absent,) = candidates(slot(0, "network", 0.5), slot(1, "time model", 0.5))[1:]
     assert inputs(absent)["title"] == 0.5
-    assert inputs(absent)["occurrences"] == inputs(absent)["place"] == 0
+    assert inputs(absent)["occurrences"] == inputs(absent)["position"] == 0
     (impossible,) = candidates(slot(0, "net", 0.0, 0.0))
     assert all(map(math.isfinite, impossible.inputs))
 
@@ -149,7 +154,7 @@ def test_what_there_is_to_weigh() -> None:
 def test_what_can_be_shown(text: str, readable: bool) -> None:
     tokenised = Document("d", "", "the graph network , <digit> of them .", tokenised=True)
     prediction = Prediction("d", (slot(0, text, 0.5),), "score", 8, 8)
-    (found,) = Reading(tokenised).said(prediction)
+    (found,) = CandidateBuilder(tokenised).generated(prediction)
     assert found.readable == readable
 
 

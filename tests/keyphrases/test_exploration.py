@@ -4,10 +4,10 @@ import pytest
 
 from one2set.data.document import Document
 from one2set.data.vocabulary import WordVocabulary
-from one2set.keyphrases.calibration import Calibration, Half
-from one2set.keyphrases.candidates import Reading
-from one2set.keyphrases.exploration import DIAL, explore
-from one2set.keyphrases.selection import Wanted
+from one2set.keyphrases.calibration import Calibration, SideCalibration
+from one2set.keyphrases.candidates import CandidateBuilder
+from one2set.keyphrases.exploration import BIASES, explore
+from one2set.keyphrases.selection import Selection
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 from one2set.prediction.engine import Engine
@@ -21,10 +21,10 @@ def engine(settrans: SetTrans, vocabulary: WordVocabulary) -> Engine:
 
 
 def test_codes_speak_from_their_position_on(engine: Engine, documents: list[Document]) -> None:
-    calibration = Calibration(Half(-1.0), Half(0.5))
+    calibration = Calibration(SideCalibration(-1.0), SideCalibration(0.5))
     document = documents[0]
     (prediction,) = engine.predict([document], null_bias=NO_NULL)
-    found = explore(Reading(document), [(prediction, document)], calibration, [])
+    found = explore(CandidateBuilder(document), [(prediction, document)], calibration, [])
     (voices,) = found.passages
     assert [voice.side for voice in voices] == ["present"] * 4 + ["absent"] * 4
     for voice in voices:
@@ -39,7 +39,9 @@ def test_a_sequence_has_no_codes_to_silence(
     engine = Engine(transformer, vocabulary)
     for document, prediction in zip(documents[:4], engine.predict(documents[:4]), strict=True):
         pair = [(prediction, document)]
-        found = explore(Reading(document), pair, Calibration(), [Wanted(more=-3.0), Wanted()])
+        found = explore(
+            CandidateBuilder(document), pair, Calibration(), [Selection(more=-3.0), Selection()]
+        )
         assert {voice.side for voice in found.passages[0]} <= {None}
         (_, fewest), (_, usual) = found.dial
         assert fewest == usual
@@ -50,13 +52,15 @@ def test_the_stems_of_a_keyphrase_are_those_of_the_codes_that_say_it(
 ) -> None:
     for document in documents[:10]:
         (prediction,) = engine.predict([document], null_bias=NO_NULL)
-        found = explore(Reading(document), [(prediction, document)], Calibration(), [Wanted()])
+        found = explore(
+            CandidateBuilder(document), [(prediction, document)], Calibration(), [Selection()]
+        )
         voices = {voice.stems for voice in found.passages[0]}
         for _, keyphrases in found.dial:
             assert {found.stems(one.text) for one in keyphrases} <= voices
 
 
 def test_the_dial_goes_both_ways() -> None:
-    assert list(DIAL) == sorted(DIAL)
-    assert 0.0 in DIAL
-    assert DIAL[0] == -DIAL[-1]
+    assert list(BIASES) == sorted(BIASES)
+    assert 0.0 in BIASES
+    assert BIASES[0] == -BIASES[-1]

@@ -19,9 +19,9 @@ from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError
 from one2set.export.export import export_model
 from one2set.export.runtime import Runtime
-from one2set.keyphrases.calibration import Calibration, Curve, Half
-from one2set.keyphrases.candidates import Reading
-from one2set.keyphrases.exploration import DIAL
+from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalibration
+from one2set.keyphrases.candidates import CandidateBuilder
+from one2set.keyphrases.exploration import BIASES
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.keyphrases.passages import PASSAGE, passages
 from one2set.keyphrases.results import Keyphrase
@@ -44,7 +44,10 @@ def folder(
     vocabulary = WordVocabulary([*SPECIALS, *frequent], size=VOCABULARY_SIZE)
     save_model(path / "trained", settrans, vocabulary)
     weights = {"probability": 0.1, "occurrences": 0.5, "codes": 0.2}
-    halves = (Half(-1.0, 0.4, Curve(0.1, weights)), Half(-0.5, 0.35, Curve(0.2, weights)))
+    halves = (
+        SideCalibration(-1.0, 0.4, LogisticModel(0.1, weights)),
+        SideCalibration(-0.5, 0.35, LogisticModel(0.2, weights)),
+    )
     Calibration(*halves).save(path / "trained")
     export_model(path / "trained", path / "exported", int8=False)
     return path
@@ -169,9 +172,9 @@ def test_a_long_text_is_read_to_its_end(
     assert len(parts) > 10
     runtime = Runtime(folder / "exported", threads=1)
     predictions = list(runtime.predict(parts, null_bias=NO_NULL))
-    reading = Reading(document)
+    reading = CandidateBuilder(document)
     said = [
-        {one.stems for one in reading.said(prediction) if one.readable}
+        {one.stems for one in reading.generated(prediction) if one.readable}
         for prediction in predictions
     ]
     assert {stem_all(words_of(one.text)) for one in found} == set().union(*said)
@@ -221,9 +224,9 @@ def test_it_explores_what_it_generates(
     assert [one.document for one in explored] == chosen
     assert [len(one.passages) for one in explored] == [len(passages(one)) for one in chosen]
     for number in (0, 4, 6, 9):
-        direct = generator.stream(chosen, more=DIAL[number])
+        direct = generator.stream(chosen, more=BIASES[number])
         for one, (_, found) in zip(explored, direct, strict=True):
             position, keyphrases = one.dial[number]
-            assert position == DIAL[number]
+            assert position == BIASES[number]
             assert [(o.text, o.spans) for o in keyphrases] == [(o.text, o.spans) for o in found]
             assert [o.score for o in keyphrases] == pytest.approx([o.score for o in found])

@@ -10,7 +10,7 @@ from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError, DataError
 from one2set.export.export import export_model
 from one2set.export.runtime import Runtime
-from one2set.keyphrases.loading import load_predictor, model_vocabulary
+from one2set.keyphrases.loading import load_model_vocabulary, load_predictor
 from one2set.model.folder import save_model
 from one2set.model.settrans import SetTrans
 from one2set.prediction.engine import Engine
@@ -49,12 +49,12 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
 def test_the_words_of_a_model(vocabulary: WordVocabulary, trained: Path, tmp_path: Path) -> None:
     export_model(trained, tmp_path / "exported")
     for folder in (trained / "model", tmp_path / "exported"):
-        found = model_vocabulary(folder)
+        found = load_model_vocabulary(folder)
         assert isinstance(found, WordVocabulary)
         assert found.size == vocabulary.size
         assert found.words[: found.size] == vocabulary.words[: vocabulary.size]
     with pytest.raises(DataError, match=r"config\.json: cannot be read"):
-        model_vocabulary(tmp_path)
+        load_model_vocabulary(tmp_path)
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(DataError, match="no description of a model"):
-        model_vocabulary(tmp_path)
+    with pytest.raises(DataError, match="not the configuration of a model"):
+        load_model_vocabulary(tmp_path)

@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from one2set.keyphrases.reliability import Check, draw
+from one2set.keyphrases.tuning import CalibrationCheck, draw_reliability_diagram
 
 
-def check(likely: list[float], correct: list[bool], present: list[bool]) -> Check:
+def check(likely: list[float], correct: list[bool], present: list[bool]) -> CalibrationCheck:
     quality = {"present": 0.0, "absent": 0.0}
-    return Check(
+    return CalibrationCheck(
         np.array(likely),
         np.array(correct, dtype=np.bool_),
         np.array(present, dtype=np.bool_),
@@ -39,5 +39,5 @@ def test_what_is_perfect_has_no_error_and_nothing_has_none() -> None:
 
 def test_a_picture_is_drawn(tmp_path: Path) -> None:
     made = check([0.2, 0.8], [False, True], [True, False])
-    draw(made, tmp_path / "reliability.png")
+    draw_reliability_diagram(made, tmp_path / "reliability.png")
     assert (tmp_path / "reliability.png").read_bytes().startswith(b"\x89PNG")

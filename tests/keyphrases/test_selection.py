@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from one2set.data.document import Document
 from one2set.errors import ConfigError
-from one2set.keyphrases.calibration import Calibration, Half
-from one2set.keyphrases.candidates import Candidate, Reading
+from one2set.keyphrases.calibration import Calibration, SideCalibration
+from one2set.keyphrases.candidates import Candidate, CandidateBuilder
 from one2set.keyphrases.results import Keyphrase
-from one2set.keyphrases.selection import Wanted, keyphrases, without_parts
+from one2set.keyphrases.selection import Selection, select_keyphrases, without_subphrases
 from one2set.prediction.prediction import Prediction, Slot
 
 DOCUMENT = Document(
@@ -18,7 +18,7 @@ DOCUMENT = Document(
     "A graph network for 3D\nmodels of Graph Networks.",
 )
 
-READING = Reading(DOCUMENT)
+READING = CandidateBuilder(DOCUMENT)
 
 
 def said(**phrases: float) -> list[Candidate]:
@@ -28,14 +28,14 @@ def said(**phrases: float) -> list[Candidate]:
         text = text.replace("_", " ")
         slots.append(Slot(code, text, ("a", "<eos>"), (p, 1.0), ended=True))
     prediction = Prediction("d", tuple(slots), "score", 12, 12)
-    return READING.said(prediction)
+    return READING.generated(prediction)
 
 
 def shown(
     *passages: list[Candidate], calibration: Calibration | None = None, **wanted: object
 ) -> list[Keyphrase]:
-    wish = Wanted(**wanted)  # type: ignore[arg-type]
-    return keyphrases(passages, READING, calibration or Calibration(), wish)
+    wish = Selection(**wanted)  # type: ignore[arg-type]
+    return select_keyphrases(passages, READING, calibration or Calibration(), wish)
 
 
 def texts(*passages: list[Candidate], **options: object) -> list[str]:
@@ -82,7 +82,7 @@ def test_what_is_wanted() -> None:
 
 
 def test_less_likely_than_the_operating_point_is_not_shown() -> None:
-    calibration = Calibration(Half(least=0.5), Half(least=0.2))
+    calibration = Calibration(SideCalibration(threshold=0.5), SideCalibration(threshold=0.2))
     found = said(graph=0.45, deep=0.25, nets=0.15)
     assert texts(found, calibration=calibration) == ["deep"]
     assert texts(found, calibration=calibration, more=0.5) == ["Graph", "deep", "nets"]
@@ -92,7 +92,7 @@ def test_less_likely_than_the_operating_point_is_not_shown() -> None:
 def test_parts_are_left_out_if_tuning_says_so() -> None:
     found = said(graph_networks=0.9, networks=0.8, graph=0.95, deep_nets=0.4, nets=0.5)
     assert texts(found) == ["Graph", "Graph Networks", "Networks", "nets", "deep nets"]
-    thinned = texts(found, calibration=Calibration(drop_parts=True))
+    thinned = texts(found, calibration=Calibration(drop_subphrases=True))
     assert thinned == ["Graph", "Graph Networks", "nets", "deep nets"]
 
 
@@ -104,7 +104,7 @@ def test_parts_against_a_plain_search(ranked: list[tuple[str, ...]]) -> None:
         inside = (f" {' '.join(stems)} " in f" {' '.join(other)} " for other in expected)
         if not any(inside):
             expected.append(stems)
-    assert without_parts(ranked) == expected
+    assert without_subphrases(ranked) == expected
 
 
 def test_unreadable_phrases_are_not_shown() -> None:
@@ -122,4 +122,4 @@ def test_unreadable_phrases_are_not_shown() -> None:
 )
 def test_wishes_that_cannot_be(wish: dict[str, float], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        Wanted(**wish)  # type: ignore[arg-type]
+        Selection(**wish)  # type: ignore[arg-type]

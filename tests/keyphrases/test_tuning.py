@@ -10,26 +10,38 @@ from numpy.typing import NDArray
 
 from one2set.data.document import Document
 from one2set.evaluation.scoring import evaluate
-from one2set.extraction.knowledge import Hints, Knowledge
-from one2set.extraction.span_scorer import Views
-from one2set.keyphrases.calibration import Calibration, Curve, Half
-from one2set.keyphrases.candidates import Reading
-from one2set.keyphrases.reliability import cross_check
-from one2set.keyphrases.selection import keyphrases
-from one2set.keyphrases.tuning import Judged, Pool, fit_logistic, judge, judgement, quality, tune
+from one2set.extraction.knowledge import Knowledge, Proposals
+from one2set.extraction.span_rescorer import WordStates
+from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalibration
+from one2set.keyphrases.candidates import CandidateBuilder
+from one2set.keyphrases.selection import select_keyphrases
+from one2set.keyphrases.tuning import (
+    LabelledCandidates,
+    Pool,
+    cross_validate,
+    fit_logistic,
+    label_candidates,
+    mean_f1,
+    score_and_select,
+    tune,
+)
 from one2set.prediction.prediction import SIDES, Prediction, Slot
 from one2set.search.null_bias import NullBias
 
 CODES = 6
-CURVE = Curve(-1.0, {"probability": -0.5, "codes": 1.0, "selector": 0.3, "title": 2.0})
+CURVE = LogisticModel(
+    -1.0, {"probability": -0.5, "codes": 1.0, "candidate_score": 0.3, "title": 2.0}
+)
 
 
 class Taught(Knowledge):
     """Knows some letters and pairs that the made-up texts hold, and some that they do not."""
 
-    def hints(self, passage: Document, word_states: Views | None = None) -> Hints:
+    def propose(self, passage: Document, word_states: WordStates | None = None) -> Proposals:
         odds = {("b",): 0.5, ("c", "x"): -1.0, ("e",): -3.0, ("o",): 1.0}
-        return Hints(odds, {("c", "d"): "c d", ("d", "b"): "d b", ("zz",): "zz"}, {("zz",): 1.0})
+        return Proposals(
+            odds, {("c", "d"): "c d", ("d", "b"): "d b", ("zz",): "zz"}, {("zz",): 1.0}
+        )
 
 
 KNOWLEDGE = Taught()
@@ -78,8 +90,8 @@ def made_up(count: int, *, seed: int = 0) -> list[tuple[Document, Prediction]]:
     return pairs
 
 
-def judged(pairs: list[tuple[Document, Prediction]]) -> list[Judged]:
-    return [judge(*pair, KNOWLEDGE) for pair in pairs]
+def judged(pairs: list[tuple[Document, Prediction]]) -> list[LabelledCandidates]:
+    return [label_candidates(*pair, KNOWLEDGE) for pair in pairs]
 
 
 def test_candidates_are_judged_by_their_stems() -> None:
@@ -89,7 +101,7 @@ def test_candidates_are_judged_by_their_stems() -> None:
         Slot(code, text, (*text.split(), "<eos>"), (0.5,) * 3, ended=True)
         for code, text in enumerate(texts)
     )
-    found = judge(document, Prediction("d", slots, "score", 5, 5))
+    found = label_candidates(document, Prediction("d", slots, "score", 5, 5))
     correct = {one.text: right for one, right in zip(found.candidates, found.correct, strict=True)}
     assert correct == {
         "graph networks": True,
@@ -105,11 +117,17 @@ def test_candidates_are_judged_by_their_stems() -> None:
     "calibration",
     [
         Calibration(),
-        Calibration(Half(-2.0), Half(-1.0)),
-        Calibration(Half(-8.0, 0.1), Half(0.5, 0.05), drop_parts=True),
-        Calibration(Half(-3.0, 0.3, CURVE), Half(-2.0)),
-        Calibration(Half(-2.0, 0.3, None, CURVE), Half(-1.0, 0.2, CURVE, CURVE)),
-        Calibration(Half(-2.0, 0.1, CURVE, CURVE, 1.0), Half(-1.0, 0.0, None, CURVE, 3.0), True),
+        Calibration(SideCalibration(-2.0), SideCalibration(-1.0)),
+        Calibration(SideCalibration(-8.0, 0.1), SideCalibration(0.5, 0.05), drop_subphrases=True),
+        Calibration(SideCalibration(-3.0, 0.3, CURVE), SideCalibration(-2.0)),
+        Calibration(
+            SideCalibration(-2.0, 0.3, None, CURVE), SideCalibration(-1.0, 0.2, CURVE, CURVE)
+        ),
+        Calibration(
+            SideCalibration(-2.0, 0.1, CURVE, CURVE, 1.0),
+            SideCalibration(-1.0, 0.0, None, CURVE, 3.0),
+            True,
+        ),
     ],
     ids=str,
 )
@@ -124,12 +142,12 @@ def test_it_counts_what_readers_are_shown_as_the_evaluation_does(calibration: Ca
             for slot in prediction.slots
             if slot.log_odds >= (bias.present if slot.code < CODES // 2 else bias.absent)
         )
-        reading = Reading(document, KNOWLEDGE)
+        reading = CandidateBuilder(document, KNOWLEDGE)
         candidates = reading.candidates(replace(prediction, slots=spoken), document)
-        found = keyphrases([candidates], reading, calibration)
+        found = select_keyphrases([candidates], reading, calibration)
         shown.append([one.text for one in found])
     figures = evaluate([document for document, _ in pairs], shown)
-    found_quality = quality(Pool(judged(pairs)), calibration)
+    found_quality = mean_f1(Pool(judged(pairs)), calibration)
     for side in SIDES:
         expected = (figures[side]["5"].f1 + figures[side]["M"].f1) / 2
         assert found_quality[side] == pytest.approx(expected)
@@ -138,19 +156,19 @@ def test_it_counts_what_readers_are_shown_as_the_evaluation_does(calibration: Ca
 def test_codes_that_speak_too_seldom_are_made_to_speak() -> None:
     found = tune(judged(made_up(800)))
     rest = Pool(judged(made_up(400, seed=1)))
-    before, after = quality(rest, Calibration()), quality(rest, found)
+    before, after = mean_f1(rest, Calibration()), mean_f1(rest, found)
     assert after["present"] > before["present"] + 0.1
     assert after["absent"] > before["absent"] - 0.02
-    likely, shown = judgement(rest, found)
+    likely, shown = score_and_select(rest, found)
     chosen = shown & rest.present
     assert likely[chosen].mean() == pytest.approx(rest.correct[chosen].mean(), abs=0.04)
 
 
 def test_how_many_codes_speak() -> None:
     pool = Pool(judged(made_up(30)))
-    everything = pool.num_speaking(NullBias(-math.inf, -math.inf))
+    everything = pool.num_generating(NullBias(-math.inf, -math.inf))
     assert everything.sum() == 30 * CODES
-    some = pool.num_speaking(NullBias(-1.0, math.inf))
+    some = pool.num_generating(NullBias(-1.0, math.inf))
     expected = [
         sum(slot.log_odds >= -1 and slot.code < CODES // 2 for slot in one.slots)
         for one in pool.candidates
@@ -159,7 +177,7 @@ def test_how_many_codes_speak() -> None:
 
 
 def test_a_check_is_of_documents_left_out() -> None:
-    check = cross_check(judged(made_up(600)))
+    check = cross_validate(judged(made_up(600)))
     assert check.after["present"] > check.before["present"]
     bins = check.reliability("present")
     assert sum(count for *_, count in bins) == check.present.sum()
@@ -170,8 +188,8 @@ def test_a_check_is_of_documents_left_out() -> None:
 def test_where_no_code_ever_speaks() -> None:
     silent = [(document, replace(prediction, slots=())) for document, prediction in made_up(40)]
     pool = Pool(judged(silent))
-    assert not pool.num_speaking(NullBias()).any()
-    found = tune(pool.judged)
-    assert found.present.said is None
-    assert found.present.suggested is not None
-    assert quality(pool, found)["present"] > 0
+    assert not pool.num_generating(NullBias()).any()
+    found = tune(pool.documents)
+    assert found.present.generated is None
+    assert found.present.proposed is not None
+    assert mean_f1(pool, found)["present"] > 0

@@ -14,7 +14,7 @@ from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import WordVocabulary
 from one2set.export.export import export_model
 from one2set.extraction.train_scorers import fit_knowledge
-from one2set.keyphrases.calibration import Calibration, Curve, Half
+from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalibration
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.model.folder import save_model
 from one2set.serving.app import create_app
@@ -33,9 +33,12 @@ def model(documents: list[Document], tmp_path_factory: pytest.TempPathFactory) -
     words = Counter(word for document in documents for word in document.words() if word.isalpha())
     vocabulary = WordVocabulary([*SPECIALS, *words], size=VOCABULARY_SIZE)
     save_model(path / "trained", lively_settrans(), vocabulary)
-    said = Curve(0.1, {"probability": 0.1, "occurrences": 0.5, "codes": 0.2})
-    suggested = Curve(-0.2, {"selector": 0.4, "known": 0.1})
-    halves = Half(-1.0, 0.4, said, suggested), Half(-0.5, 0.35, said, suggested)
+    said = LogisticModel(0.1, {"probability": 0.1, "occurrences": 0.5, "codes": 0.2})
+    suggested = LogisticModel(-0.2, {"candidate_score": 0.4, "keyphrase_count": 0.1})
+    halves = (
+        SideCalibration(-1.0, 0.4, said, suggested),
+        SideCalibration(-0.5, 0.35, said, suggested),
+    )
     Calibration(*halves).save(path / "trained")
     export_model(path / "trained", path / "exported", int8=False)
     # Random weights find nothing in a text. What is learnt of the sample does.

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 
 from one2set.data.document import Document
 from one2set.data.reading.records import document_from_text
-from one2set.keyphrases.exploration import DIAL
+from one2set.keyphrases.exploration import BIASES
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.keyphrases.results import Keyphrase
 from one2set.serving.app import create_app
@@ -106,12 +106,12 @@ def test_exploring(
 ) -> None:
     text = documents[3].text
     answer = client.post(EXPLORE, json={"text": text}).json()
-    assert [position["more"] for position in answer["dial"]] == list(DIAL)
+    assert [position["more"] for position in answer["dial"]] == list(BIASES)
     for position in answer["dial"]:
         assert_same(position["keyphrases"], generator.generate(text, more=position["more"]))
     (codes,) = answer["passages"]
     assert [code["code"] for code in codes] == list(range(8))
-    said = {code["stems"] for code in codes if code["since"] <= DIAL[-1]}
+    said = {code["stems"] for code in codes if code["since"] <= BIASES[-1]}
     widest = {one["stems"] for one in answer["dial"][-1]["keyphrases"]}
     assert widest & said, "codes say some of them"
     assert widest - said, "others are known"

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from one2set.data.document import Document
 from one2set.data.reading.records import document_from_text
-from one2set.keyphrases.exploration import DIAL
+from one2set.keyphrases.exploration import BIASES
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.serving.app import create_app
 from one2set.serving.limits import Access, Limits
@@ -94,7 +94,7 @@ def test_every_position_shows_what_the_library_finds(
         find(page, text)
         page.on("request", lambda request: asked.append(request.url))
         shown = set()
-        for position, more in enumerate(DIAL):
+        for position, more in enumerate(BIASES):
             turn(page, position)
             found = generator.generate(text, more=more)
             assert listed(page, "present") == [one.text for one in found if one.present]
@@ -185,7 +185,7 @@ def test_work_grows_with_the_length_of_a_text(browser: Browser, url: str) -> Non
 def test_text_is_text(browser: Browser, url: str, documents: list[Document]) -> None:
     with opened(browser, url) as page:
         find(page, INJECTION + documents[0].abstract)
-        turn(page, len(DIAL) - 1)
+        turn(page, len(BIASES) - 1)
         assert page.locator("#marked").text_content() == INJECTION + documents[0].abstract
         assert page.locator("#marked img, #marked script").count() == 0
         page.click("#tab-codes")
@@ -203,7 +203,7 @@ def test_the_control_codes(
         counts = []
         for position in (0, 6, 12):
             turn(page, position)
-            speaking = [one for one in voices if one.slot.text and one.since <= DIAL[position]]
+            speaking = [one for one in voices if one.slot.text and one.since <= BIASES[position]]
             expect(page.locator(".code")).to_have_count(len(voices))
             assert page.locator(".code.silent").count() == len(voices) - len(speaking)
             tiles = page.locator(".code:not(.silent)").evaluate_all(
@@ -219,7 +219,7 @@ def test_looking_and_the_keyboard(browser: Browser, url: str, documents: list[Do
     with opened(browser, url) as page:
         page.keyboard.type("Words ")  # the text has the focus
         find(page, documents[2].text)
-        turn(page, len(DIAL) - 1)
+        turn(page, len(BIASES) - 1)
         first = page.locator("#present button").first
         first.hover()
         stems = first.get_attribute("data-stems")
@@ -234,7 +234,7 @@ def test_looking_and_the_keyboard(browser: Browser, url: str, documents: list[Do
         page.keyboard.press("Escape")
         assert page.locator(".seen").count() == 0
         page.keyboard.press("[")
-        assert page.input_value("#dial") == str(len(DIAL) - 2)
+        assert page.input_value("#dial") == str(len(BIASES) - 2)
         page.keyboard.press("v")
         expect(page.locator("#codes")).to_be_visible()
         page.focus("#tab-codes")

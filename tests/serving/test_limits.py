@@ -14,7 +14,7 @@ from one2set.data.document import Document
 from one2set.errors import ConfigError
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.keyphrases.results import Keyphrase
-from one2set.keyphrases.selection import Wanted
+from one2set.keyphrases.selection import Selection
 from one2set.serving.app import create_app
 from one2set.serving.limits import Access, Gate, Limits
 from tests.serving.running import URL
@@ -32,7 +32,7 @@ class Slow(KeyphraseGenerator):
     def stream(
         self,
         documents: Iterable[Document],
-        wanted: Wanted = Wanted(),  # noqa: B008
+        wanted: Selection = Selection(),  # noqa: B008
     ) -> Iterator[tuple[Document, list[Keyphrase]]]:
         for document in documents:
             time.sleep(self.seconds)
@@ -189,7 +189,7 @@ class Repeated(Slow):
     def stream(
         self,
         documents: Iterable[Document],
-        wanted: Wanted = Wanted(),  # noqa: B008
+        wanted: Selection = Selection(),  # noqa: B008
     ) -> Iterator[tuple[Document, list[Keyphrase]]]:
         for document in documents:
             spans = [(n, n + 1) for n in range(len(document.text))]

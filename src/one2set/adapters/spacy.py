@@ -12,7 +12,7 @@ from typing import Any
 from one2set.data.reading.records import document_from_text
 from one2set.errors import missing_extra
 from one2set.keyphrases.generator import KeyphraseGenerator
-from one2set.keyphrases.selection import Wanted
+from one2set.keyphrases.selection import Selection
 from one2set.model.paths import DEFAULT
 from one2set.prediction.prediction import Side
 
@@ -53,7 +53,7 @@ Doc.set_extension("keyphrases", getter=_keyphrases, force=True)
 class KeyphraseComponent:
     """Finds the keyphrases of documents; with `nlp.pipe`, of many in batches."""
 
-    def __init__(self, model: str, wanted: Wanted, threads: int) -> None:
+    def __init__(self, model: str, wanted: Selection, threads: int) -> None:
         self._model, self._wanted, self._threads = model, wanted, threads
         self._generator: KeyphraseGenerator | None = None
 
@@ -102,4 +102,4 @@ def make_component(
     threads: int,
 ) -> KeyphraseComponent:
     """What `nlp.add_pipe("one2set", config={"top": 5})` makes; see `KeyphraseGenerator`."""
-    return KeyphraseComponent(model, Wanted(top, min_score, only, more), threads)
+    return KeyphraseComponent(model, Selection(top, min_score, only, more), threads)

@@ -8,7 +8,7 @@ import orjson
 
 from one2set.data.document import Document
 from one2set.keyphrases.calibration import Calibration
-from one2set.keyphrases.candidates import Reading
+from one2set.keyphrases.candidates import CandidateBuilder
 from one2set.keyphrases.results import Keyphrase
 from one2set.prediction.prediction import Prediction, Slot
 from one2set.prediction.stream import Predictor, Project
@@ -32,7 +32,7 @@ def format_prediction(
     document: Document, prediction: Prediction, calibration: Calibration, *, slots: bool
 ) -> bytes:
     """A JSON line for `one2set evaluate`; with `slots`, it includes every slot."""
-    candidates = Reading(document).said(prediction)
+    candidates = CandidateBuilder(document).generated(prediction)
     said = {slot: one for one in candidates for slot in one.slots}
     record: dict[str, Any] = {
         "id": prediction.id,
@@ -40,7 +40,7 @@ def format_prediction(
             {
                 "text": slot.text,
                 "score": _rounded(slot.score),
-                "probability": _rounded(calibration.half(one).probability(one)),
+                "probability": _rounded(calibration.side_of(one).probability(one)),
                 "present": one.present,
             }
             for slot, one in ((slot, said[slot]) for slot in prediction.phrases)

@@ -27,8 +27,8 @@ from one2set.errors import DataError, missing_extra
 from one2set.export.runtime import Runtime
 from one2set.keyphrases.calibration import Calibration
 from one2set.keyphrases.generator import KeyphraseGenerator
-from one2set.keyphrases.loading import exported
-from one2set.keyphrases.selection import Wanted
+from one2set.keyphrases.loading import is_exported
+from one2set.keyphrases.selection import Selection
 from one2set.parallel import ordered_map
 from one2set.prediction.stream import WINDOW, Predictor
 
@@ -129,12 +129,12 @@ class Keyphrases:
     """Keyphrases, found by a `KeyphraseGenerator`."""
 
     model: Path
-    wanted: Wanted = Wanted()  # noqa: RUF009  (frozen)
+    wanted: Selection = Selection()  # noqa: RUF009  (frozen)
     threads: int = 1
 
     @property
     def needs_torch(self) -> bool:
-        return not exported(self.model)
+        return not is_exported(self.model)
 
     def make(self) -> Make:
         generator = KeyphraseGenerator(self.model, threads=self.threads)
@@ -161,7 +161,9 @@ class Raw:
 
     @property
     def needs_torch(self) -> bool:
-        return bool(self.search) or self.device not in ("auto", "cpu") or not exported(self.model)
+        return (
+            bool(self.search) or self.device not in ("auto", "cpu") or not is_exported(self.model)
+        )
 
     def make(self) -> Make:
         predictor = self._torch_engine() if self.needs_torch else self._runtime()

@@ -51,7 +51,7 @@ def calibrate(
     try:
         from one2set.bulk.lines import predict_all
         from one2set.extraction.knowledge import Knowledge
-        from one2set.keyphrases import reliability, tuning
+        from one2set.keyphrases import tuning
         from one2set.keyphrases.loading import load_predictor
         from one2set.model.paths import DEFAULT, find_model_folder
         from one2set.search.null_bias import NO_NULL
@@ -69,7 +69,7 @@ def calibrate(
     folder = find_model_folder(model)
     engine = load_predictor(folder, device=device, batch_tokens=batch_tokens, threads=threads)
     knowledge = Knowledge.load(folder)
-    judged = []
+    labelled = []
     with ErrorPolicy(on_error) as errors, show_progress("Predicting", total=None) as display:
         documents = chain.from_iterable(
             read(path, fields=Fields.from_options(field), errors=errors) for path in inputs
@@ -81,21 +81,21 @@ def calibrate(
                     f"document {document.id!r} has no keyphrases",
                     fix="pass documents whose keyphrases are known",
                 )
-            judged.append(tuning.judge(document, prediction, knowledge))
+            labelled.append(tuning.label_candidates(document, prediction, knowledge))
             display.update(number, f"{number:,} documents")
-    if sum(bool(one.candidates) for one in judged) < 2:
+    if sum(bool(one.candidates) for one in labelled) < 2:
         raise DataError("the model says phrases for fewer than 2 documents", fix="pass more")
-    if len(judged) < _ENOUGH:
+    if len(labelled) < _ENOUGH:
         err.print(
-            f"mind: {len(judged)} documents are few, and the model may become worse; {_ENOUGH} or "
-            "more are enough",
+            f"warning: only {len(labelled)} documents; the model may become worse. "
+            f"Use at least {_ENOUGH}.",
             soft_wrap=True,
         )
-    check = reliability.cross_check(judged)
-    calibration = tuning.tune(judged)
+    check = tuning.cross_validate(labelled)
+    calibration = tuning.tune(labelled)
     calibration.save(folder)
     out.print(calibration_table(calibration, check))
     if diagram is not None:
-        reliability.draw(check, diagram)
+        tuning.draw_reliability_diagram(check, diagram)
         err.print(f"{diagram}: drawn", soft_wrap=True)
-    err.print(f"{folder}: calibrated on {len(judged):,} documents", soft_wrap=True)
+    err.print(f"{folder}: calibrated on {len(labelled):,} documents", soft_wrap=True)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from one2set.data.document import Document
     from one2set.data.reading.records import Fields
     from one2set.data.reading.streams import ErrorPolicy
-    from one2set.keyphrases.selection import Wanted
+    from one2set.keyphrases.selection import Selection
 
 Shown = Literal["text", "json", "jsonl", "csv", "html", "parquet"]
 
@@ -149,7 +149,7 @@ def _file_format(output: str, format: Shown | None) -> "Format | None":
     return None
 
 
-def _print(read: "_Read", model: str, selection: "Wanted", format: Shown, threads: int) -> None:
+def _print(read: "_Read", model: str, selection: "Selection", format: Shown, threads: int) -> None:
     """Write keyphrases to standard output, one document after another."""
     from one2set.cli import keyphrase_formats as formats
     from one2set.keyphrases.generator import KeyphraseGenerator

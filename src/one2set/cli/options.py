@@ -9,7 +9,7 @@ from one2set.data.reading.streams import OnError
 from one2set.errors import ConfigError
 
 if TYPE_CHECKING:
-    from one2set.keyphrases.selection import Wanted
+    from one2set.keyphrases.selection import Selection
     from one2set.prediction.prediction import Side
 
 # Groups of options in the help.
@@ -142,13 +142,13 @@ FewerOption = Annotated[
 
 def make_selection(
     top: int | None, min_score: float, present_only: bool, absent_only: bool, more: int, fewer: int
-) -> "Wanted":
+) -> "Selection":
     """Combine the options of the group `SELECTION`."""
-    from one2set.keyphrases.selection import Wanted
+    from one2set.keyphrases.selection import Selection
 
     if present_only and absent_only:
         raise ConfigError("--present-only and --absent-only exclude each other; pass one of them")
     if more and fewer:
         raise ConfigError("--more and --fewer exclude each other; pass one of them")
     only: Side | None = "present" if present_only else "absent" if absent_only else None
-    return Wanted(top, min_score, only, float(more - fewer))
+    return Selection(top, min_score, only, float(more - fewer))

@@ -107,7 +107,7 @@ def predict(
     """
     from one2set.bulk.pipeline import Raw, Source, expand_patterns
     from one2set.data.reading.records import Fields
-    from one2set.keyphrases.loading import exported
+    from one2set.keyphrases.loading import is_exported
     from one2set.model.paths import find_model_folder, is_model
 
     if not is_model(model):
@@ -117,7 +117,7 @@ def predict(
         )
     target = make_target(output, format, like=inputs[-1], resume=resume, overwrite=overwrite)
     folder = find_model_folder(model)
-    if exported(folder):
+    if is_exported(folder):
         err.print(
             f"this is raw output; for keyphrases: one2set generate --model {model} …",
             markup=False,

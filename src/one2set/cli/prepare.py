@@ -95,7 +95,7 @@ def prepare(
     from one2set.data.reading.records import Fields
     from one2set.data.reading.streams import ErrorPolicy
     from one2set.data.vocabulary import WordVocabulary, vocabulary_file
-    from one2set.keyphrases.loading import model_vocabulary
+    from one2set.keyphrases.loading import load_model_vocabulary
     from one2set.model.paths import find_model_folder
 
     try:
@@ -122,7 +122,7 @@ def prepare(
     words = None
     if vocabulary is not None:
         folder = find_model_folder(vocabulary)
-        kept = model_vocabulary(folder)
+        kept = load_model_vocabulary(folder)
         if isinstance(kept, WordVocabulary):
             words = kept
         else:

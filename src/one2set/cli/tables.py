@@ -11,7 +11,7 @@ from one2set.prediction.prediction import SIDES
 if TYPE_CHECKING:
     from one2set.data.corpus.corpus import Manifest  # which needs pyarrow, and statistics do not
     from one2set.keyphrases.calibration import Calibration
-    from one2set.keyphrases.reliability import Check
+    from one2set.keyphrases.tuning import CalibrationCheck
 
 
 def _table(title: str, first: str, *columns: str) -> Table:
@@ -64,7 +64,7 @@ def manifest_tables(manifest: "Manifest") -> Iterator[Table]:
         yield table
 
 
-def calibration_table(calibration: "Calibration", check: "Check") -> Table:
+def calibration_table(calibration: "Calibration", check: "CalibrationCheck") -> Table:
     """Where a model speaks, and how it does there."""
     table = _table(
         "Calibration",
@@ -89,7 +89,7 @@ def calibration_table(calibration: "Calibration", check: "Check") -> Table:
             side,
             f"{half.null_bias:+.1f}",
             f"{half.least:.3f}",
-            "–" if half.appetite is None else f"{half.appetite:.1f}",
+            "–" if half.expected_gold_factor is None else f"{half.expected_gold_factor:.1f}",
             f"{check.before[side]:.4f}",
             f"{check.after[side]:.4f}",
             f"{int(chosen.sum()):,}",
@@ -97,7 +97,7 @@ def calibration_table(calibration: "Calibration", check: "Check") -> Table:
             f"{check.likely[chosen].sum() / shown:.3f}",
             f"{check.calibration_error(side):.3f}",
         )
-    parts = "left out" if calibration.drop_parts else "kept"
+    parts = "left out" if calibration.drop_subphrases else "kept"
     table.caption = (
         "F1: mean of F1@5 and F1@M. Figures are of documents left out of the tuning. "
         f"Parts of likelier phrases are {parts}."

@@ -1,7 +1,7 @@
-"""Known phrases: what authors of many training documents chose as keyphrases, and how often.
+"""The phrase list: the keyphrases of many training documents, and how often each was chosen.
 
-Where all words of such a phrase stand in a text, scattered over it, or where they are associated
-with it, it is a candidate even if no code says it.
+A phrase of the list is a candidate for a text if its words are scattered over the text or if a
+classifier finds it likely, even if no code generates it.
 """
 
 from collections import Counter
@@ -21,28 +21,29 @@ from one2set.errors import DataError
 from one2set.text import DIGIT, stem_all, words_of
 
 FILE = "phrases.tsv"
-_LEAST = 10  # documents: rarer ones are hardly ever right where they are absent
+_MIN_DOCUMENTS = 10  # rarer phrases are hardly ever correct where they are absent
 _WORDS = range(1, 6)  # longer ones are rare
 _UNREADABLE = {*SPECIALS, DIGIT, ".", ","}
 Stems = tuple[str, ...]
 
 
-class Known(NamedTuple):
-    """A phrase as it is most often written, and of how many documents it is a keyphrase."""
+class KnownPhrase(NamedTuple):
+    """A phrase in its most frequent spelling, and the number of documents that have it as a
+    keyphrase."""
 
     text: str
     documents: int
 
 
 class PhraseList:
-    """Known phrases by their stems."""
+    """Phrases by their stems, the most frequent first."""
 
-    def __init__(self, phrases: dict[Stems, Known]) -> None:
+    def __init__(self, phrases: dict[Stems, KnownPhrase]) -> None:
         self.phrases = phrases
 
     @classmethod
-    def of(cls, documents: Iterable[Document]) -> "PhraseList":
-        """Those of documents whose keyphrases are known."""
+    def from_documents(cls, documents: Iterable[Document]) -> "PhraseList":
+        """The keyphrases of documents that have them."""
         spellings: dict[Stems, Counter[str]] = {}
         for document in documents:
             phrases = {stem_all(words): " ".join(words) for words in document.phrase_words()}
@@ -54,9 +55,11 @@ class PhraseList:
     def _most_frequent(cls, spellings: Mapping[Stems, Counter[str]]) -> "PhraseList":
         """The phrases that enough documents have, the most frequent first."""
         found = {
-            stems: Known(texts.most_common(1)[0][0], texts.total())
+            stems: KnownPhrase(texts.most_common(1)[0][0], texts.total())
             for stems, texts in spellings.items()
-            if texts.total() >= _LEAST and len(stems) in _WORDS and _UNREADABLE.isdisjoint(stems)
+            if texts.total() >= _MIN_DOCUMENTS
+            and len(stems) in _WORDS
+            and _UNREADABLE.isdisjoint(stems)
         }
         return cls(dict(sorted(found.items(), key=lambda pair: -pair[1].documents)))
 
@@ -75,37 +78,40 @@ class PhraseList:
         found = cls._most_frequent(spellings).phrases
         return cls(dict(islice(found.items(), limit)))
 
-    def plus(self, other: "PhraseList") -> "PhraseList":
-        """Those of both. Ours keep their numbers, by which associations know them."""
+    def merge(self, other: "PhraseList") -> "PhraseList":
+        """The phrases of both. Those of this list keep their indices: a phrase classifier needs
+        them."""
         phrases = dict(self.phrases)
         for stems, (text, documents) in other.phrases.items():
-            mine = phrases.get(stems, Known(text, 0))
-            phrases[stems] = Known(mine.text, mine.documents + documents)
+            mine = phrases.get(stems, KnownPhrase(text, 0))
+            phrases[stems] = KnownPhrase(mine.text, mine.documents + documents)
         return PhraseList(phrases)
 
     def save(self, folder: Path) -> None:
-        """Store them with a model."""
+        """Write it into a model's folder."""
         with (folder / FILE).open("w", encoding="utf-8") as file:
             for stems, (text, documents) in self.phrases.items():
                 file.write(f"{text}\t{' '.join(stems)}\t{documents}\n")
 
     @classmethod
     def load(cls, folder: Path) -> "PhraseList":
-        """A model's; none where it has none."""
+        """The one in a model's folder; an empty one where there is none."""
         path = folder / FILE
         if not path.exists():
             return cls({})
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
             rows = (line.split("\t") for line in lines)
-            return cls({tuple(stems.split(" ")): Known(text, int(n)) for text, stems, n in rows})
+            return cls(
+                {tuple(stems.split(" ")): KnownPhrase(text, int(n)) for text, stems, n in rows}
+            )
         except ValueError:
             raise DataError(
-                "is no list of phrases", fix="make it again with one2set learn", path=path
+                "is not a phrase list", fix="make it again with one2set learn", path=path
             ) from None
 
-    def scattered(self, stems: Sequence[str]) -> set[Stems]:
-        """Those of several words that all stand in a stemmed text, wherever."""
+    def find_scattered(self, stems: Sequence[str]) -> set[Stems]:
+        """The phrases of several words whose stems all occur in a text, anywhere."""
         words = set(stems)
         return {
             phrase
@@ -115,18 +121,18 @@ class PhraseList:
         }
 
     @cached_property
-    def number(self) -> dict[Stems, int]:
-        """Their numbers, the most frequent first; what was added later comes last."""
-        return {stems: number for number, stems in enumerate(self.phrases)}
+    def index(self) -> dict[Stems, int]:
+        """The indices of phrases: the most frequent first, but merged ones last."""
+        return {stems: index for index, stems in enumerate(self.phrases)}
 
     @cached_property
     def in_order(self) -> list[tuple[Stems, str]]:
-        """By their numbers, with their texts."""
+        """Stems and spelling of each phrase, by index."""
         return [(stems, known.text) for stems, known in self.phrases.items()]
 
     @cached_property
     def _by_rarest(self) -> dict[str, list[Stems]]:
-        """Phrases by the word that fewest of them have."""
+        """Phrases by the rarest of their words."""
         frequency = Counter(word for stems in self.phrases for word in set(stems))
         found: dict[str, list[Stems]] = {}
         for stems in (one for one in self.phrases if len(one) > 1):
@@ -134,4 +140,4 @@ class PhraseList:
         return found
 
 
-NOTHING_KNOWN = PhraseList({})
+NO_PHRASES = PhraseList({})

@@ -173,7 +173,9 @@ def _lines(path: str) -> Iterator[str]:
 
 
 def _empty(path: str) -> DataError:
-    return DataError("contains no documents", fix="check the path and what wrote the file", path=path)
+    return DataError(
+        "contains no documents", fix="check the path and what wrote the file", path=path
+    )
 
 
 def _check_length(path: str, length: int, other: str, other_length: int, unit: str) -> None:

@@ -1,8 +1,8 @@
-"""The selector: how likely an n-gram of a text is one of its keyphrases, by its measures alone.
+"""The candidate scorer: the log odds that an n-gram of a text is a keyphrase, from its features.
 
-A small network of two hidden layers (`fitting` trains it), without torch; `sight` adds what the
-model's encoder sees, where it has one. What they say is one of the inputs of a calibration, which
-knows besides what the model's codes say.
+A small MLP of two hidden layers (`train_scorers` fits it), which runs without torch. A
+`span_rescorer` corrects it by the encoder's states, where a model has one. Its output is one of the
+inputs of a calibration, which also knows what the control codes generate.
 """
 
 from dataclasses import dataclass
@@ -10,92 +10,98 @@ from pathlib import Path
 
 import numpy as np
 
-from one2set.arrays import Float32s, Ints, single_thread_matmul
-from one2set.errors import DataError
-from one2set.extraction.features import NUM_MEASURES, Grams
+from one2set.arrays import Arrays, Float32s, Ints, load_npz, single_thread_matmul
+from one2set.extraction.features import (
+    FEATURE_NAMES,
+    NUM_FEATURES,
+    CandidateNgrams,
+    check_feature_names,
+)
 from one2set.extraction.lexicon import Lexicon
-from one2set.extraction.ngrams import Words
-from one2set.extraction.span_scorer import Sight, Views, silu
+from one2set.extraction.ngrams import HashedTexts
+from one2set.extraction.span_rescorer import SpanRescorer, WordStates, silu
 
-FILE = "selector.npz"
-UNLIKELY = -4.0  # log odds: n-grams below it are no candidates
-FAR = 6.0  # standard deviations, beyond which a measure says no more
+FILE = "candidate_scorer.npz"
+OLD_FILE = "selector.npz"
+MIN_LOG_ODDS = -4.0  # n-grams below it are no candidates
+_MAX_DEVIATIONS = 6.0  # standardised features are clipped here
 
 
 @dataclass(frozen=True, slots=True)
-class Layers:
-    """The network. H hidden numbers of either layer."""
+class FeatureMLP:
+    """The MLP on F features, with hidden widths H and H'."""
 
-    centre: Float32s  # (M,) the mean of each measure
-    scale: Float32s  # (M,) its standard deviation
-    weights: tuple[Float32s, Float32s, Float32s]  # (M, H), (H, H'), (H', 1)
+    mean: Float32s  # (F,)
+    scale: Float32s  # (F,) standard deviations
+    weights: tuple[Float32s, Float32s, Float32s]  # (F, H), (H, H'), (H', 1)
     biases: tuple[Float32s, Float32s, Float32s]  # (H,), (H',), (1,)
 
-    def __call__(self, measures: Float32s) -> Float32s:
-        """(Q, M) → (Q,) log odds of being a keyphrase."""
-        x = self.standardised(measures)
+    def __call__(self, features: Float32s) -> Float32s:
+        """(Q, F) → (Q,) log odds of being a keyphrase."""
+        x = self.standardize(features)
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
             x = silu(single_thread_matmul(x, weight) + bias)
-        odds: Float32s = single_thread_matmul(x, self.weights[-1][:, 0]) + self.biases[-1]
-        return odds
+        log_odds: Float32s = single_thread_matmul(x, self.weights[-1][:, 0]) + self.biases[-1]
+        return log_odds
 
-    def standardised(self, measures: Float32s) -> Float32s:
-        """(Q, M) → (Q, M)"""
-        found: Float32s = np.clip((measures - self.centre) / self.scale, -FAR, FAR)
+    def standardize(self, features: Float32s) -> Float32s:
+        """(Q, F) → (Q, F)"""
+        deviations = (features - self.mean) / self.scale
+        found: Float32s = np.clip(deviations, -_MAX_DEVIATIONS, _MAX_DEVIATIONS)
         return found
 
 
 @dataclass(frozen=True, slots=True)
-class Selector:
-    """Lexicon, network, and the sight of the model that it is stored with."""
+class CandidateScorer:
+    """The lexicon, the MLP on the features, and the span rescorer of the model it belongs to."""
 
     lexicon: Lexicon
-    layers: Layers
-    sight: Sight | None = None
+    mlp: FeatureMLP
+    span_rescorer: SpanRescorer | None = None
 
-    def select(self, text: Words, word_states: Views | None = None) -> tuple[Ints, Ints, Float32s]:
-        """The n-grams of one document that are not `UNLIKELY`: where each first stands, its length
-        and its log odds, by sight too if there are views of its words.  (q,) each"""
-        grams = Grams(text, self.lexicon)
-        if not len(grams.hash):
+    def select(
+        self, text: HashedTexts, word_states: WordStates | None = None
+    ) -> tuple[Ints, Ints, Float32s]:
+        """The n-grams of one document with at least `MIN_LOG_ODDS`: the index of the first word of
+        their first occurrence, their lengths and their log odds, rescored if the states of the
+        document's words are given.  (q,) each"""
+        ngrams = CandidateNgrams(text, self.lexicon)
+        if not len(ngrams.hash):
             return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
-        measures = grams.measures()
-        odds = self.layers(measures)
-        likely = odds >= UNLIKELY
-        at, length, odds = grams.at[likely], grams.length[likely], odds[likely]
-        if self.sight is not None and word_states is not None:
-            odds = self.sight(
-                self.layers.standardised(measures[likely]), odds, word_states, at, length
-            )
-        return at, length, odds
+        features = ngrams.features()
+        log_odds = self.mlp(features)
+        likely = log_odds >= MIN_LOG_ODDS
+        at, length, log_odds = ngrams.at[likely], ngrams.length[likely], log_odds[likely]
+        if self.span_rescorer is not None and word_states is not None:
+            standardized = self.mlp.standardize(features[likely])
+            log_odds = self.span_rescorer(standardized, log_odds, word_states, at, length)
+        return at, length, log_odds
 
     def save(self, folder: Path) -> None:
-        """Store it with a model."""
+        """Write it into a model's folder."""
         self.lexicon.save(folder)
-        arrays = {"centre": self.layers.centre, "scale": self.layers.scale}
-        for number, (weight, bias) in enumerate(
-            zip(self.layers.weights, self.layers.biases, strict=True)
-        ):
-            arrays |= {f"weight{number}": weight, f"bias{number}": bias}
-        np.savez(folder / FILE, **arrays)  # type: ignore[arg-type]  # numpy/numpy#23206
-        if self.sight is not None:
-            self.sight.save(folder)
+        arrays = {"mean": self.mlp.mean, "scale": self.mlp.scale}
+        for layer, (weight, bias) in enumerate(zip(self.mlp.weights, self.mlp.biases, strict=True)):
+            arrays |= {f"weight{layer}": weight, f"bias{layer}": bias}
+        np.savez(folder / FILE, feature_names=FEATURE_NAMES, **arrays)  # type: ignore[arg-type]  # numpy/numpy#23206
+        if self.span_rescorer is not None:
+            self.span_rescorer.save(folder)
 
     @classmethod
-    def load(cls, folder: Path) -> "Selector | None":
-        """A model's; None where it has none."""
-        path, lexicon = folder / FILE, Lexicon.load(folder)
-        if lexicon is None or not path.exists():
+    def load(cls, folder: Path) -> "CandidateScorer | None":
+        """The one in a model's folder; None where there is none."""
+        lexicon = Lexicon.load(folder)
+        mlp = load_npz(folder, (FILE, OLD_FILE), "a candidate scorer", _load_mlp)
+        if lexicon is None or mlp is None:
             return None
-        try:
-            with np.load(path) as arrays:
-                first, second, third = (arrays[f"weight{number}"] for number in range(3))
-                biases = arrays["bias0"], arrays["bias1"], arrays["bias2"]
-                layers = Layers(arrays["centre"], arrays["scale"], (first, second, third), biases)
-            if layers.weights[0].shape[0] != NUM_MEASURES:
-                raise ValueError
-        except (ValueError, KeyError, OSError, EOFError):
-            raise DataError(
-                "is no selector", fix="make it again with one2set learn", path=path
-            ) from None
-        return cls(lexicon, layers, Sight.load(folder))
+        return cls(lexicon, mlp, SpanRescorer.load(folder))
+
+
+def _load_mlp(arrays: Arrays) -> FeatureMLP:
+    mean = arrays["centre" if "centre" in arrays else "mean"]  # `centre` in old files
+    first, second, third = (arrays[f"weight{layer}"] for layer in range(3))
+    if len(first) != NUM_FEATURES:
+        raise ValueError
+    check_feature_names(arrays)
+    biases = arrays["bias0"], arrays["bias1"], arrays["bias2"]
+    return FeatureMLP(mean, arrays["scale"], (first, second, third), biases)

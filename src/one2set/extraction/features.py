@@ -1,32 +1,96 @@
-"""Measures: what the n-grams of a text show of whether they are its keyphrases.
+"""Features of the n-grams of a text, for the candidate scorer.
 
-How often and where one stands, what the lexicon counts of it and of its words, what stands beside
-it, and what the longer and the shorter n-grams show that hold it or are part of it. No network is
-asked.
+How often and where an n-gram occurs, what the lexicon counts of it and of its words, what stands
+beside it, and what the longer n-grams that contain it and the shorter ones within it look like. No
+network is involved.
 
-Letters: D documents, S their words end to end, Q n-grams of all documents, each once in a document,
-O their occurrences, M measures.
+Shapes: D documents, S their words end to end, Q n-grams of all documents, each once per document,
+O their occurrences, F features.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from one2set.arrays import Floats, Ints
+from one2set.arrays import Arrays, Floats, Ints
+from one2set.errors import DataError
 from one2set.extraction.lexicon import Lexicon
-from one2set.extraction.ngrams import LONGEST, Hashes, Words
+from one2set.extraction.ngrams import LONGEST, HashedTexts, Hashes
 
-_NOTHING = -10.0  # where a log has nothing to be taken of
-NUM_MEASURES = 46
+FEATURES_VERSION = 1  # increase it when a feature is computed in another way
+_NO_LOG = -10.0  # stands for the log of 0
+# The columns of `CandidateNgrams.features`, in order.
+FEATURE_NAMES = (
+    "num_words",
+    "is_one_word",
+    "is_two_words",
+    "is_three_words",
+    "log_document_length",
+    "log_num_candidates",  # of the document
+    "log_occurrences",
+    "occurs_once",
+    "log_first_position",
+    "relative_first_position",
+    "relative_last_position",
+    "in_title",
+    "share_of_title",
+    "has_title",  # the document
+    "log_keyphrase_count",  # training documents that have it as a keyphrase
+    "log_text_count",  # training texts that contain it
+    "keyphraseness",  # log of the share of those texts that have it as a keyphrase; KEA's feature
+    "is_unseen",
+    "first_word_begins",  # log of the share of texts with the word where it begins a keyphrase
+    "last_word_ends",
+    "mean_word_inside",
+    "min_word_inside",
+    "min_word_idf",
+    "max_word_idf",
+    "mean_word_idf",
+    "cohesion",  # log texts with all words together, less the mean log of texts with each
+    "mean_log_word_occurrences",
+    "relative_log_occurrences",  # less those of its words
+    "left_is_boundary",  # the share of occurrences; so for all that stands beside it
+    "left_may_begin",
+    "left_inside",
+    "left_begins",
+    "right_is_boundary",
+    "right_may_end",
+    "right_inside",
+    "right_ends",
+    "relative_longer_occurrences",  # of the most frequent n-gram that contains it
+    "log_longer_occurrences",
+    "longer_log_keyphrase_count",  # the highest of the n-grams that contain it
+    "longer_keyphraseness",
+    "shorter_log_keyphrase_count",  # the highest of the n-grams within it
+    "shorter_keyphraseness",
+    "log_rank_by_keyphraseness",
+    "distance_to_best_keyphraseness",
+    "log_rank_by_keyphrase_count",
+    "distance_to_best_keyphrase_count",
+)
+NUM_FEATURES = len(FEATURE_NAMES)
+Columns = dict[str, NDArray[Any]]  # (Q,) each, by the names of features
+
+
+def check_feature_names(arrays: Arrays) -> None:
+    """Refuse a file that was fitted to other features. Old files have no names."""
+    if "feature_names" in arrays and (names := tuple(arrays["feature_names"])) != FEATURE_NAMES:
+        differing = sorted({*names} ^ {*FEATURE_NAMES}) or "their order"
+        raise DataError(
+            f"was fitted to other features than this version computes ({differing})",
+            fix="make it again with one2set learn",
+        )
 
 
 @dataclass(frozen=True)
-class Grams:
-    """The n-grams of documents that could be keyphrases: no stop word begins or ends them."""
+class CandidateNgrams:
+    """The n-grams of documents that may be keyphrases: those that do not begin or end with a stop
+    word."""
 
-    text: Words
+    text: HashedTexts
     lexicon: Lexicon
 
     @cached_property
@@ -35,17 +99,17 @@ class Grams:
 
     @cached_property
     def _found(self) -> tuple[Ints, Ints, Ints, Hashes, Ints]:
-        """Of each occurrence (O,) where it stands, its length and which n-gram it is; then the
-        hash of each n-gram and its first occurrence (Q,). Those that are first come first."""
+        """For each occurrence (O,) its position, its length and the index of its n-gram; for each
+        n-gram (Q,) its hash and the index of its first occurrence."""
         counts = self._words
         found = [
-            self.text.grams(n, counts.may_begin, counts.may_end) for n in range(1, LONGEST + 1)
+            self.text.ngrams(n, counts.may_begin, counts.may_end) for n in range(1, LONGEST + 1)
         ]
         at = np.concatenate([places for places, _ in found])
         hashes = np.concatenate([which for _, which in found])
         length = np.repeat(np.arange(1, LONGEST + 1), [len(places) for places, _ in found])
         _, first, which = np.unique(
-            self.text.apart(at, hashes), return_index=True, return_inverse=True
+            self.text.hash_in_document(at, hashes), return_index=True, return_inverse=True
         )
         return at, length, which, hashes[first], first
 
@@ -56,12 +120,12 @@ class Grams:
 
     @cached_property
     def at(self) -> Ints:
-        """(Q,) where each stands first."""
+        """(Q,) the index of the first word of the first occurrence."""
         return self._found[0][self._found[4]]
 
     @cached_property
     def length(self) -> Ints:
-        """(Q,) words."""
+        """(Q,) in words."""
         return self._found[1][self._found[4]]
 
     @cached_property
@@ -69,178 +133,202 @@ class Grams:
         """(Q,)"""
         return self.text.document[self.at]
 
-    def measures(self) -> NDArray[np.float32]:
-        """(Q, M)"""
-        keyphrase, texts = self.lexicon.phrases(self.hash)
-        counted, keyness = np.log1p(keyphrase), np.log((keyphrase + 0.1) / (texts + 5))
-        columns = [
-            *self._shape(),
-            *self._standing(),
-            *(counted, np.log1p(texts), keyness, texts == 0),
-            *self._own_words(texts),
-            *self._beside(),
-            *self._around(counted, keyness),
-            *self._ranks(counted, keyness),
-        ]
-        return np.stack(columns, axis=1, dtype=np.float32, casting="unsafe")
+    def features(self) -> NDArray[np.float32]:
+        """(Q, F), in the order of `FEATURE_NAMES`."""
+        keyphrases, texts = self.lexicon.phrases(self.hash)
+        count, keyphraseness = np.log1p(keyphrases), np.log((keyphrases + 0.1) / (texts + 5))
+        columns = {
+            "log_keyphrase_count": count,
+            "log_text_count": np.log1p(texts),
+            "keyphraseness": keyphraseness,
+            "is_unseen": texts == 0,
+            **self._shape_features(),
+            **self._position_features(),
+            **self._word_features(texts),
+            **self._neighbour_features(),
+            **self._nested_features(count, keyphraseness),
+            **self._rank_features(count, keyphraseness),
+        }
+        ordered = [columns[name] for name in FEATURE_NAMES]
+        return np.stack(ordered, axis=1, dtype=np.float32, casting="unsafe")
 
     @cached_property
-    def _often(self) -> Floats:
-        """(Q,) how often each stands in its document."""
+    def _occurrences(self) -> Floats:
+        """(Q,) occurrences of each n-gram in its document."""
         return self._sum(np.ones(len(self._found[0])))
 
     def _sum(self, values: Floats) -> Floats:
-        """(Q,) the sum over the occurrences of each n-gram of what they have (O,)."""
+        """(Q,) sum of values (O,) over the occurrences of each n-gram."""
         total = np.bincount(self._found[2], weights=values, minlength=len(self.hash))
         return total.astype(np.float64)
 
-    def _mean_word(self, values: Floats) -> Floats:
-        """(Q,) the mean over the words of each n-gram of what words have (S,)."""
+    def _mean_over_words(self, values: Floats) -> Floats:
+        """(Q,) mean of values (S,) over the words of each n-gram."""
         total = np.concatenate([[0.0], np.cumsum(values)])
         mean: Floats = (total[self.at + self.length] - total[self.at]) / self.length
         return mean
 
-    def _least_word(self, values: Floats) -> Floats:
-        """(Q,) the least over the words of each n-gram of what words have (S,)."""
+    def _min_over_words(self, values: Floats) -> Floats:
+        """(Q,) minimum of values (S,) over the words of each n-gram."""
         found = values[self.at]
         for shift in range(1, LONGEST):
             longer = self.length > shift
             found[longer] = np.minimum(found[longer], values[self.at[longer] + shift])
         return found
 
-    def _shape(self) -> list[NDArray[np.generic]]:
-        """How long it and its document are."""
+    def _shape_features(self) -> Columns:
         candidates = np.bincount(self.document, minlength=len(self.text.start))
-        return [
-            self.length,
-            *(self.length == count for count in (1, 2, 3)),
-            np.log(self.text.length[self.document]),
-            np.log(candidates[self.document]),
-        ]
+        return {
+            "num_words": self.length,
+            "is_one_word": self.length == 1,
+            "is_two_words": self.length == 2,
+            "is_three_words": self.length == 3,
+            "log_document_length": np.log(self.text.length[self.document]),
+            "log_num_candidates": np.log(candidates[self.document]),
+        }
 
-    def _standing(self) -> list[NDArray[np.generic]]:
-        """How often and where it stands, and whether in the title."""
+    def _position_features(self) -> Columns:
         at, length, which, _, _ = self._found
-        place = self.text.place
+        position = self.text.position
         last = np.zeros(len(self.hash), np.int64)
-        np.maximum.at(last, which, place[at])
-        first, whole = place[self.at], self.text.length[self.document]
+        np.maximum.at(last, which, position[at])
+        first, document_length = position[self.at], self.text.length[self.document]
         title = self.text.title[self.document]
-        inside = place[at] + length <= self.text.title[self.text.document[at]]
-        titled = self._sum(inside.astype(np.float64))
-        return [
-            np.log(self._often),
-            self._often == 1,
-            np.log1p(first),
-            first / whole,
-            last / whole,
-            titled > 0,
-            (titled > 0) * self.length / np.maximum(title, 1),
-            title > 0,
-        ]
+        inside = position[at] + length <= self.text.title[self.text.document[at]]
+        in_title = self._sum(inside.astype(np.float64)) > 0
+        return {
+            "log_occurrences": np.log(self._occurrences),
+            "occurs_once": self._occurrences == 1,
+            "log_first_position": np.log1p(first),
+            "relative_first_position": first / document_length,
+            "relative_last_position": last / document_length,
+            "in_title": in_title,
+            "share_of_title": in_title * self.length / np.maximum(title, 1),
+            "has_title": title > 0,
+        }
 
-    def _own_words(self, texts: Floats) -> list[NDArray[np.generic]]:
-        """What its words are, and whether they stand together more often than apart."""
+    def _word_features(self, texts: Floats) -> Columns:
         words = self._words
         _, which, count = np.unique(
-            self.text.apart(np.arange(len(self.text.hash)), self.text.hash),
+            self.text.hash_in_document(np.arange(len(self.text.hash)), self.text.hash),
             return_inverse=True,
             return_counts=True,
         )
-        often = self._mean_word(np.log(count[which]))
-        return [
-            words.begin[self.at],
-            words.end[self.at + self.length - 1],
-            self._mean_word(words.inside),
-            self._least_word(words.inside),
-            self._least_word(words.rarity),
-            -self._least_word(-words.rarity),
-            self._mean_word(words.rarity),
-            np.where(texts > 0, np.log1p(texts) - self._mean_word(words.texts), _NOTHING),
-            often,
-            np.log(self._often) - often,
-        ]
+        occurrences = self._mean_over_words(np.log(count[which]))
+        together = np.log1p(texts) - self._mean_over_words(words.texts)
+        return {
+            "first_word_begins": words.begin[self.at],
+            "last_word_ends": words.end[self.at + self.length - 1],
+            "mean_word_inside": self._mean_over_words(words.inside),
+            "min_word_inside": self._min_over_words(words.inside),
+            "min_word_idf": self._min_over_words(words.idf),
+            "max_word_idf": -self._min_over_words(-words.idf),
+            "mean_word_idf": self._mean_over_words(words.idf),
+            "cohesion": np.where(texts > 0, together, _NO_LOG),
+            "mean_log_word_occurrences": occurrences,
+            "relative_log_occurrences": np.log(self._occurrences) - occurrences,
+        }
 
-    def _beside(self) -> list[NDArray[np.generic]]:
-        """What stands before and after it: marks, stop words, or what could belong to it."""
+    def _neighbour_features(self) -> Columns:
+        """What stands before and after it: a boundary, a stop word, or a word that may belong to
+        it. Means over its occurrences."""
         at, length, _, _, _ = self._found
         words, text, last = self._words, self.text, len(self.text.hash) - 1
+        left, right = np.maximum(at - 1, 0), np.minimum(at + length, last)
         sides = (
-            (np.maximum(at - 1, 0), at > 0, words.may_begin, words.begin),
-            (np.minimum(at + length, last), at + length <= last, words.may_end, words.end),
+            (
+                ("left_is_boundary", "left_may_begin", "left_inside", "left_begins"),
+                *(left, at > 0, words.may_begin, words.begin),
+            ),
+            (
+                ("right_is_boundary", "right_may_end", "right_inside", "right_ends"),
+                *(right, at + length <= last, words.may_end, words.end),
+            ),
         )
-        columns: list[NDArray[np.generic]] = []
-        for beside, exists, may, edge in sides:
+        columns: Columns = {}
+        for names, beside, exists, may, edge in sides:
             word = exists & (text.document[beside] == text.document[at]) & ~text.mark[beside]
-            columns += [
-                self._sum(given) / self._often
-                for given in (
-                    (~word).astype(np.float64),
-                    (word & may[beside]).astype(np.float64),
-                    np.where(word, words.inside[beside], _NOTHING),
-                    np.where(word, edge[beside], _NOTHING),
-                )
-            ]
+            values = (
+                (~word).astype(np.float64),
+                (word & may[beside]).astype(np.float64),
+                np.where(word, words.inside[beside], _NO_LOG),
+                np.where(word, edge[beside], _NO_LOG),
+            )
+            for name, value in zip(names, values, strict=True):
+                columns[name] = self._sum(value) / self._occurrences
         return columns
 
-    def _around(self, counted: Floats, keyness: Floats) -> list[NDArray[np.generic]]:
-        """What the n-grams show that hold it, and those that are part of it."""
+    def _nested_features(self, keyphrase_count: Floats, keyphraseness: Floats) -> Columns:
+        """The best values of the n-grams that contain it, and of those within it."""
         at, length, which, _, _ = self._found
         there = np.full((LONGEST + 2, len(self.text.hash) + 1), -1)
         there[length, at] = which
-        count = len(self.hash)
-        often, held = np.zeros(count), [np.zeros(count), np.full(count, _NOTHING)]
-        parts = [np.zeros(count), np.full(count, _NOTHING)]
-        given = counted, keyness
+        size = len(self.hash)
+        occurrences, longer = np.zeros(size), [np.zeros(size), np.full(size, _NO_LOG)]
+        shorter = [np.zeros(size), np.full(size, _NO_LOG)]
+        given = keyphrase_count, keyphraseness
         for n in range(LONGEST - 1, 0, -1):
             here = length == n
             for shift in (-1, 0):
-                larger = there[n + 1, at[here] + shift]  # the last cell, which is empty, before 0
+                larger = there[n + 1, at[here] + shift]  # at −1 the last cell, which is empty
                 mine, larger = which[here][larger >= 0], larger[larger >= 0]
-                np.maximum.at(often, mine, self._often[larger])
-                for own, best in zip(given, held, strict=True):
+                np.maximum.at(occurrences, mine, self._occurrences[larger])
+                for own, best in zip(given, longer, strict=True):
                     np.maximum.at(best, mine, np.maximum(own[larger], best[larger]))
         for n in range(2, LONGEST + 1):
             here = np.flatnonzero(self.length == n)
             for shift in (0, 1):
                 part = there[n - 1, self.at[here] + shift]
                 mine, part = here[part >= 0], part[part >= 0]
-                for own, best in zip(given, parts, strict=True):
+                for own, best in zip(given, shorter, strict=True):
                     best[mine] = np.maximum(best[mine], np.maximum(own[part], best[part]))
-        return [often / self._often, np.log1p(often), *held, *parts]
+        return {
+            "relative_longer_occurrences": occurrences / self._occurrences,
+            "log_longer_occurrences": np.log1p(occurrences),
+            "longer_log_keyphrase_count": longer[0],
+            "longer_keyphraseness": longer[1],
+            "shorter_log_keyphrase_count": shorter[0],
+            "shorter_keyphraseness": shorter[1],
+        }
 
-    def _ranks(self, counted: Floats, keyness: Floats) -> list[NDArray[np.generic]]:
-        """How many of the document's n-grams are before it, and how far it is from the best."""
-        often, rarity = np.log(self._often), self._mean_word(self._words.rarity)
-        columns: list[NDArray[np.generic]] = []
-        for exact in (keyness + often, counted + often + 0.3 * rarity):
+    def _rank_features(self, keyphrase_count: Floats, keyphraseness: Floats) -> Columns:
+        """How many of the document's n-grams rank above it, and its distance to the best."""
+        occurrences = np.log(self._occurrences)
+        idf = self._mean_over_words(self._words.idf)
+        scores = {
+            "keyphraseness": keyphraseness + occurrences,
+            "keyphrase_count": keyphrase_count + occurrences + 0.3 * idf,
+        }
+        columns: Columns = {}
+        for name, exact in scores.items():
             value = exact.round(6)  # sums of the same numbers may differ in the last digits
             order = np.lexsort((-value, self.document))
             document, ordered = self.document[order], value[order]
             new = np.append(True, (np.diff(document) != 0) | (np.diff(ordered) != 0))
-            first = np.flatnonzero(new)[np.cumsum(new) - 1]  # of those that are as good
-            before = np.empty(len(order))
-            before[order] = first - np.searchsorted(document, document)
+            first = np.flatnonzero(new)[np.cumsum(new) - 1]  # of those with the same value
+            rank = np.empty(len(order))
+            rank[order] = first - np.searchsorted(document, document)
             best = np.full(len(self.text.start), -np.inf)
             np.maximum.at(best, self.document, value)
-            columns += [np.log1p(before), value - best[self.document]]
+            columns[f"log_rank_by_{name}"] = np.log1p(rank)
+            columns[f"distance_to_best_{name}"] = value - best[self.document]
         return columns
 
 
 @dataclass(frozen=True, slots=True)
 class _WordLogs:
-    """What the lexicon says of a text's words, (S,) each."""
+    """The lexicon's counts of a text's words as logs, (S,) each."""
 
     may_begin: NDArray[np.bool_]
     may_end: NDArray[np.bool_]
-    texts: Floats  # log(1 + how many hold it)
-    rarity: Floats  # log of all by those
-    begin: Floats  # log of the share of them in which it begins a keyphrase
+    texts: Floats  # log(1 + texts that contain it)
+    idf: Floats  # inverse document frequency
+    begin: Floats  # log of the share of those texts where it begins a keyphrase
     end: Floats
     inside: Floats
 
     @classmethod
-    def of(cls, text: Words, lexicon: Lexicon) -> "_WordLogs":
+    def of(cls, text: HashedTexts, lexicon: Lexicon) -> "_WordLogs":
         counts = lexicon.words(text.hash)
         return cls(
             counts.may_begin,

@@ -1,8 +1,9 @@
-"""Knowledge: what training documents teach beside the network, and what it hints at in a text.
+"""Knowledge: what was learnt from training documents beside the network, and what it proposes.
 
-N-grams of the text that a `selector` finds likely, and `known` phrases that the text does not hold:
-those whose words are scattered over it, and those that are associated with it. All are candidates
-even if no code says them. How much that is worth, a calibration learns. `fitting` makes it.
+It proposes the n-grams of a text that a candidate scorer finds likely, and phrases of a list that
+need not occur in the text: those whose words are scattered over it, and those that a classifier
+finds likely. All are candidates even if no code generates them; a calibration learns how much each
+kind is worth. `train_scorers` fits it.
 """
 
 import math
@@ -13,99 +14,104 @@ from typing import NamedTuple
 import numpy as np
 
 from one2set.data.document import Document
-from one2set.data.phrase_list import NOTHING_KNOWN, PhraseList, Stems
-from one2set.extraction.candidate_scorer import Selector
-from one2set.extraction.ngrams import Words, hash_of
-from one2set.extraction.phrase_classifier import Associations
-from one2set.extraction.span_scorer import Views
+from one2set.data.phrase_list import NO_PHRASES, PhraseList, Stems
+from one2set.extraction.candidate_scorer import CandidateScorer
+from one2set.extraction.ngrams import HashedTexts, hash_of
+from one2set.extraction.phrase_classifier import BagOfWordsClassifier
+from one2set.extraction.span_rescorer import WordStates
 from one2set.prediction.stream import Project
 from one2set.text import stem_all
 
-_ASSOCIATED = 10  # phrases of a text that are hinted at
+_NUM_CLASSIFIED = 10  # absent phrases of the classifier that are proposed
 
 
-class Hints(NamedTuple):
-    """What is known of a passage."""
+class Proposals(NamedTuple):
+    """What is proposed for a passage."""
 
-    odds: dict[Stems, float]  # n-grams that it holds, and their log odds of being keyphrases
-    texts: dict[Stems, str]  # phrases that it need not hold, as authors write them
-    lifts: dict[Stems, float]  # by how much the passage makes phrases likelier, as a log
+    log_odds: dict[Stems, float]  # its likely n-grams, and their log odds of being keyphrases
+    texts: dict[Stems, str]  # phrases that need not occur in it, as authors write them
+    pmi: dict[Stems, float]  # log P(phrase | passage) − log P(phrase), where it is known
 
 
-NO_HINTS = Hints({}, {}, {})
+NO_PROPOSALS = Proposals({}, {}, {})
 
 
 class Knowledge(NamedTuple):
-    """Known phrases, a selector and associations, where a model has them."""
+    """A phrase list, a candidate scorer and a phrase classifier, where a model has them."""
 
-    known: PhraseList = NOTHING_KNOWN
-    selector: Selector | None = None
-    associations: Associations | None = None  # of the first of the known phrases
+    phrase_list: PhraseList = NO_PHRASES
+    candidate_scorer: CandidateScorer | None = None
+    phrase_classifier: BagOfWordsClassifier | None = None  # of the first phrases of the list
 
     def save(self, folder: Path) -> None:
-        """Store it with a model."""
-        if self.known.phrases:
-            self.known.save(folder)
-        for part in (self.selector, self.associations):
+        """Write it into a model's folder."""
+        if self.phrase_list.phrases:
+            self.phrase_list.save(folder)
+        for part in (self.candidate_scorer, self.phrase_classifier):
             if part is not None:
                 part.save(folder)
 
     @classmethod
     def load(cls, folder: Path) -> "Knowledge":
-        """A model's."""
-        return cls(PhraseList.load(folder), Selector.load(folder), Associations.load(folder))
+        """The knowledge in a model's folder."""
+        return cls(
+            PhraseList.load(folder),
+            CandidateScorer.load(folder),
+            BagOfWordsClassifier.load(folder),
+        )
 
-    def of_any_network(self) -> "Knowledge":
-        """Without the selector's sight, which is of one network only."""
-        if self.selector is None:
+    def without_span_rescorer(self) -> "Knowledge":
+        """Without the span rescorer, which fits one network only."""
+        if self.candidate_scorer is None:
             return self
-        return self._replace(selector=replace(self.selector, sight=None))
+        return self._replace(candidate_scorer=replace(self.candidate_scorer, span_rescorer=None))
 
     @property
     def project(self) -> Project | None:
-        """What `hints` needs of a network's states; None if it needs nothing."""
-        sight = None if self.selector is None else self.selector.sight
-        return None if sight is None else sight.word_states
+        """The projection of encoder states that `propose` needs; None if it needs no states."""
+        scorer = self.candidate_scorer
+        rescorer = None if scorer is None else scorer.span_rescorer
+        return None if rescorer is None else rescorer.project
 
-    def counted(self, stems: Stems) -> float:
-        """log(1 + of how many training documents a phrase is a keyphrase)."""
-        if self.selector is None:
+    def log_keyphrase_count(self, stems: Stems) -> float:
+        """log(1 + the number of training documents that have a phrase as a keyphrase)."""
+        if self.candidate_scorer is None:
             return 0.0
         hashes = np.array([hash_of(stems)], np.uint64)
-        return math.log1p(self.selector.lexicon.phrases(hashes)[0][0])
+        return math.log1p(self.candidate_scorer.lexicon.phrases(hashes)[0][0])
 
-    def hints(self, passage: Document, word_states: Views | None = None) -> Hints:
-        """What is known of a passage, of whose words a network may have views."""
-        if self.selector is None and not self.known.phrases:
-            return NO_HINTS
+    def propose(self, passage: Document, word_states: WordStates | None = None) -> Proposals:
+        """The proposals for a passage, better ones with the states of its words."""
+        if self.candidate_scorer is None and not self.phrase_list.phrases:
+            return NO_PROPOSALS
         stems = stem_all(passage.words())
-        text = Words.of([stems], [len(passage.title_words())])
-        odds: dict[Stems, float] = {}
-        if self.selector is not None:
-            columns = self.selector.select(text, word_states)
+        text = HashedTexts.of([stems], [len(passage.title_words())])
+        log_odds: dict[Stems, float] = {}
+        if self.candidate_scorer is not None:
+            columns = self.candidate_scorer.select(text, word_states)
             found = zip(*(column.tolist() for column in columns), strict=True)
-            odds = {stems[at : at + length]: value for at, length, value in found}
-        scattered = sorted(self.known.scattered(stems))
-        texts = {one: self.known.phrases[one].text for one in scattered}
-        lifts: dict[Stems, float] = {}
-        if self.associations is not None:
-            likely, lift = self.associations(text)
-            # Many of the likeliest are present, and no hint.
-            best = np.argsort(-likely)[: 5 * _ASSOCIATED].tolist()
+            log_odds = {stems[at : at + length]: value for at, length, value in found}
+        scattered = sorted(self.phrase_list.find_scattered(stems))
+        texts = {one: self.phrase_list.phrases[one].text for one in scattered}
+        pmi: dict[Stems, float] = {}
+        if self.phrase_classifier is not None:
+            log_probabilities, every_pmi = self.phrase_classifier(text)
+            # Many of the most probable phrases are present; only absent ones are proposed.
+            best = np.argsort(-log_probabilities)[: 5 * _NUM_CLASSIFIED].tolist()
             joined = f" {' '.join(stems)} "
             absent = [
-                self.known.in_order[number]
-                for number in best
-                if f" {' '.join(self.known.in_order[number][0])} " not in joined
+                self.phrase_list.in_order[index]
+                for index in best
+                if f" {' '.join(self.phrase_list.in_order[index][0])} " not in joined
             ]
-            texts |= dict(absent[:_ASSOCIATED])
-            mine = {one: self.known.number.get(one) for one in (*odds, *texts)}
-            lifts = {
-                one: float(lift[number])
-                for one, number in mine.items()
-                if number is not None and number < len(lift)
+            texts |= dict(absent[:_NUM_CLASSIFIED])
+            indices = {one: self.phrase_list.index.get(one) for one in (*log_odds, *texts)}
+            pmi = {
+                one: float(every_pmi[index])
+                for one, index in indices.items()
+                if index is not None and index < len(every_pmi)
             }
-        return Hints(odds, texts, lifts)
+        return Proposals(log_odds, texts, pmi)
 
 
-NOTHING = Knowledge()
+NO_KNOWLEDGE = Knowledge()

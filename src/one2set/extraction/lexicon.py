@@ -1,33 +1,35 @@
-"""The lexicon: what training documents teach of words and phrases by counting alone.
+"""The lexicon: counts of words and phrases in training documents.
 
-In how many texts a phrase stands, and of how many documents it is a keyphrase; in how many texts a
-word stands, and of how many documents keyphrases begin with it, end with it or hold it. Names are
-not kept, only 32 bits of their hashes (`ngrams`): of a hundred thousand phrases that it does not
-hold, some six are taken for ones that it does.
+For a phrase: the texts that contain it and the documents that have it as a keyphrase, which is the
+*keyphraseness* of KEA (Frank et al., 1999). For a word: the texts that contain it, and the
+documents with a keyphrase that begins with it, ends with it or contains it. Words and phrases are
+stored as 32 bits of their hashes (`ngrams`), so about 6 in 100,000 unknown phrases collide with a
+known one.
 
-Letters: W words, P phrases, n of either that are asked for.
+Shapes: W words, P phrases, n words or phrases that are looked up.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from one2set.arrays import Flags, Floats
-from one2set.errors import DataError
+from one2set.arrays import Arrays, Flags, Floats, load_npz
 from one2set.extraction.ngrams import Hashes
 
 FILE = "lexicon.npz"
-# A word that so many texts hold is no stop word if it begins (or ends) keyphrases of this share.
-_COMMON, _LEAST_SHARE = 200, 0.0015
+# A word that at least this many texts contain is a stop word if it begins (or ends) keyphrases of
+# less than this share of them.
+_COMMON, _MIN_SHARE = 200, 0.0015
 Keys = NDArray[np.uint32]
 Logs = NDArray[np.float16]
 
 
 @dataclass(frozen=True, slots=True)
 class WordCounts:
-    """(n,) each: of how many documents."""
+    """Numbers of documents, (n,) each."""
 
     texts: Floats
     begin: Floats
@@ -36,72 +38,68 @@ class WordCounts:
 
     @property
     def may_begin(self) -> Flags:
-        """(n,) whether a keyphrase could begin with it: stop words cannot."""
-        return (self.texts < _COMMON) | (self.begin >= _LEAST_SHARE * self.texts)
+        """(n,) whether a keyphrase may begin with it: not if it is a stop word."""
+        return (self.texts < _COMMON) | (self.begin >= _MIN_SHARE * self.texts)
 
     @property
     def may_end(self) -> Flags:
-        """(n,) whether a keyphrase could end with it."""
-        return (self.texts < _COMMON) | (self.end >= _LEAST_SHARE * self.texts)
+        """(n,) whether a keyphrase may end with it."""
+        return (self.texts < _COMMON) | (self.end >= _MIN_SHARE * self.texts)
 
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """Counts, as float16 of log(1 + count). Keys are in order."""
+    """Counts, stored as float16 of log(1 + count). Keys are sorted."""
 
     documents: int
     word_keys: Keys  # (W,)
     word_logs: Logs  # (W, 4) as in `WordCounts`
     phrase_keys: Keys  # (P,)
-    phrase_logs: Logs  # (P, 2) documents whose keyphrase it is, and texts
+    phrase_logs: Logs  # (P, 2) documents with this keyphrase, and texts that contain it
 
     def words(self, hashes: Hashes) -> WordCounts:
-        """Of words (n,)."""
+        """The counts of words (n,)."""
         return WordCounts(*_counts(self.word_keys, self.word_logs, hashes))
 
     def every_word(self) -> WordCounts:
-        """Of all words (W,)."""
+        """The counts of all words (W,)."""
         return WordCounts(*np.expm1(self.word_logs.astype(np.float64)).T)
 
     def phrases(self, hashes: Hashes) -> tuple[Floats, Floats]:
-        """Of how many documents phrases are keyphrases, how many texts hold them.  (n,), (n,)"""
+        """The documents that have phrases as keyphrases, and the texts that contain them.
+        (n,), (n,)"""
         keyphrase, texts = _counts(self.phrase_keys, self.phrase_logs, hashes)
         return keyphrase, texts
 
-    def plus(self, other: "Lexicon") -> "Lexicon":
-        """The counts of both."""
+    def merge(self, other: "Lexicon") -> "Lexicon":
+        """The sum of both."""
         words = _sum(self.word_keys, self.word_logs, other.word_keys, other.word_logs)
         phrases = _sum(self.phrase_keys, self.phrase_logs, other.phrase_keys, other.phrase_logs)
         return Lexicon(self.documents + other.documents, *words, *phrases)
 
     def save(self, folder: Path) -> None:
-        """Store it with a model."""
+        """Write it into a model's folder."""
         arrays = {name: getattr(self, name) for name in self.__slots__}
         np.savez_compressed(folder / FILE, **arrays)
 
     @classmethod
     def load(cls, folder: Path) -> "Lexicon | None":
-        """A model's; None where it has none."""
-        path = folder / FILE
-        if not path.exists():
-            return None
-        try:
-            with np.load(path) as arrays:
-                values = {name: arrays[name] for name in cls.__slots__}
+        """The one in a model's folder; None where there is none."""
+
+        def build(arrays: Arrays) -> "Lexicon":
+            values: dict[str, Any] = {name: arrays[name] for name in cls.__slots__}
             return cls(**values | {"documents": int(values["documents"])})
-        except (ValueError, KeyError, OSError, EOFError):
-            raise DataError(
-                "is no lexicon", fix="make it again with one2set learn", path=path
-            ) from None
+
+        return load_npz(folder, (FILE,), "a lexicon", build)
 
 
 def key_of(hashes: Hashes) -> Keys:
-    """What is kept of hashes (n,)."""
+    """The bits of hashes (n,) that are stored."""
     return (hashes >> np.uint64(32)).astype(np.uint32)
 
 
 def _counts(keys: Keys, logs: Logs, hashes: Hashes) -> Floats:
-    """(columns, n); 0 of what is not there."""
+    """(columns, n); 0 for what is unknown."""
     found = np.zeros((logs.shape[1], len(hashes)))
     if len(keys):
         wanted = key_of(hashes)
@@ -112,7 +110,7 @@ def _counts(keys: Keys, logs: Logs, hashes: Hashes) -> Floats:
 
 
 def _sum(keys: Keys, logs: Logs, other_keys: Keys, other_logs: Logs) -> tuple[Keys, Logs]:
-    """The rows of either table; where both have one, their counts are added."""
+    """The rows of both tables; counts of common keys are added."""
     either = np.union1d(keys, other_keys)
     counts = np.zeros((len(either), logs.shape[1]))
     for some, its in ((keys, logs), (other_keys, other_logs)):

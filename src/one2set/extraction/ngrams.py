@@ -1,9 +1,9 @@
-"""The n-grams of texts, as numbers: where phrases could stand, without a string for any of them.
+"""The n-grams of texts as hashes, so that none of them needs a string.
 
-Each stem has a hash of 64 bits, and each run of stems one that follows from theirs, so that all
-n-grams of a text are found by a few operations on arrays.
+Each stem has a hash of 64 bits, and a run of stems has one that is computed from theirs. So a few
+operations on arrays find all n-grams of a text.
 
-Letters: D documents, S their words end to end, O occurrences of n-grams.
+Shapes: D documents, S their words end to end, O occurrences of n-grams.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,8 +20,9 @@ from one2set.text import PUNCTUATION
 Hashes = NDArray[np.uint64]
 
 LONGEST = 5  # words of an n-gram
-_MARKS = PUNCTUATION.union(SPECIALS)  # no n-gram holds one
-# Odd numbers, by which multiplying loses nothing: 2⁶⁴ over the golden ratio, and another.
+_MARKS = PUNCTUATION.union(SPECIALS)  # no n-gram contains one
+# Odd numbers, so that multiplication modulo 2⁶⁴ is invertible: 2⁶⁴ over the golden ratio, and
+# another.
 _NEXT, _DOCUMENT = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03)
 
 
@@ -40,18 +41,18 @@ _MOST_HASHES = 1 << 17
 _hashes = _Hashes()
 
 
-class Words(NamedTuple):
-    """The stems of documents, end to end."""
+class HashedTexts(NamedTuple):
+    """The hashed stems of documents, end to end."""
 
     hash: Hashes  # (S,)
-    mark: Flags  # (S,) whether it is no word
+    mark: Flags  # (S,) whether it is punctuation or a special token
     document: Ints  # (S,)
-    start: Ints  # (D,) where each document begins
-    title: Ints  # (D,) how many of its words are its title
+    start: Ints  # (D,) the index of each document's first word
+    title: Ints  # (D,) the number of words of the title, which come first
 
     @classmethod
-    def of(cls, sources: Sequence[Sequence[str]], titles: Iterable[int]) -> "Words":
-        """Those of stemmed sources, which begin with titles of so many words."""
+    def of(cls, sources: Sequence[Sequence[str]], titles: Iterable[int]) -> "HashedTexts":
+        """Hash stemmed sources, which begin with titles of these lengths."""
         lengths = np.array([len(source) for source in sources], np.int64)
         return cls(
             hash=np.array([_hashes[s] for source in sources for s in source], np.uint64),
@@ -62,18 +63,18 @@ class Words(NamedTuple):
         )
 
     @property
-    def place(self) -> Ints:
-        """(S,) how many words of its document stand before each."""
+    def position(self) -> Ints:
+        """(S,) the index of each word in its document."""
         return np.arange(len(self.hash)) - self.start[self.document]
 
     @property
     def length(self) -> Ints:
-        """(D,) how many words each document has."""
+        """(D,) the number of words of each document."""
         return np.bincount(self.document, minlength=len(self.start))
 
-    def grams(self, length: int, begin: Flags, end: Flags) -> tuple[Ints, Hashes]:
-        """Where n-grams of a length stand, and which they are, (O,) each: those without a mark
-        whose first word may `begin` (S,) and whose last word may `end` (S,) one."""
+    def ngrams(self, length: int, begin: Flags, end: Flags) -> tuple[Ints, Hashes]:
+        """The start indices and the hashes of the n-grams of a length, (O,) each. They contain no
+        mark, their first word may `begin` (S,) and their last word may `end` (S,) an n-gram."""
         count = len(self.hash) - length + 1
         if count < 1:
             return np.empty(0, np.int64), np.empty(0, np.uint64)
@@ -87,13 +88,13 @@ class Words(NamedTuple):
             found = found * _NEXT + self.hash[at + shift]  # modulo 2⁶⁴
         return at, found
 
-    def apart(self, at: Ints, hashes: Hashes) -> Hashes:
-        """Hashes (O,) of what stands at places (O,), made different for different documents."""
+    def hash_in_document(self, at: Ints, hashes: Hashes) -> Hashes:
+        """Hashes (O,) of n-grams that start at `at` (O,), made different in different documents."""
         return hashes ^ ((self.document[at].astype(np.uint64) + np.uint64(1)) * _DOCUMENT)
 
 
 def hash_of(stems: Sequence[str]) -> int:
-    """The hash of a phrase, as `Words.grams` has it."""
+    """The hash of a phrase, the same as in `HashedTexts.ngrams`."""
     found = 0
     for stem in stems:
         found = (found * int(_NEXT) + _hashes[stem]) % (1 << 64)

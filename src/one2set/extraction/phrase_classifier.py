@@ -1,10 +1,11 @@
-"""Associations: which known phrases the words of a text speak of, whether it holds them or not.
+"""The phrase classifier: which phrases of a list are keyphrases of a text, from its bag of words.
 
-Every word and every phrase has a vector; a text's is the sum of its words', and a phrase is the
-likelier the nearer it lies: P(phrase | text) = softmax(text · phrase + bias). That is learned from
-training documents in a minute or two, and finds absent phrases that no code says.
+Every word and every phrase has a vector. The vector of a text is a weighted sum over its words, and
+P(phrase | text) = softmax(phrases · text + bias). It is fitted on training documents in a minute or
+two, and finds absent phrases that no code generates. (`model.heads.PhraseClassifier` is another
+model: a torch head on the encoder's states.)
 
-Letters: V words, A phrases, D width, B documents, S words of a text, U different ones.
+Shapes: V words, A phrases, D width, B documents, S words of a text, U distinct ones.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,41 +16,43 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from one2set.arrays import Float32s, Ints, single_thread_matmul
-from one2set.errors import DataError, missing_extra
+from one2set.arrays import Arrays, Float32s, Ints, load_npz, single_thread_matmul
+from one2set.errors import missing_extra
 from one2set.extraction.lexicon import Keys, Lexicon, key_of
-from one2set.extraction.ngrams import Hashes, Words
+from one2set.extraction.ngrams import HashedTexts, Hashes
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-FILE = "associations.npz"
-_LEAST_TEXTS = 20  # that hold a word
+FILE = "phrase_classifier.npz"
+OLD_FILE = "associations.npz"
+_MIN_TEXTS = 20  # that contain a word
 _WIDTH, _EPOCHS, _BATCH, _RATE, _WARMUP, _DROPOUT = 64, 2, 256, 4e-3, 100, 0.1
-_LEAST_STEPS = 300
+_MIN_STEPS = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Associations:
-    """The vectors of words and of phrases."""
+class BagOfWordsClassifier:
+    """The vectors of words and phrases."""
 
-    keys: Keys  # (V,) of words, in order
-    words: Float32s  # (V + 1, D); the last is that of unknown words, zero
+    keys: Keys  # (V,) of words, sorted
+    words: Float32s  # (V + 1, D); the last one, of unknown words, is zero
     phrases: Float32s  # (A, D)
     bias: Float32s  # (A,)
-    prior: Float32s  # (A,) log of how often a keyphrase is this one
+    prior: Float32s  # (A,) log P(phrase)
 
-    def __call__(self, text: Words) -> tuple[Float32s, Float32s]:
-        """Of one text: log P(phrase | text), and how much that is above the prior.  (A,), (A,)"""
+    def __call__(self, text: HashedTexts) -> tuple[Float32s, Float32s]:
+        """For one text: log P(phrase | text), and the pointwise mutual information
+        log P(phrase | text) − log P(phrase).  (A,), (A,)"""
         which, weights = _bag(text.hash, int(text.title[0]), self.keys)
-        theme = single_thread_matmul(self.words[which].T, weights)  # (D,)
-        logits = single_thread_matmul(self.phrases, theme) + self.bias
+        vector = single_thread_matmul(self.words[which].T, weights)  # (D,)
+        logits = single_thread_matmul(self.phrases, vector) + self.bias
         highest = logits.max(initial=0.0)
-        likely = logits - highest - np.log(np.exp(logits - highest).sum())
-        return likely, likely - self.prior
+        log_probabilities = logits - highest - np.log(np.exp(logits - highest).sum())
+        return log_probabilities, log_probabilities - self.prior
 
     def save(self, folder: Path) -> None:
-        """Store it with a model, the vectors in 8 bits."""
+        """Write it into a model's folder, the vectors as int8."""
         arrays: dict[str, NDArray[np.generic]] = {
             "keys": self.keys,
             "bias": self.bias,
@@ -62,26 +65,21 @@ class Associations:
         np.savez_compressed(folder / FILE, **arrays)  # type: ignore[arg-type]  # numpy/numpy#23206
 
     @classmethod
-    def load(cls, folder: Path) -> "Associations | None":
-        """A model's; None where it has none."""
-        path = folder / FILE
-        if not path.exists():
-            return None
-        try:
-            with np.load(path) as arrays:
-                words, phrases = (
-                    arrays[name].astype(np.float32) * arrays[f"{name}_scale"][:, None]
-                    for name in ("words", "phrases")
-                )
-                return cls(arrays["keys"], words, phrases, arrays["bias"], arrays["prior"])
-        except (ValueError, KeyError, OSError, EOFError):
-            raise DataError(
-                "holds no associations", fix="make it again with one2set learn", path=path
-            ) from None
+    def load(cls, folder: Path) -> "BagOfWordsClassifier | None":
+        """The one in a model's folder; None where there is none."""
+
+        def build(arrays: Arrays) -> "BagOfWordsClassifier":
+            words, phrases = (
+                arrays[name].astype(np.float32) * arrays[f"{name}_scale"][:, None]
+                for name in ("words", "phrases")
+            )
+            return cls(arrays["keys"], words, phrases, arrays["bias"], arrays["prior"])
+
+        return load_npz(folder, (FILE, OLD_FILE), "a phrase classifier", build)
 
 
 def _bag(hashes: Hashes, title: int, keys: Keys) -> tuple[Ints, Float32s]:
-    """The words (S,) of a text, each once, then those of its title: which, and how they weigh.
+    """The distinct words (S,) of a text, then those of its title: indices and weights.
     (U,), (U,)"""
     bags = [_known(part, keys) for part in (hashes, hashes[:title])]
     weights = [np.full(len(bag), 1 / np.sqrt(len(bag) + 1), np.float32) for bag in bags]
@@ -89,7 +87,7 @@ def _bag(hashes: Hashes, title: int, keys: Keys) -> tuple[Ints, Float32s]:
 
 
 def _known(hashes: Hashes, keys: Keys) -> Ints:
-    """Which of the keys words have, each once."""
+    """The indices of the distinct known words."""
     wanted = np.unique(key_of(hashes))
     at = np.searchsorted(keys, wanted)
     at, wanted = at[at < len(keys)], wanted[at < len(keys)]
@@ -97,21 +95,21 @@ def _known(hashes: Hashes, keys: Keys) -> Ints:
     return found
 
 
-def fit_associations(
-    texts: Iterable[Words],
+def fit_phrase_classifier(
+    texts: Iterable[HashedTexts],
     targets: Sequence[Sequence[int]],
     counts: Sequence[int],
     lexicon: Lexicon,
-) -> Associations:
-    """From texts of many documents, and which of A phrases are keyphrases of each document.
-    `counts` (A,) says of how many each phrase is."""
+) -> BagOfWordsClassifier:
+    """Fit it to texts of many documents. `targets` are the indices of each document's keyphrases
+    among the A phrases, `counts` (A,) the documents that have each phrase."""
     try:
         import torch
         from torch.nn.functional import dropout, embedding_bag
     except ImportError:
-        raise missing_extra("torch", extra="train", purpose="Learning associations") from None
+        raise missing_extra("torch", extra="train", purpose="Fitting a phrase classifier") from None
 
-    keys = _words_of(lexicon)
+    keys = _informative_words(lexicon)
     bags = [
         _bag(hashes, title, keys)
         for text in texts
@@ -140,7 +138,7 @@ def fit_associations(
 
     useful = [one for one, phrases_of in enumerate(targets) if phrases_of]
     batch = min(_BATCH, max(len(useful), 1))
-    epochs = max(_EPOCHS, _LEAST_STEPS // max(len(useful) // batch, 1))
+    epochs = max(_EPOCHS, _MIN_STEPS // max(len(useful) // batch, 1))
     steps, step = epochs * (len(useful) // batch), 0
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
@@ -151,18 +149,18 @@ def fit_associations(
                 rows = [row for row, one in enumerate(chosen) for _ in targets[one]]
                 columns = [phrase for one in chosen for phrase in targets[one]]
                 loss = -logits(chosen).log_softmax(dim=1)[rows, columns].mean()
-                share = min(step / _WARMUP, 1) * (1 - (step - 1) / steps)
-                optimizer.param_groups[0]["lr"] = _RATE * share
+                factor = min(step / _WARMUP, 1) * (1 - (step - 1) / steps)
+                optimizer.param_groups[0]["lr"] = _RATE * factor
                 optimizer.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
     found = [weight.detach().numpy() for weight in weights]
     found[0][-1] = 0
-    return Associations(keys, found[0], found[1], found[2], prior.numpy())
+    return BagOfWordsClassifier(keys, found[0], found[1], found[2], prior.numpy())
 
 
-def _words_of(lexicon: Lexicon) -> Keys:
-    """The words that can tell: neither rare nor stop words."""
+def _informative_words(lexicon: Lexicon) -> Keys:
+    """The keys of words that are neither rare nor stop words."""
     counts = lexicon.every_word()
-    telling = counts.may_begin | counts.may_end
-    return lexicon.word_keys[telling & (counts.texts >= _LEAST_TEXTS)]
+    informative = counts.may_begin | counts.may_end
+    return lexicon.word_keys[informative & (counts.texts >= _MIN_TEXTS)]

@@ -1,8 +1,8 @@
-"""Fitting: knowledge, that is a selector, a sight and associations, from training documents.
+"""Fit the knowledge of a model: candidate scorer, span rescorer and phrase classifier.
 
-What stands in documents that were not counted (`counting`) is judged by the counts of the others,
-and a network learns from it which n-grams are keyphrases; another one learns it from what the
-model's encoder holds of them. It needs some minutes for 300,000 documents.
+The n-grams of documents that were not counted (`build_lexicon`) get features from the counts of the
+others, and an MLP learns which of them are keyphrases. Another one learns it from the encoder's
+states too. Fitting takes some minutes for 300,000 documents.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,153 +16,172 @@ from one2set.arrays import Flags, Float32s
 from one2set.data.document import Document
 from one2set.data.phrase_list import PhraseList
 from one2set.errors import missing_extra
-from one2set.extraction.build_lexicon import Chunk, chunks_of, count, every_chunk
-from one2set.extraction.candidate_scorer import UNLIKELY, Layers, Selector
-from one2set.extraction.features import NUM_MEASURES, Grams
+from one2set.extraction.build_lexicon import (
+    LabelledTexts,
+    build_lexicon,
+    chunk_documents,
+    split_documents,
+)
+from one2set.extraction.candidate_scorer import MIN_LOG_ODDS, CandidateScorer, FeatureMLP
+from one2set.extraction.features import NUM_FEATURES, CandidateNgrams
 from one2set.extraction.knowledge import Knowledge
 from one2set.extraction.lexicon import Lexicon
 from one2set.extraction.ngrams import hash_of
-from one2set.extraction.phrase_classifier import fit_associations
-from one2set.extraction.span_scorer import Sight
+from one2set.extraction.phrase_classifier import fit_phrase_classifier
+from one2set.extraction.span_rescorer import SpanRescorer
 
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Module
 
 _HIDDEN = (64, 32)
-_LEAST_STEPS, _WARMUP = 300, 50
-_LEAST_SPREAD = 1e-3
-_DROPOUT = 0.2  # of a sight
-_MOST_SEEN = 6000  # documents
-_LEAST_ASSOCIATED = 20  # documents that have a phrase, so that something can be learned of it
+_MIN_STEPS, _WARMUP = 300, 50
+_MIN_DEVIATION = 1e-3
+_DROPOUT = 0.2  # of the span rescorer
+_MAX_RESCORER_DOCUMENTS = 6000  # documents
+_MIN_CLASSIFIED = 20  # documents that have a phrase: fewer are too few to learn from
 
 
-class _Course(NamedTuple):
-    """How a network learns."""
+class _TrainingSchedule(NamedTuple):
+    """How an MLP is trained."""
 
     epochs: int
     batch: int  # rows
-    rate: float
-    decay: float  # of weights
-    fall: int  # the step from which the rate falls, to 0 in as many steps as there are
+    lr: float
+    weight_decay: float
+    first_step: int  # the decay of the learning rate counts steps from here
 
 
-# Shipped models were fitted so, to the last bit.
-_SELECTOR = _Course(epochs=3, batch=4096, rate=3e-3, decay=1e-4, fall=0)
-_SIGHT = _Course(epochs=6, batch=1024, rate=2e-3, decay=1e-2, fall=1)
+# The shipped model was fitted with exactly these.
+_CANDIDATE_SCORER = _TrainingSchedule(
+    epochs=3, batch=4096, lr=3e-3, weight_decay=1e-4, first_step=0
+)
+_SPAN_RESCORER = _TrainingSchedule(epochs=6, batch=1024, lr=2e-3, weight_decay=1e-2, first_step=1)
 
 
 def fit_knowledge(documents: Callable[[], Iterable[Document]]) -> Knowledge:
-    """What documents teach whose keyphrases are known. They are read twice."""
-    known = PhraseList.of(documents())
-    counted, learnt = chunks_of(documents())
-    selector = fit_selector(counted, learnt)
-    often = [one.documents for one in known.phrases.values()]
-    often = [count for count in often if count >= _LEAST_ASSOCIATED]
-    if not often:
-        return Knowledge(known, selector)
+    """Fit knowledge to documents with known keyphrases, which are read twice."""
+    phrase_list = PhraseList.from_documents(documents())
+    counted, held_out = split_documents(documents())
+    candidate_scorer = fit_candidate_scorer(counted, held_out)
+    counts = [one.documents for one in phrase_list.phrases.values()]
+    counts = [count for count in counts if count >= _MIN_CLASSIFIED]  # those of the first phrases
+    if not counts:
+        return Knowledge(phrase_list, candidate_scorer)
+    index = phrase_list.index
     targets = [
-        [known.number[stems] for stems in each if known.number.get(stems, len(often)) < len(often)]
+        [index[stems] for stems in each if index.get(stems, len(counts)) < len(counts)]
         for chunk in counted
         for each in chunk.keyphrases
     ]
     texts = (chunk.words for chunk in counted)
-    return Knowledge(known, selector, fit_associations(texts, targets, often, selector.lexicon))
+    classifier = fit_phrase_classifier(texts, targets, counts, candidate_scorer.lexicon)
+    return Knowledge(phrase_list, candidate_scorer, classifier)
 
 
 def extend_knowledge(
     knowledge: Knowledge, documents: Callable[[], Iterable[Document]]
 ) -> Knowledge:
-    """Knowledge with the counts of further documents, which are read twice. What was learnt of the
-    first ones, how to judge by counts, and which words speak of which phrases, stays."""
-    if knowledge.selector is None:
+    """Add the counts of further documents, which are read twice. The fitted scorer and classifier
+    stay as they are."""
+    if knowledge.candidate_scorer is None:
         return fit_knowledge(documents)
-    known = knowledge.known.plus(PhraseList.of(documents()))
-    lexicon = knowledge.selector.lexicon.plus(count(every_chunk(documents())))
-    selector = Selector(lexicon, knowledge.selector.layers)
-    return Knowledge(known, selector, knowledge.associations)
+    phrase_list = knowledge.phrase_list.merge(PhraseList.from_documents(documents()))
+    further = build_lexicon(chunk_documents(documents()))
+    lexicon = knowledge.candidate_scorer.lexicon.merge(further)
+    candidate_scorer = CandidateScorer(lexicon, knowledge.candidate_scorer.mlp)
+    return Knowledge(phrase_list, candidate_scorer, knowledge.phrase_classifier)
 
 
-def fit_selector(counted: Sequence[Chunk], learnt: Sequence[Chunk]) -> Selector:
-    """What documents teach by their counts, and others by what stands in them."""
-    lexicon = count(counted)
-    rows = [_examples(chunk, lexicon) for chunk in learnt if chunk.keyphrases]
+def fit_candidate_scorer(
+    counted: Sequence[LabelledTexts], held_out: Sequence[LabelledTexts]
+) -> CandidateScorer:
+    """Count some documents, and fit an MLP to the n-grams of others."""
+    lexicon = build_lexicon(counted)
+    rows = [_examples(chunk, lexicon) for chunk in held_out if chunk.keyphrases]
     correct = np.concatenate([right for _, right in rows])
-    return Selector(lexicon, fit(np.concatenate([given for given, _ in rows]), correct))
+    return CandidateScorer(lexicon, fit_mlp(np.concatenate([given for given, _ in rows]), correct))
 
 
-def _examples(chunk: Chunk, lexicon: Lexicon) -> tuple[Float32s, Flags]:
-    """The measures of all n-grams, and whether each is a keyphrase.  (Q, M), (Q,)"""
-    grams = Grams(chunk.words, lexicon)
-    return grams.measures(), are_keyphrases(chunk, grams)
+def _examples(chunk: LabelledTexts, lexicon: Lexicon) -> tuple[Float32s, Flags]:
+    """The features of all n-grams, and whether each is a keyphrase.  (Q, F), (Q,)"""
+    grams = CandidateNgrams(chunk.words, lexicon)
+    return grams.features(), are_keyphrases(chunk, grams)
 
 
-def are_keyphrases(chunk: Chunk, grams: Grams) -> Flags:
+def are_keyphrases(chunk: LabelledTexts, grams: CandidateNgrams) -> Flags:
     """(Q,) whether each n-gram is a keyphrase."""
     right = [(d, hash_of(stems)) for d, each in enumerate(chunk.keyphrases) for stems in each]
     document = np.array([d for d, _ in right], np.int64)
     hashes = np.array([name for _, name in right], np.uint64)
     return np.isin(
-        chunk.words.apart(grams.at, grams.hash),
-        chunk.words.apart(chunk.words.start[document], hashes),
+        chunk.words.hash_in_document(grams.at, grams.hash),
+        chunk.words.hash_in_document(chunk.words.start[document], hashes),
     )
 
 
-def _spread(given: Float32s) -> Float32s:
-    """(M,) the standard deviations of columns (Q, M). That of a column with one value only is taken
-    to be infinite: another value, of which nothing was learnt, then changes nothing."""
-    spread: Float32s = given.std(axis=0)
-    return np.where(spread < _LEAST_SPREAD, np.float32(np.inf), spread)
+def _standard_deviations(given: Float32s) -> Float32s:
+    """(F,) the standard deviations of columns (Q, F); infinite for a constant column, so that a
+    value that training never saw has no effect."""
+    deviations: Float32s = given.std(axis=0)
+    return np.where(deviations < _MIN_DEVIATION, np.float32(np.inf), deviations)
 
 
-def fit(measures: Float32s, correct: Flags) -> Layers:
-    """The network that tells the correct (Q,) by their measures (Q, M)."""
+def fit_mlp(features: Float32s, correct: Flags) -> FeatureMLP:
+    """Fit an MLP that predicts from features (Q, F) whether n-grams are `correct` (Q,)."""
     try:
         import torch
         from torch.nn import Linear, Sequential, SiLU
-        from torch.nn.functional import binary_cross_entropy_with_logits as surprise
+        from torch.nn.functional import binary_cross_entropy_with_logits
     except ImportError:
-        raise missing_extra("torch", extra="train", purpose="Fitting a selector") from None
+        raise missing_extra("torch", extra="train", purpose="Fitting a candidate scorer") from None
 
     none = np.zeros(0, np.float32)
-    layers = Layers(measures.mean(axis=0), _spread(measures), (none,) * 3, (none,) * 3)
-    inputs = torch.from_numpy(layers.standardised(measures))
+    mlp = FeatureMLP(
+        features.mean(axis=0), _standard_deviations(features), (none,) * 3, (none,) * 3
+    )
+    inputs = torch.from_numpy(mlp.standardize(features))
     target = torch.from_numpy(correct.astype(np.float32))
-    sizes = measures.shape[1], *_HIDDEN, 1
+    sizes = features.shape[1], *_HIDDEN, 1
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         linear = [Linear(*pair) for pair in pairwise(sizes)]
         network = Sequential(linear[0], SiLU(), linear[1], SiLU(), linear[2])
 
         def loss(some: "Tensor") -> "Tensor":
-            return surprise(network(inputs[some])[:, 0], target[some])
+            return binary_cross_entropy_with_logits(network(inputs[some])[:, 0], target[some])
 
-        _learn(network, loss, len(inputs), _SELECTOR)
+        _train(network, loss, len(inputs), _CANDIDATE_SCORER)
     first, second, third = (
         (one.weight.detach().numpy().T.copy(), one.bias.detach().numpy()) for one in linear
     )
     weights, biases = (first[0], second[0], third[0]), (first[1], second[1], third[1])
-    return replace(layers, weights=weights, biases=biases)
+    return replace(mlp, weights=weights, biases=biases)
 
 
-def fit_sight(selector: Selector, seen: Iterable[tuple[Document, Float32s]]) -> Sight | None:
-    """What the network holds of the words (S, D) of documents that were not counted teaches beside
-    the selector. None if that is nothing."""
+def fit_span_rescorer(
+    candidate_scorer: CandidateScorer, examples: Iterable[tuple[Document, Float32s]]
+) -> SpanRescorer | None:
+    """Fit a span rescorer to documents that were not counted and the encoder states (S, D) of their
+    words. None if they have no candidates."""
     try:
         import torch
         from torch.nn import Dropout, Linear, Sequential, SiLU
-        from torch.nn.functional import binary_cross_entropy_with_logits as surprise
+        from torch.nn.functional import binary_cross_entropy_with_logits
     except ImportError:
-        raise missing_extra("torch", extra="train", purpose="Fitting a sight") from None
+        raise missing_extra("torch", extra="train", purpose="Fitting a span rescorer") from None
 
-    rows = [_seen(Chunk([one]), states, selector) for one, states in islice(seen, _MOST_SEEN)]
+    rows = [
+        _rescorer_examples(LabelledTexts([one]), states, candidate_scorer)
+        for one, states in islice(examples, _MAX_RESCORER_DOCUMENTS)
+    ]
     rows = [one for one in rows if len(one[0])]
     if not rows:
         return None
     columns = (np.concatenate(column) for column in zip(*rows, strict=True))
-    given, odds, right = map(torch.from_numpy, columns)
-    centre, scale = given.mean(dim=0), torch.from_numpy(_spread(given.numpy()))
-    width = (given.shape[1] - NUM_MEASURES - 1) // 2
+    given, log_odds, correct = map(torch.from_numpy, columns)
+    mean, scale = given.mean(dim=0), torch.from_numpy(_standard_deviations(given.numpy()))
+    width = (given.shape[1] - NUM_FEATURES - 1) // 2
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         first, second = (Linear(*pair) for pair in pairwise((given.shape[1], *_HIDDEN)))
@@ -172,52 +191,52 @@ def fit_sight(selector: Selector, seen: Iterable[tuple[Document, Float32s]]) -> 
         )
 
         def loss(some: "Tensor") -> "Tensor":
-            added = network((given[some] - centre) / scale)[:, 0]
-            return surprise(odds[some] + added, right[some])
+            added = network((given[some] - mean) / scale)[:, 0]
+            return binary_cross_entropy_with_logits(log_odds[some] + added, correct[some])
 
-        _learn(network, loss, len(given), _SIGHT)
-    weight = (first.weight / scale).T  # (2D + M + 1, H), which standardises too
-    begin, end, measures = torch.split(weight, [width, width, NUM_MEASURES + 1])
-    edges, bias = torch.cat([begin, end], dim=1), first.bias - centre @ weight
-    tables = edges, measures, bias, second.weight.T, second.bias, third.weight[0]
-    return Sight(*(one.detach().numpy().copy() for one in tables))
+        _train(network, loss, len(given), _SPAN_RESCORER)
+    weight = (first.weight / scale).T  # (2D + F + 1, H), standardisation included
+    begin, end, features = torch.split(weight, [width, width, NUM_FEATURES + 1])
+    edges, bias = torch.cat([begin, end], dim=1), first.bias - mean @ weight
+    tables = edges, features, bias, second.weight.T, second.bias, third.weight[0]
+    return SpanRescorer(*(one.detach().numpy().copy() for one in tables))
 
 
-def _learn(
-    network: "Module", loss: Callable[["Tensor"], "Tensor"], rows: int, course: _Course
+def _train(
+    network: "Module", loss: Callable[["Tensor"], "Tensor"], rows: int, schedule: _TrainingSchedule
 ) -> None:
-    """Train a network on so many rows, by its loss on some of them, a batch of their numbers."""
+    """Train a network in place. `loss` takes the indices of a batch of the rows."""
     import torch
 
     generator = torch.Generator().manual_seed(0)
-    optimizer = torch.optim.AdamW(network.parameters(), weight_decay=course.decay)
-    batch = min(course.batch, rows)
-    epochs = max(course.epochs, _LEAST_STEPS // (rows // batch))
+    optimizer = torch.optim.AdamW(network.parameters(), weight_decay=schedule.weight_decay)
+    batch = min(schedule.batch, rows)
+    epochs = max(schedule.epochs, _MIN_STEPS // (rows // batch))
     steps, step = epochs * (rows // batch), 0
     for _ in range(epochs):
         order = torch.randperm(rows, generator=generator)
         for at in range(0, rows - batch + 1, batch):
             step += 1
-            left = 1 - (step - course.fall) / steps
-            optimizer.param_groups[0]["lr"] = course.rate * min(step / _WARMUP, 1) * left
+            left = 1 - (step - schedule.first_step) / steps
+            optimizer.param_groups[0]["lr"] = schedule.lr * min(step / _WARMUP, 1) * left
             optimizer.zero_grad()
             loss(order[at : at + batch]).backward()  # type: ignore[no-untyped-call]
             optimizer.step()
 
 
-def _seen(
-    chunk: Chunk, states: Float32s, selector: Selector
+def _rescorer_examples(
+    chunk: LabelledTexts, states: Float32s, candidate_scorer: CandidateScorer
 ) -> tuple[Float32s, Float32s, Float32s]:
-    """Of the n-grams of a document that are not unlikely: what is held of their first and last
-    words, with their measures and log odds; the odds alone; whether they are keyphrases.
-    (q, 2D + M + 1), (q,), (q,)"""
-    grams = Grams(chunk.words, selector.lexicon)
+    """For the candidates of a document: the inputs (the states of their first and last words, their
+    features and log odds), the log odds alone, and whether they are keyphrases.
+    (q, 2D + F + 1), (q,), (q,)"""
+    grams = CandidateNgrams(chunk.words, candidate_scorer.lexicon)
     if not len(grams.hash):
         none = np.empty(0, np.float32)
         return none, none, none
-    every = grams.measures()
-    measures, odds = selector.layers.standardised(every), selector.layers(every)
-    kept = odds >= UNLIKELY
+    every = grams.features()
+    features, log_odds = candidate_scorer.mlp.standardize(every), candidate_scorer.mlp(every)
+    kept = log_odds >= MIN_LOG_ODDS
     edges = states[grams.at[kept]], states[(grams.at + grams.length - 1)[kept]]
-    given = np.column_stack([*edges, measures[kept], odds[kept]]).astype(np.float32)
-    return given, odds[kept], are_keyphrases(chunk, grams)[kept].astype(np.float32)
+    given = np.column_stack([*edges, features[kept], log_odds[kept]]).astype(np.float32)
+    return given, log_odds[kept], are_keyphrases(chunk, grams)[kept].astype(np.float32)

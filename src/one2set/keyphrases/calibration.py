@@ -1,10 +1,10 @@
-"""Calibration: where a model speaks, and how likely what it says is a keyphrase.
+"""Calibration: the probability that a candidate is a keyphrase, and which candidates are shown.
 
-The product of a phrase's token probabilities ranks well but is no such likelihood: it falls with
-every word, and networks are too sure. A logistic regression on what is known of a phrase, one for
-present and one for absent phrases, mends that. The *operating point* says which phrases are kept:
-a bias on ∅, the least likelihood, and an appetite for more. `tuning` finds all of it on documents
-that training has not seen.
+The product of a phrase's token probabilities ranks well but is no calibrated probability: it falls
+with every word, and networks are overconfident. A logistic regression on the inputs of a candidate
+corrects that, one model for present and one for absent phrases. The *operating point* of each side
+decides which phrases are shown: a bias on ∅, a threshold, and how the number of phrases is cut off.
+`tuning` fits all of it on documents that training has not seen.
 """
 
 import math
@@ -23,110 +23,137 @@ from one2set.prediction.prediction import SIDES
 from one2set.search.null_bias import NullBias
 
 FILE = "calibration.json"
-FEW = 5  # phrases: the cut of F1@5
+TOP_K = 5  # the k of F1@5
+# Keys of files that were written before the fields were renamed.
+_OLD_SIDE_KEYS = {
+    "least": "threshold",
+    "said": "generated",
+    "suggested": "proposed",
+    "appetite": "expected_gold_factor",
+}
+_OLD_KEYS = {"drop_parts": "drop_subphrases"}
+_OLD_INPUTS = {
+    "place": "position",
+    "known": "keyphrase_count",
+    "selector": "candidate_score",
+    "association": "pmi",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
-    """A candidate is as likely as σ(intercept + Σ weight · input)."""
+class LogisticModel:
+    """Logistic regression: a candidate has probability σ(intercept + Σ weight · input)."""
 
     intercept: float
-    weights: dict[str, float]  # by the names of `INPUTS`
+    weights: dict[str, float]  # by the names in `INPUTS`
 
     def __call__(self, candidate: Candidate) -> float:
         named = zip(INPUTS, candidate.inputs, strict=True)
         z = self.intercept + sum(self.weights.get(name, 0.0) * value for name, value in named)
-        return 0.5 * (1 + math.tanh(z / 2))  # σ(z), which never overflows
+        return 0.5 * (1 + math.tanh(z / 2))  # σ(z) without overflow
 
 
 @dataclass(frozen=True, slots=True)
-class Half:
-    """One half of the codes, or of the phrases: those for present, or those for absent ones.
+class SideCalibration:
+    """The calibration of one side: present phrases and their codes, or absent ones.
 
-    As long as no curve is fitted, a phrase is as likely as its tokens together, and one that no
-    code says is impossible.
+    Until a model is fitted, a generated phrase has the probability of its tokens, and a phrase that
+    no code generates has probability 0.
     """
 
-    null_bias: float = 0.0  # added to log P(∅) where one of its codes begins
-    least: float = 0.0  # what is less likely is not shown
-    said: Curve | None = None  # for phrases that a code says
-    suggested: Curve | None = None  # for those that are only suggested
-    appetite: float | None = None  # None: all that are likely enough are shown; else see `enough`
+    null_bias: float = 0.0  # added to log P(∅) at the first step of the side's codes
+    threshold: float = 0.0  # candidates with a lower probability are not shown
+    generated: LogisticModel | None = None  # for phrases that a code generates
+    proposed: LogisticModel | None = None  # for phrases that are only proposed
+    # None shows all candidates above the threshold; see `cutoff_by_expected_f1`.
+    expected_gold_factor: float | None = None
 
     def probability(self, candidate: Candidate) -> float:
-        """How likely a candidate is a keyphrase."""
-        if (curve := self.said if candidate.said else self.suggested) is not None:
-            return curve(candidate)
-        return candidate.slots[0].probability if candidate.said else 0.0
+        """The probability that a candidate is a keyphrase."""
+        model = self.generated if candidate.generated else self.proposed
+        if model is not None:
+            return model(candidate)
+        return candidate.slots[0].probability if candidate.generated else 0.0
 
-    def enough(self, likely: Sequence[float], more: float = 0.0) -> int:
-        """How many of a document's phrases to show, of which those that are `least` likely are
-        given, best first: as many as promise most.
+    def cutoff_by_expected_f1(self, probabilities: Sequence[float], more: float = 0.0) -> int:
+        """The number k of a document's phrases to show that maximises the expected F1@5 + F1@M.
+        `probabilities` are those above the threshold, best first.
 
-        Of a document with G keyphrases, the k best have an expected F1@M of some 2 Σ p / (k + G),
-        where p is how likely each is, and an F1@5 of 2 Σ p / (5 + G), where the sum ends at the
-        fifth. The best k is that of their sum: a reader of a few phrases wants them to be right,
-        but would rather have five than two. G is 1 + appetite · Σ p of all; both it and the
-        weight of F1@5 grow by e^more, with either of which k can only grow.
+        If the document has G keyphrases, the expected F1@M of the first k is about
+        2 Σ p / (k + G), and F1@5 is about 2 Σ p / (5 + G), where the second sum ends at the fifth.
+        G is estimated as 1 + expected_gold_factor · Σ p over all. Both G and the weight of F1@5 are
+        multiplied by e^more, and k grows with either.
         """
-        if self.appetite is None:
-            return len(likely)
+        if self.expected_gold_factor is None:
+            return len(probabilities)
         weight = math.exp(more)
-        gold = 1 + self.appetite * weight * sum(likely)
-        sums = list(accumulate(likely))
-        promises = [
-            right / (count + gold) + weight * sums[min(count, FEW) - 1] / (FEW + gold)
-            for count, right in enumerate(sums, 1)
+        gold = 1 + self.expected_gold_factor * weight * sum(probabilities)
+        sums = list(accumulate(probabilities))
+        expected = [
+            correct / (count + gold) + weight * sums[min(count, TOP_K) - 1] / (TOP_K + gold)
+            for count, correct in enumerate(sums, 1)
         ]
-        return promises.index(max(promises)) + 1 if promises else 0
+        return expected.index(max(expected)) + 1 if expected else 0
 
-    def least_for(self, more: float) -> float:
-        """`least`, with its odds divided by e^more."""
-        if not 0 < self.least < 1:
-            return self.least
-        odds = self.least / (1 - self.least) * math.exp(-more)
+    def threshold_at(self, more: float) -> float:
+        """The threshold, with its odds divided by e^more."""
+        if not 0 < self.threshold < 1:
+            return self.threshold
+        odds = self.threshold / (1 - self.threshold) * math.exp(-more)
         return odds / (1 + odds)
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Both halves."""
+    """The calibration of both sides."""
 
-    present: Half = Half()
-    absent: Half = Half()
-    drop_parts: bool = False  # leave out phrases that are part of a likelier one
+    present: SideCalibration = SideCalibration()
+    absent: SideCalibration = SideCalibration()
+    drop_subphrases: bool = False  # drop phrases that are part of a more probable one
 
-    def half(self, candidate: Candidate) -> Half:
-        """The half that a candidate belongs to."""
+    def side_of(self, candidate: Candidate) -> SideCalibration:
+        """The side that a candidate belongs to."""
         return self.present if candidate.side == "present" else self.absent
 
     def null_bias(self, more: float = 0.0) -> NullBias:
-        """The biases of both halves; `more` lets more codes speak, below 0 fewer."""
+        """The biases of both sides. With `more` above 0 more codes generate a phrase, below 0
+        fewer."""
         return NullBias(self.present.null_bias - more, self.absent.null_bias - more)
 
     def save(self, folder: Path) -> None:
-        """Store it with a model."""
+        """Write it into a model's folder."""
         with atomic_file(folder / FILE) as file:
             file.write(orjson.dumps(asdict(self), option=orjson.OPT_INDENT_2))
 
     @classmethod
     def load(cls, folder: Path) -> "Calibration":
-        """A model's calibration; one that changes nothing where it has none."""
+        """The calibration in a model's folder; one without effect where there is none."""
         path = folder / FILE
         if not path.exists():
             return cls()
         try:
-            values = orjson.loads(path.read_bytes())
-            return cls(**values | {side: _half(values[side]) for side in SIDES})
-        except (orjson.JSONDecodeError, KeyError, TypeError):
+            values = _rename(orjson.loads(path.read_bytes()), _OLD_KEYS)
+            return cls(**values | {side: _load_side(values[side]) for side in SIDES})
+        except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
             raise DataError(
-                "is no calibration", fix="make it again with one2set calibrate", path=path
+                "is not a calibration", fix="make it again with one2set calibrate", path=path
             ) from None
 
 
-def _half(values: dict[str, Any]) -> Half:
-    curves = {name: values[name] and Curve(**values[name]) for name in ("said", "suggested")}
-    for curve in filter(None, curves.values()):
-        if unknown := curve.weights.keys() - {*INPUTS}:
-            raise KeyError(*unknown)
-    return Half(**values | curves)
+def _load_side(values: dict[str, Any]) -> SideCalibration:
+    values = _rename(values, _OLD_SIDE_KEYS)
+    models = {name: _load_model(values[name]) for name in ("generated", "proposed")}
+    return SideCalibration(**values | models)
+
+
+def _load_model(values: dict[str, Any] | None) -> LogisticModel | None:
+    if values is None:
+        return None
+    weights = _rename(values["weights"], _OLD_INPUTS)
+    if unknown := weights.keys() - {*INPUTS}:
+        raise KeyError(*unknown)
+    return LogisticModel(**values | {"weights": weights})
+
+
+def _rename(values: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+    return {names.get(name, name): value for name, value in values.items()}

@@ -1,128 +1,141 @@
-"""Candidates: phrases that may be keyphrases of a document, each once, and all there is to weigh.
+"""Candidates: the phrases that may be keyphrases of a document, each once, with their inputs.
 
-Codes say them; several may say the same phrase, in the same or in another inflection. Others are
-suggested by what training documents have taught beside the network (`knowledge`).
+Control codes generate some of them; several codes may generate the same phrase, in the same or in
+another inflection. Others are proposed by what was learnt beside the network (`knowledge`).
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from one2set.data.document import Document
 from one2set.data.phrase_list import Stems
 from one2set.data.specials import SPECIALS
-from one2set.extraction.candidate_scorer import UNLIKELY
-from one2set.extraction.knowledge import NO_HINTS, NOTHING, Hints, Knowledge
+from one2set.extraction.candidate_scorer import MIN_LOG_ODDS
+from one2set.extraction.knowledge import NO_KNOWLEDGE, NO_PROPOSALS, Knowledge, Proposals
 from one2set.prediction.prediction import Prediction, Side, Slot
 from one2set.text import DIGIT, PhraseIndex, Span, stem_all
 
-# What a calibration can weigh, by name.
-INPUTS = (
-    "probability",  # log of that of all tokens
-    "score",  # log of the mean probability of the words, by which the authors order phrases
-    "null",  # log P(∅) of the code that says it best
-    "codes",  # log of how many say it
-    "words",
-    "single",  # whether it is one word
-    "occurrences",  # log(1 + how often it stands in the document)
-    "place",  # log(1 + the words before it); 0 if it is absent
-    "title",  # the share of its words that stand in the title
-    "frequency",  # log(1 + Π how often the document has its words), by word
-    "known",  # log(1 + of how many training documents it is a keyphrase); 0 if it is present
-    "selector",  # the selector's log odds, cut off at `UNLIKELY`; 0 if it is absent
-    "association",  # by how much the text makes it likelier, as a log; 0 if that is not known
-)
-SPOKEN = 4  # so many of them are of the codes that say a phrase, and 0 if none does
-UNSAID = (0.0,) * SPOKEN
-_TINY = 1e-12  # whose logarithm stands for that of 0
-_FAR = 512  # words; longer documents than those of training look no different
-_OFTEN = 20
+_TINY = 1e-12  # its logarithm stands for that of 0
+_MAX_POSITION = 512  # words: documents longer than those of training look no different
+_MAX_COUNT = 20
 _NO_WORDS = {*SPECIALS, ".", ","}
+
+
+class Inputs(NamedTuple):
+    """The inputs of the calibration's logistic models. The first four describe the codes that
+    generate a phrase; they are 0 if none does."""
+
+    probability: float = 0.0  # log of the product of the token probabilities
+    score: float = 0.0  # log of the words' mean probability, by which the authors order phrases
+    null: float = 0.0  # log P(∅) of the best code that generates it
+    codes: float = 0.0  # log of the number of codes that generate it
+    words: float = 0.0
+    single: float = 0.0  # 1 if it is one word
+    occurrences: float = 0.0  # log(1 + its occurrences in the document)
+    position: float = 0.0  # log(1 + the number of words before it); 0 if it is absent
+    title: float = 0.0  # the share of its words that the title has
+    frequency: float = 0.0  # log(1 + Π occurrences of its words), divided by their number
+    # log(1 + training documents that have it as a keyphrase); 0 if it is present
+    keyphrase_count: float = 0.0
+    # log odds by the candidate scorer, at least `MIN_LOG_ODDS`; 0 if it is absent
+    candidate_score: float = 0.0
+    pmi: float = 0.0  # pointwise mutual information of phrase and text; 0 if unknown
+
+
+INPUTS = Inputs._fields
+GENERATED_INPUTS = ("probability", "score", "null", "codes")
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A phrase."""
+    """A phrase that may be a keyphrase."""
 
-    text: str  # as its best slot writes it, or authors do; "" if only the document does
+    text: str  # as its best slot or the phrase list has it; "" if it is only in the document
     stems: Stems
-    slots: tuple[Slot, ...]  # those that say it, best first; none if it is only suggested
-    suggested: bool  # whether it would be a candidate if no code said it
-    places: tuple[int, ...]  # the document's words where it stands
-    inputs: tuple[float, ...]  # what `INPUTS` names
+    slots: tuple[Slot, ...]  # those that generate it, best first; none if it is only proposed
+    proposed: bool  # whether it would be a candidate if no code generated it
+    positions: tuple[int, ...]  # its occurrences: indices of words of the document
+    inputs: Inputs
 
     @property
-    def said(self) -> bool:
-        """Whether a code says it."""
+    def generated(self) -> bool:
+        """Whether a code generates it."""
         return bool(self.slots)
 
     @property
     def present(self) -> bool:
-        """Whether the document holds it."""
-        return bool(self.places)
+        """Whether it occurs in the document."""
+        return bool(self.positions)
 
     @property
     def side(self) -> Side:
-        """The half that it belongs to."""
-        return "present" if self.places else "absent"
+        """Whether it is a present or an absent phrase."""
+        return "present" if self.positions else "absent"
 
     @property
     def readable(self) -> bool:
-        """Whether it can be shown: a phrase of words. A number that no document spells is none."""
+        """Whether it can be shown: it consists of words. A digit placeholder that does not occur in
+        the document cannot."""
         unreadable = _NO_WORDS if self.present else {*_NO_WORDS, DIGIT}
         return bool(self.stems) and unreadable.isdisjoint(self.stems)
 
 
-class Reading:
-    """A document, read once for all its passages."""
+class CandidateBuilder:
+    """Builds the candidates of one document, from the predictions for its passages."""
 
-    def __init__(self, document: Document, knowledge: Knowledge = NOTHING) -> None:
+    def __init__(self, document: Document, knowledge: Knowledge = NO_KNOWLEDGE) -> None:
         self.document, self._knowledge = document, knowledge
         self._index = PhraseIndex(document.tokens())
-        self._hints: dict[Document, Hints] = {}
-        self._found: dict[Stems, tuple[int, ...]] = {}
+        self._proposals: dict[Document, Proposals] = {}
+        self._positions: dict[Stems, tuple[int, ...]] = {}
 
     def spans(self, candidate: Candidate) -> tuple[Span, ...]:
-        """The characters of the document's text where a candidate stands."""
-        return tuple(self._index.span(at, len(candidate.stems)) for at in candidate.places)
+        """The character spans of a candidate's occurrences in the document's text."""
+        return tuple(self._index.span(at, len(candidate.stems)) for at in candidate.positions)
 
-    def holds(self, stems: Sequence[str]) -> bool:
-        """Whether the document has these stems next to each other."""
-        return bool(self._places(tuple(stems)))
+    def contains(self, stems: Sequence[str]) -> bool:
+        """Whether these stems occur in the document next to each other."""
+        return bool(self._find(tuple(stems)))
 
-    def said(self, prediction: Prediction) -> list[Candidate]:
-        """What a prediction says, in its order. The same phrase again is the same candidate."""
-        return self._said(prediction, NO_HINTS)
+    def generated(self, prediction: Prediction) -> list[Candidate]:
+        """The phrases of a prediction in its order, equal ones merged."""
+        return self._generated(prediction, NO_PROPOSALS)
 
     def candidates(self, prediction: Prediction, passage: Document) -> list[Candidate]:
-        """What a prediction says of a passage, then what else is suggested."""
-        if passage not in self._hints:  # it is asked for at each position of a dial
-            self._hints[passage] = self._knowledge.hints(passage, prediction.word_states)
-        hints = self._hints[passage]
-        found = self._said(prediction, hints)
-        said = {one.stems for one in found}
-        # What the document holds is written as it writes it.
-        held = {stems: "" for stems in hints.odds if self.holds(stems)}
+        """The phrases generated for a passage, then those that are only proposed."""
+        if passage not in self._proposals:  # `explore` asks once per operating point
+            self._proposals[passage] = self._knowledge.propose(passage, prediction.word_states)
+        proposals = self._proposals[passage]
+        found = self._generated(prediction, proposals)
+        known = {one.stems for one in found}
+        # A phrase of the document is spelt as the document spells it.
+        present = {stems: "" for stems in proposals.log_odds if self.contains(stems)}
         return found + [
-            self._candidate(text, stems, (), UNSAID, hints)
-            for stems, text in (hints.texts | held).items()
-            if stems not in said
+            self._candidate(text, stems, (), Inputs(), proposals)
+            for stems, text in (proposals.texts | present).items()
+            if stems not in known
         ]
 
-    def _said(self, prediction: Prediction, hints: Hints) -> list[Candidate]:
+    def _generated(self, prediction: Prediction, proposals: Proposals) -> list[Candidate]:
         slots = prediction.phrases
         words = self.document.phrase_words([slot.text for slot in slots])
-        saying: dict[Stems, list[Slot]] = {}
+        by_stems: dict[Stems, list[Slot]] = {}
         for stems, slot in zip(map(stem_all, words), slots, strict=True):
-            saying.setdefault(stems, []).append(slot)
+            by_stems.setdefault(stems, []).append(slot)
         found = []
-        for stems, same in saying.items():
+        for stems, same in by_stems.items():
             ordered = tuple(sorted(same, key=lambda slot: -slot.probability))
             best = ordered[0]
-            measured = (best.probability, best.score, best.null)
-            logs = (*(math.log(max(p, _TINY)) for p in measured), math.log(len(ordered)))
-            found.append(self._candidate(best.text, stems, ordered, logs, hints))
+            inputs = Inputs(
+                probability=_log(best.probability),
+                score=_log(best.score),
+                null=_log(best.null),
+                codes=math.log(len(ordered)),
+            )
+            found.append(self._candidate(best.text, stems, ordered, inputs, proposals))
         return found
 
     def _candidate(
@@ -130,32 +143,36 @@ class Reading:
         text: str,
         stems: Stems,
         slots: tuple[Slot, ...],
-        spoken: tuple[float, ...],
-        hints: Hints,
+        inputs: Inputs,
+        proposals: Proposals,
     ) -> Candidate:
-        places = self._places(stems)
+        positions = self._find(stems)
         count = max(len(stems), 1)
-        often = [min(self._index.count(stem), _OFTEN) for stem in stems]
-        written = (
-            float(len(stems)),
-            float(len(stems) == 1),
-            math.log1p(min(len(places), _OFTEN)),
-            math.log1p(min(places[0], _FAR)) if places else 0.0,
-            len(self._title.intersection(stems)) / count,
-            math.log1p(math.prod(often)) / count,
-            0.0 if places else self._knowledge.counted(stems),
-            hints.odds.get(stems, UNLIKELY) if places else 0.0,
-            hints.lifts.get(stems, 0.0),
+        frequencies = [min(self._index.count(stem), _MAX_COUNT) for stem in stems]
+        inputs = inputs._replace(
+            words=float(len(stems)),
+            single=float(len(stems) == 1),
+            occurrences=math.log1p(min(len(positions), _MAX_COUNT)),
+            position=math.log1p(min(positions[0], _MAX_POSITION)) if positions else 0.0,
+            title=len(self._title.intersection(stems)) / count,
+            frequency=math.log1p(math.prod(frequencies)) / count,
+            keyphrase_count=0.0 if positions else self._knowledge.log_keyphrase_count(stems),
+            candidate_score=proposals.log_odds.get(stems, MIN_LOG_ODDS) if positions else 0.0,
+            pmi=proposals.pmi.get(stems, 0.0),
         )
-        suggested = stems in hints.texts or (bool(places) and stems in hints.odds)
-        return Candidate(text, stems, slots, suggested, places, spoken + written)
+        proposed = stems in proposals.texts or (bool(positions) and stems in proposals.log_odds)
+        return Candidate(text, stems, slots, proposed, positions, inputs)
 
-    def _places(self, stems: Stems) -> tuple[int, ...]:
-        """Looked for once: the passages of a long document have many phrases in common."""
-        if stems not in self._found:
-            self._found[stems] = tuple(self._index.positions(stems))
-        return self._found[stems]
+    def _find(self, stems: Stems) -> tuple[int, ...]:
+        """Where stems occur. Cached: the passages of a long document share many phrases."""
+        if stems not in self._positions:
+            self._positions[stems] = tuple(self._index.positions(stems))
+        return self._positions[stems]
 
     @cached_property
     def _title(self) -> frozenset[str]:
         return frozenset(stem_all(self.document.title_words()))
+
+
+def _log(probability: float) -> float:
+    return math.log(max(probability, _TINY))

@@ -1,7 +1,8 @@
-"""Exploration: a document at every position of the dial, and what each control code says.
+"""Exploration: a document at several operating points, and the output of each control code.
 
-Codes generate independently, and the bias on ∅ only decides whether a code generates at all. So one
-run without ∅ contains the output at every bias: `apply_null_bias` removes what a bias suppresses.
+Codes generate independently, and a bias on ∅ only decides whether a code generates a phrase. So one
+run in which every code generates a phrase is enough: for any bias, `apply_null_bias` silences the
+codes that would have generated ∅.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,63 +11,66 @@ from typing import NamedTuple
 
 from one2set.data.document import Document
 from one2set.keyphrases.calibration import Calibration
-from one2set.keyphrases.candidates import Reading
+from one2set.keyphrases.candidates import CandidateBuilder
 from one2set.keyphrases.results import Keyphrase
-from one2set.keyphrases.selection import Wanted, keyphrases
+from one2set.keyphrases.selection import Selection, select_keyphrases
 from one2set.prediction.prediction import SIDES, Prediction, Side, Slot, apply_null_bias
 from one2set.text import stem_all, words_of
 
-DIAL = tuple(half / 2 for half in range(-6, 7))  # −3 to 3
+BIASES = tuple(half / 2 for half in range(-6, 7))  # −3 to 3
 
 
-class Voice(NamedTuple):
-    """What a control code says, or would say."""
+class CodeOutput(NamedTuple):
+    """The phrase that a control code generates, or would generate."""
 
     slot: Slot
-    side: Side | None  # the half that the code belongs to; a sequence has no halves
-    since: float  # the least position of the dial at which it speaks
-    stems: str  # by which it is the same phrase as another
+    side: Side | None  # that the code belongs to; None in a sequence
+    since: float  # the lowest `more` at which it generates the phrase
+    stems: str  # joined; equal for equal phrases
 
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """A document, explored."""
+    """A document at several operating points."""
 
     document: Document
-    dial: tuple[tuple[float, list[Keyphrase]], ...]  # what `generate` finds, by `more`
-    passages: tuple[tuple[Voice, ...], ...]  # the codes, of each passage
+    dial: tuple[tuple[float, list[Keyphrase]], ...]  # (more, keyphrases), as from `generate`
+    passages: tuple[tuple[CodeOutput, ...], ...]  # the codes of each passage
 
     def stems(self, text: str) -> str:
-        """By which a keyphrase is what a code says."""
+        """The stems of a keyphrase, to find the codes that generate it."""
         return _stems(text, self.document)
 
 
 def explore(
-    reading: Reading,
-    said: Sequence[tuple[Prediction, Document]],
+    builder: CandidateBuilder,
+    predictions: Sequence[tuple[Prediction, Document]],
     calibration: Calibration,
-    positions: Iterable[Wanted],
+    selections: Iterable[Selection],
 ) -> Exploration:
-    """`said` has a prediction for each passage, in which every code says a phrase."""
+    """`predictions` are those of each passage, in which every code generates a phrase."""
     dial = []
-    for wanted in positions:
-        bias = calibration.null_bias(wanted.more)
-        pool = [reading.candidates(apply_null_bias(one, bias), passage) for one, passage in said]
-        dial.append((wanted.more, keyphrases(pool, reading, calibration, wanted)))
-    voices = tuple(
-        tuple(_voices(prediction, calibration, reading.document)) for prediction, _ in said
+    for selection in selections:
+        bias = calibration.null_bias(selection.more)
+        pool = [
+            builder.candidates(apply_null_bias(one, bias), passage) for one, passage in predictions
+        ]
+        dial.append((selection.more, select_keyphrases(pool, builder, calibration, selection)))
+    outputs = tuple(
+        tuple(_code_outputs(prediction, calibration, builder.document))
+        for prediction, _ in predictions
     )
-    return Exploration(reading.document, tuple(dial), voices)
+    return Exploration(builder.document, tuple(dial), outputs)
 
 
-def _voices(
+def _code_outputs(
     prediction: Prediction, calibration: Calibration, document: Document
-) -> Iterator[Voice]:
+) -> Iterator[CodeOutput]:
     bias = calibration.null_bias()
     for slot in prediction.slots:
         half = prediction.half(slot)
         side = None if prediction.order == "written" else SIDES[half]
-        yield Voice(slot, side, bias[half] - slot.log_odds, _stems(slot.text, document))
+        yield CodeOutput(slot, side, bias[half] - slot.log_odds, _stems(slot.text, document))
 
 
 def _stems(text: str, document: Document) -> str:

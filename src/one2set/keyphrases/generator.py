@@ -16,12 +16,12 @@ from one2set.data.document import Document
 from one2set.data.reading.records import document_from_text
 from one2set.extraction.knowledge import Knowledge
 from one2set.keyphrases.calibration import Calibration
-from one2set.keyphrases.candidates import Reading
-from one2set.keyphrases.exploration import DIAL, Exploration, explore
+from one2set.keyphrases.candidates import CandidateBuilder
+from one2set.keyphrases.exploration import BIASES, Exploration, explore
 from one2set.keyphrases.loading import load_predictor
 from one2set.keyphrases.passages import passages
 from one2set.keyphrases.results import KeyphraseList
-from one2set.keyphrases.selection import Wanted, keyphrases
+from one2set.keyphrases.selection import Selection, select_keyphrases
 from one2set.model.paths import DEFAULT, find_model_folder
 from one2set.prediction.prediction import Prediction, Side
 from one2set.search.null_bias import NO_NULL, NullBias
@@ -160,27 +160,27 @@ class KeyphraseGenerator:
             >>> for document, keyphrases in generator.stream(read("papers.jsonl"), top=5):
             ...     print(document.id, [keyphrase.text for keyphrase in keyphrases])
         """
-        wanted = Wanted(_DEFAULT_TOP if top is None else top, min_score, only, more)
-        return self._stream(documents, wanted)
+        selection = Selection(_DEFAULT_TOP if top is None else top, min_score, only, more)
+        return self._stream(documents, selection)
 
     def _stream(
-        self, documents: Iterable[Document], wanted: Wanted
+        self, documents: Iterable[Document], selection: Selection
     ) -> Iterator[tuple[Document, KeyphraseList]]:
-        for reading, said in self._read(documents, self._calibration.null_bias(wanted.more)):
-            pool = (reading.candidates(*pair) for pair in said)
-            yield reading.document, keyphrases(pool, reading, self._calibration, wanted)
+        for builder, pairs in self._read(documents, self._calibration.null_bias(selection.more)):
+            pool = (builder.candidates(*pair) for pair in pairs)
+            yield builder.document, select_keyphrases(pool, builder, self._calibration, selection)
 
     def explore(
-        self, documents: Iterable[Document], dial: Sequence[float] = DIAL
+        self, documents: Iterable[Document], dial: Sequence[float] = BIASES
     ) -> Iterator[Exploration]:
         """Each document at several positions of the dial, and what every code says of it."""
-        positions = [Wanted(_DEFAULT_TOP, more=more) for more in dial]
-        for reading, said in self._read(documents, NO_NULL):
-            yield explore(reading, said, self._calibration, positions)
+        selections = [Selection(_DEFAULT_TOP, more=more) for more in dial]
+        for builder, pairs in self._read(documents, NO_NULL):
+            yield explore(builder, pairs, self._calibration, selections)
 
     def _read(
         self, documents: Iterable[Document], null_bias: NullBias
-    ) -> Iterator[tuple[Reading, list[tuple[Prediction, Document]]]]:
+    ) -> Iterator[tuple[CandidateBuilder, list[tuple[Prediction, Document]]]]:
         """Each document, with what the network says of its passages."""
         waiting: deque[tuple[Document, list[Document]]] = deque()
 
@@ -195,5 +195,5 @@ class KeyphraseGenerator:
         )
         for prediction in predictions:
             document, parts = waiting.popleft()
-            said = [prediction, *islice(predictions, len(parts) - 1)]
-            yield Reading(document, self._knowledge), list(zip(said, parts, strict=True))
+            found = [prediction, *islice(predictions, len(parts) - 1)]
+            yield CandidateBuilder(document, self._knowledge), list(zip(found, parts, strict=True))

@@ -10,17 +10,19 @@ from one2set.data import phrase_list
 from one2set.data.document import Document
 from one2set.errors import ConfigError
 from one2set.export.runtime import Runtime
-from one2set.extraction import candidate_scorer, lexicon, phrase_classifier, span_scorer
-from one2set.extraction.build_lexicon import learnt_from
-from one2set.extraction.candidate_scorer import Selector
-from one2set.extraction.knowledge import NOTHING, Knowledge
-from one2set.extraction.train_scorers import extend_knowledge, fit_sight
+from one2set.extraction import candidate_scorer, lexicon, phrase_classifier, span_rescorer
+from one2set.extraction.build_lexicon import held_out_documents
+from one2set.extraction.candidate_scorer import CandidateScorer
+from one2set.extraction.knowledge import NO_KNOWLEDGE, Knowledge
+from one2set.extraction.train_scorers import extend_knowledge, fit_span_rescorer
 from one2set.keyphrases.calibration import FILE as CALIBRATION
-from one2set.keyphrases.loading import exported
+from one2set.keyphrases.loading import is_exported
 from one2set.model.paths import model_folder
 
-_FILES = {part.FILE for part in (phrase_list, lexicon, candidate_scorer, span_scorer)}
-_FILES |= {phrase_classifier.FILE}
+# The files of a model's knowledge, under their old names too.
+_SCORERS = (candidate_scorer, span_rescorer, phrase_classifier)
+_FILES = {part.FILE for part in (phrase_list, lexicon, *_SCORERS)}
+_FILES |= {part.OLD_FILE for part in _SCORERS}
 
 
 def learn_from_documents(
@@ -37,12 +39,12 @@ def learn_from_documents(
     without a calibration gets the origin's. `documents` is called more than once.
     """
     folder = model_folder(model)
-    if not exported(folder):
+    if not is_exported(folder):
         raise ConfigError(
             f"{model} is not exported; first run one2set export {model} --output FOLDER"
         )
-    knowledge = NOTHING if origin is None else Knowledge.load(origin).of_any_network()
-    fits_all = knowledge.selector is None
+    knowledge = NO_KNOWLEDGE if origin is None else Knowledge.load(origin).without_span_rescorer()
+    fits_all = knowledge.candidate_scorer is None
     with atomic_folder(output, overwrite=overwrite) as partial:
         knowledge = extend_knowledge(knowledge, documents)
         for file in folder.iterdir():
@@ -52,15 +54,15 @@ def learn_from_documents(
         if inherited and inherited.exists() and not (partial / CALIBRATION).exists():
             shutil.copy(inherited, partial)
         knowledge.save(partial)
-        if fits_all and knowledge.selector is not None:
-            teach_to_see(partial, knowledge.selector, documents())
+        if fits_all and knowledge.candidate_scorer is not None:
+            add_span_rescorer(partial, knowledge.candidate_scorer, documents())
 
 
-def teach_to_see(folder: Path, selector: Selector, documents: Iterable[Document]) -> None:
-    """Fit a sight to the network of an exported folder, by those of the training documents that its
-    selector did not count, and store it there."""
-    learnt, read = tee(learnt_from(documents))
-    pairs = zip(learnt, Runtime(folder).encode_words(read), strict=True)
+def add_span_rescorer(folder: Path, scorer: CandidateScorer, documents: Iterable[Document]) -> None:
+    """Fit a span rescorer to the network of an exported folder, on the training documents that the
+    candidate scorer did not count, and save it there."""
+    held_out, read = tee(held_out_documents(documents))
+    pairs = zip(held_out, Runtime(folder).encode_words(read), strict=True)
     states = ((one, found.word_states) for one, found in pairs if found.word_states is not None)
-    if (found := fit_sight(selector, states)) is not None:
+    if (found := fit_span_rescorer(scorer, states)) is not None:
         found.save(folder)

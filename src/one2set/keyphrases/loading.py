@@ -1,4 +1,4 @@
-"""What generates with a model: the runtime where it is exported, else an engine, with torch."""
+"""Load a model's predictor: the runtime if it is exported, else the engine, which needs torch."""
 
 import json
 from pathlib import Path
@@ -8,23 +8,23 @@ from one2set.errors import ConfigError, DataError, missing_extra
 from one2set.export.runtime import DESCRIPTION, Runtime
 from one2set.prediction.stream import Predictor
 
-_FIX = "pass the folder of a model, whole"
+_FIX = "pass a complete model folder"
 
 
-def exported(folder: Path) -> bool:
+def is_exported(folder: Path) -> bool:
     """Whether a model runs without torch."""
     return (folder / DESCRIPTION).exists()
 
 
-def model_vocabulary(folder: Path) -> Vocabulary:
-    """What a model's network can read, without the network."""
+def load_model_vocabulary(folder: Path) -> Vocabulary:
+    """The vocabulary of a model, without its network."""
     path = folder / "config.json"
     try:
         size = json.loads(path.read_text(encoding="utf-8"))["arguments"]["vocabulary_size"]
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror})", fix=_FIX, path=path) from None
     except (ValueError, KeyError, TypeError):
-        raise DataError("is no description of a model", fix=_FIX, path=path) from None
+        raise DataError("is not the configuration of a model", fix=_FIX, path=path) from None
     return load_vocabulary(folder, size=size)
 
 
@@ -35,10 +35,10 @@ def load_predictor(
     threads: int = 0,
     batch_tokens: int = 4096,
 ) -> Predictor:
-    """What generates with a model's folder, or a run's."""
+    """The predictor of a model's folder, or of a run's."""
     if not folder.is_dir():
         raise ConfigError(f"there is no model {folder}; pass the folder of a model")
-    if exported(folder) and device in ("auto", "cpu"):
+    if is_exported(folder) and device in ("auto", "cpu"):
         return Runtime(folder, threads=threads, batch_tokens=batch_tokens)
     try:
         from one2set.distributed import set_num_threads

@@ -1,59 +1,70 @@
-"""Tuning: a model's calibration, from documents whose keyphrases are known.
+"""Tuning: fit a model's calibration to documents with known keyphrases, and check it.
 
-Every code is made to say a phrase. For each pair of biases on ∅ some of them would have spoken; on
-what those say, the likelihoods are fitted and the least ones searched for. What is best is the mean
-of F1@5 and F1@M (`ye2021`), for present and for absent phrases.
+Every code is made to generate a phrase. For each pair of biases on ∅, some of these phrases remain;
+on them the logistic models are fitted and the thresholds are searched. The objective is the mean of
+F1@5 and F1@M (`ye2021`), separately for present and for absent phrases. `cross_validate` measures
+how good and how reliable the probabilities are on documents that were left out.
 
-Letters: D documents, Q candidates of all documents end to end, I inputs, P pairs of a candidate and
-a slot that says it.
+Shapes: D documents, Q candidates of all documents end to end, I inputs, P pairs of a candidate and
+a slot that generates it.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from one2set.arrays import Flags, Floats, Ints
 from one2set.data.document import Document
+from one2set.errors import missing_extra
 from one2set.evaluation.metrics import f1_score, precision_recall
 from one2set.evaluation.rankings import Rankings
-from one2set.extraction.knowledge import NOTHING, Knowledge
-from one2set.keyphrases.calibration import FEW, Calibration, Curve, Half
-from one2set.keyphrases.candidates import INPUTS, SPOKEN, UNSAID, Candidate, Reading
-from one2set.keyphrases.selection import without_parts
+from one2set.extraction.knowledge import NO_KNOWLEDGE, Knowledge
+from one2set.keyphrases.calibration import TOP_K, Calibration, LogisticModel, SideCalibration
+from one2set.keyphrases.candidates import (
+    GENERATED_INPUTS,
+    INPUTS,
+    Candidate,
+    CandidateBuilder,
+)
+from one2set.keyphrases.selection import without_subphrases
 from one2set.prediction.prediction import SIDES, Prediction, Side
 from one2set.search.null_bias import NullBias, is_silent
 from one2set.text import stem_all
 
 _BIASES = (-6.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0)
 _START = -2.0
-_APPETITES = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)
-_LEASTS = (0.0, 0.2, 0.4, 0.6, 0.8)  # of what is least likely without appetite
-_SHARES = np.linspace(0, 0.99, 67)  # of the candidates, that are less likely than `least`
-# Whatever F1@5 would gain, nobody wants to read phrases of which 49 in 50 are wrong.
-_READABLE = 0.02
+_GOLD_FACTORS = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)
+_THRESHOLD_FACTORS = (0.0, 0.2, 0.4, 0.6, 0.8)  # of the best threshold without a cutoff
+_QUANTILES = np.linspace(0, 0.99, 67)  # of probabilities, to try as thresholds
+# Even if F1@5 would gain, nobody wants to read phrases of which 49 in 50 are wrong.
+_MIN_THRESHOLD = 0.02
 _CODES, _PROBABILITY = INPUTS.index("codes"), INPUTS.index("probability")
-_NOTHING = np.empty(0, np.int64)
+_GENERATED = [INPUTS.index(name) for name in GENERATED_INPUTS]
+_EMPTY = np.empty(0, np.int64)
 
 
-class Judged(NamedTuple):
-    """The candidates of a document whose keyphrases are known."""
+class LabelledCandidates(NamedTuple):
+    """The candidates of a document, and which of them are keyphrases."""
 
     candidates: list[Candidate]
     correct: list[bool]
-    num_gold: tuple[int, int]  # present and absent keyphrases
+    num_gold: tuple[int, int]  # numbers of present and of absent keyphrases
     num_codes: int
 
 
-def judge(document: Document, prediction: Prediction, knowledge: Knowledge = NOTHING) -> Judged:
-    """What every code says of a document and what else is suggested, and what of it is right."""
-    reading = Reading(document, knowledge)
+def label_candidates(
+    document: Document, prediction: Prediction, knowledge: Knowledge = NO_KNOWLEDGE
+) -> LabelledCandidates:
+    """The candidates of a document from a prediction in which every code generates a phrase."""
+    builder = CandidateBuilder(document, knowledge)
     gold = {stem_all(words) for words in document.phrase_words()} - {()}
-    candidates = [one for one in reading.candidates(prediction, document) if one.readable]
-    present = sum(map(reading.holds, gold))
-    return Judged(
+    candidates = [one for one in builder.candidates(prediction, document) if one.readable]
+    present = sum(map(builder.contains, gold))
+    return LabelledCandidates(
         candidates,
         [one.stems in gold for one in candidates],
         (present, len(gold) - present),
@@ -65,22 +76,24 @@ def judge(document: Document, prediction: Prediction, knowledge: Knowledge = NOT
 class Pool:
     """The candidates of D documents as columns."""
 
-    judged: Sequence[Judged]
+    documents: Sequence[LabelledCandidates]
 
     @cached_property
     def candidates(self) -> list[Candidate]:
         """(Q,)"""
-        return [one for each in self.judged for one in each.candidates]
+        return [one for each in self.documents for one in each.candidates]
 
     @cached_property
     def document(self) -> Ints:
         """(Q,)"""
-        return np.repeat(np.arange(len(self.judged)), [len(one.candidates) for one in self.judged])
+        return np.repeat(
+            np.arange(len(self.documents)), [len(one.candidates) for one in self.documents]
+        )
 
     @cached_property
     def correct(self) -> Flags:
         """(Q,)"""
-        return np.array([right for one in self.judged for right in one.correct], dtype=np.bool_)
+        return np.array([right for one in self.documents for right in one.correct], dtype=np.bool_)
 
     @cached_property
     def present(self) -> Flags:
@@ -88,9 +101,9 @@ class Pool:
         return np.array([one.present for one in self.candidates], dtype=np.bool_)
 
     @cached_property
-    def suggested(self) -> Flags:
+    def proposed(self) -> Flags:
         """(Q,)"""
-        return np.array([one.suggested for one in self.candidates], dtype=np.bool_)
+        return np.array([one.proposed for one in self.candidates], dtype=np.bool_)
 
     @cached_property
     def _inputs(self) -> Floats:
@@ -98,15 +111,15 @@ class Pool:
         return np.array([one.inputs for one in self.candidates]).reshape(-1, len(INPUTS))
 
     @cached_property
-    def _said(self) -> tuple[Ints, Floats, Floats, Flags]:
-        """For each pair (P,) of a candidate and a slot that generates it: the candidate, P of the
-        slot's first token, P(∅), and whether its code is for present phrases."""
+    def _generated(self) -> tuple[Ints, Floats, Floats, Flags]:
+        """For each pair (P,): the candidate, P of the slot's first token, P(∅), and whether its
+        code is for present phrases."""
         pairs = [
             (
                 number,
                 slot.first_probability,
                 slot.null,
-                slot.code < self.judged[document].num_codes // 2,
+                slot.code < self.documents[document].num_codes // 2,
             )
             for number, (document, one) in enumerate(
                 zip(self.document.tolist(), self.candidates, strict=True)
@@ -121,152 +134,164 @@ class Pool:
             np.array(first, np.bool_),
         )
 
-    def num_speaking(self, bias: NullBias) -> Ints:
-        """(Q,) how many codes say each candidate, with biases on ∅."""
-        candidate, word, null, first = self._said
-        speaks = ~is_silent(word, null, np.where(first, bias.present, bias.absent))
-        return np.bincount(candidate[speaks], minlength=len(self.candidates))
+    def num_generating(self, bias: NullBias) -> Ints:
+        """(Q,) how many codes generate each candidate, with these biases on ∅."""
+        candidate, word, null, first = self._generated
+        generates = ~is_silent(word, null, np.where(first, bias.present, bias.absent))
+        return np.bincount(candidate[generates], minlength=len(self.candidates))
 
     def inputs(self, count: Ints) -> Floats:
-        """(Q, I) what is known of candidates if so many codes (Q,) say each."""
+        """(Q, I) the inputs of candidates if `count` (Q,) codes generate each."""
         inputs = self._inputs.copy()
         inputs[:, _CODES] = np.log(np.maximum(count, 1))
-        inputs[count == 0, :SPOKEN] = UNSAID
+        inputs[np.ix_(count == 0, _GENERATED)] = 0
         return inputs
 
     def of(self, side: Side) -> Flags:
-        """(Q,) the present or the absent ones."""
+        """(Q,) whether candidates are of this side."""
         return self.present if side == "present" else ~self.present
 
-    def quality(self, side: Side, likely: Floats, shown: Flags) -> float:
-        """The mean of F1@5 and F1@M of one side, where the `shown` (Q,) are ordered by `likely`."""
+    def mean_f1(self, side: Side, probabilities: Floats, shown: Flags) -> float:
+        """The mean of F1@5 and F1@M of one side, for the `shown` (Q,) ordered by probability."""
         chosen = np.flatnonzero(shown & self.of(side))
-        chosen = chosen[np.lexsort((-likely[chosen], self.document[chosen]))]
+        chosen = chosen[np.lexsort((-probabilities[chosen], self.document[chosen]))]
         place = 0 if side == "present" else 1
         rankings = Rankings(
-            num_gold=np.array([one.num_gold[place] for one in self.judged]),
+            num_gold=np.array([one.num_gold[place] for one in self.documents]),
             document=self.document[chosen],
             hit=self.correct[chosen].astype(np.float64),
-            cover_prediction=_NOTHING,
-            cover_gold=_NOTHING,
+            cover_prediction=_EMPTY,
+            cover_gold=_EMPTY,
         )
         means = ([x.mean() for x in precision_recall(rankings, cut)] for cut in ("5", "M"))
         return float(np.mean([f1_score(np.array(p), np.array(r)) for p, r in means]))
 
 
-def tune(judged: Iterable[Judged]) -> Calibration:
-    """The calibration that is best for these documents."""
-    pool = Pool(list(judged))
+def tune(documents: Iterable[LabelledCandidates]) -> Calibration:
+    """The calibration with the best F1 on these documents."""
+    pool = Pool(list(documents))
     bias = NullBias(_START, _START)
     for side in SIDES:
         tried = [bias._replace(**{side: value}) for value in _BIASES]
-        bias = max(tried, key=lambda one: _fitted(pool, side, one)[1])
-    present, absent = (_hungry(pool, side, bias, _fitted(pool, side, bias)[0]) for side in SIDES)
+        bias = max(tried, key=lambda one: _fit_side(pool, side, one)[1])
+    present, absent = (
+        _tune_cutoff(pool, side, bias, _fit_side(pool, side, bias)[0]) for side in SIDES
+    )
     found = Calibration(present, absent)
-    thinned = replace(found, drop_parts=True)
-    return max(found, thinned, key=lambda one: sum(quality(pool, one).values()))
+    without = replace(found, drop_subphrases=True)
+    return max(found, without, key=lambda one: sum(mean_f1(pool, one).values()))
 
 
-def _fitted(pool: Pool, side: Side, bias: NullBias) -> tuple[Half, float]:
-    """The best half with these biases, and its quality."""
-    count = pool.num_speaking(bias)
+def _fit_side(pool: Pool, side: Side, bias: NullBias) -> tuple[SideCalibration, float]:
+    """The best calibration of a side with these biases, and its mean F1."""
+    count = pool.num_generating(bias)
     inputs = pool.inputs(count)
-    curves: list[Curve | None] = []
-    for chosen in (count > 0, (count == 0) & pool.suggested):
+    models: list[LogisticModel | None] = []
+    for chosen in (count > 0, (count == 0) & pool.proposed):
         chosen &= pool.of(side)
         if not chosen.any():
-            curves.append(None)
+            models.append(None)
             continue
         intercept, *weights = fit_logistic(inputs[chosen], pool.correct[chosen]).tolist()
-        curves.append(Curve(intercept, dict(zip(INPUTS, weights, strict=True))))
-    said, suggested = curves
-    half = Half(getattr(bias, side), 0.0, said, suggested)
-    likely = _likely(pool, half, count)
-    shown = (likely > 0) & pool.of(side)
+        models.append(LogisticModel(intercept, dict(zip(INPUTS, weights, strict=True))))
+    generated, proposed = models
+    found = SideCalibration(getattr(bias, side), 0.0, generated, proposed)
+    p = _probabilities(pool, found, count)
+    shown = (p > 0) & pool.of(side)
     if not shown.any():
-        return half, 0.0
-    tried = np.maximum(np.quantile(likely[shown], _SHARES), _READABLE).tolist()
-    values = [pool.quality(side, likely, shown & (likely >= least)) for least in tried]
+        return found, 0.0
+    tried = np.maximum(np.quantile(p[shown], _QUANTILES), _MIN_THRESHOLD).tolist()
+    values = [pool.mean_f1(side, p, shown & (p >= threshold)) for threshold in tried]
     best = int(np.argmax(values))
-    return replace(half, least=tried[best]), values[best]
+    return replace(found, threshold=tried[best]), values[best]
 
 
-def _hungry(pool: Pool, side: Side, bias: NullBias, half: Half) -> Half:
-    """The half with the best appetite, if any is better than none."""
-    likely = _likely(pool, half, pool.num_speaking(bias))
-    possible = (likely > 0) & pool.of(side)
-    tried = [half] + [
-        replace(half, least=max(share * half.least, _READABLE), appetite=appetite)
-        for appetite in _APPETITES
-        for share in _LEASTS
+def _tune_cutoff(
+    pool: Pool, side: Side, bias: NullBias, fitted: SideCalibration
+) -> SideCalibration:
+    """The side with the best cutoff, if any is better than none."""
+    p = _probabilities(pool, fitted, pool.num_generating(bias))
+    possible = (p > 0) & pool.of(side)
+    tried = [fitted] + [
+        replace(
+            fitted,
+            threshold=max(share * fitted.threshold, _MIN_THRESHOLD),
+            expected_gold_factor=factor,
+        )
+        for factor in _GOLD_FACTORS
+        for share in _THRESHOLD_FACTORS
     ]
 
-    def value(one: Half) -> float:
-        return pool.quality(side, likely, _enough(pool, one, likely, possible))
+    def value(one: SideCalibration) -> float:
+        return pool.mean_f1(side, p, _apply_cutoff(pool, one, p, possible))
 
     return max(tried, key=value)
 
 
-def _enough(pool: Pool, half: Half, likely: Floats, possible: Flags) -> Flags:
-    """Which of the possible candidates (Q,) of one side a half shows: of those that are `least`
-    likely so many of each document as are `Half.enough`.  (Q,)"""
-    shown = possible & (likely >= half.least)
-    if half.appetite is None or not shown.any():
+def _apply_cutoff(
+    pool: Pool, side: SideCalibration, probabilities: Floats, possible: Flags
+) -> Flags:
+    """(Q,) which of the possible candidates (Q,) of one side are shown: those above the threshold,
+    up to `SideCalibration.cutoff_by_expected_f1` in each document."""
+    shown = possible & (probabilities >= side.threshold)
+    if side.expected_gold_factor is None or not shown.any():
         return shown
     order = np.flatnonzero(shown)
-    order = order[np.lexsort((-likely[order], pool.document[order]))]
-    document, p = pool.document[order], likely[order]
+    order = order[np.lexsort((-probabilities[order], pool.document[order]))]
+    document, p = pool.document[order], probabilities[order]
     first = np.searchsorted(document, document)  # of its document
     count, total = np.arange(len(order)) - first + 1, np.cumsum(p)
     right = total - (total - p)[first]
-    gold = 1 + half.appetite * np.bincount(document, p)[document]
-    few = right[np.minimum(first + FEW - 1, np.arange(len(order)))]  # of no more than five
-    promise = right / (count + gold) + few / (FEW + gold)
+    gold = 1 + side.expected_gold_factor * np.bincount(document, p)[document]
+    few = right[np.minimum(first + TOP_K - 1, np.arange(len(order)))]  # of no more than five
+    promise = right / (count + gold) + few / (TOP_K + gold)
     best = np.zeros(document[-1] + 1)
     np.maximum.at(best, document, promise)
-    enough = np.full(len(best), len(order))
+    cutoff = np.full(len(best), len(order))
     reached = promise >= best[document]
-    np.minimum.at(enough, document[reached], count[reached])
-    shown[order[count > enough[document]]] = False
+    np.minimum.at(cutoff, document[reached], count[reached])
+    shown[order[count > cutoff[document]]] = False
     return shown
 
 
-def quality(pool: Pool, calibration: Calibration) -> dict[Side, float]:
-    """The mean of F1@5 and F1@M of what a calibration shows, on both sides."""
-    likely, shown = judgement(pool, calibration)
-    return {side: pool.quality(side, likely, shown) for side in SIDES}
+def mean_f1(pool: Pool, calibration: Calibration) -> dict[Side, float]:
+    """The mean of F1@5 and F1@M of the candidates that a calibration shows, for each side."""
+    probabilities, shown = score_and_select(pool, calibration)
+    return {side: pool.mean_f1(side, probabilities, shown) for side in SIDES}
 
 
-def judgement(pool: Pool, calibration: Calibration) -> tuple[Floats, Flags]:
-    """How likely each candidate is by a calibration, and whether it is shown.  (Q,), (Q,)"""
-    count = pool.num_speaking(calibration.null_bias())
+def score_and_select(pool: Pool, calibration: Calibration) -> tuple[Floats, Flags]:
+    """The probability of each candidate by a calibration, and whether it is shown.  (Q,), (Q,)"""
+    count = pool.num_generating(calibration.null_bias())
     present, absent = calibration.present, calibration.absent
-    likely = np.where(pool.present, _likely(pool, present, count), _likely(pool, absent, count))
-    shown = np.zeros(len(likely), np.bool_)
-    for side, half in zip(SIDES, (present, absent), strict=True):
-        shown |= _enough(pool, half, likely, (likely > 0) & pool.of(side))
-    if calibration.drop_parts:
-        order = np.lexsort((-likely, pool.document))
+    p = np.where(
+        pool.present, _probabilities(pool, present, count), _probabilities(pool, absent, count)
+    )
+    shown = np.zeros(len(p), np.bool_)
+    for side, each in zip(SIDES, (present, absent), strict=True):
+        shown |= _apply_cutoff(pool, each, p, (p > 0) & pool.of(side))
+    if calibration.drop_subphrases:
+        order = np.lexsort((-p, pool.document))
         for numbers in np.split(order, np.flatnonzero(np.diff(pool.document[order])) + 1):
-            said = {pool.candidates[number].stems: number for number in numbers if shown[number]}
-            shown[list(said.values())] = False
-            shown[[said[stems] for stems in without_parts(list(said))]] = True
-    return likely, shown
+            by_stems = {pool.candidates[one].stems: one for one in numbers if shown[one]}
+            shown[list(by_stems.values())] = False
+            shown[[by_stems[stems] for stems in without_subphrases(list(by_stems))]] = True
+    return p, shown
 
 
-def _likely(pool: Pool, half: Half, count: Ints) -> Floats:
-    """`Half.probability` of all candidates, of which so many codes say each; 0 for those that are
-    none then.  (Q,)"""
-    likely = np.zeros(len(count))
+def _probabilities(pool: Pool, side: SideCalibration, count: Ints) -> Floats:
+    """(Q,) `SideCalibration.probability` if `count` (Q,) codes generate each candidate; 0 for those
+    that are neither generated nor proposed."""
+    p = np.zeros(len(count))
     inputs = pool.inputs(count)
-    said, others = count > 0, (count == 0) & pool.suggested
-    likely[said] = np.exp(inputs[said, _PROBABILITY])
-    for curve, chosen in ((half.said, said), (half.suggested, others)):
-        if curve is not None:
-            weights = [curve.weights.get(name, 0.0) for name in INPUTS]
-            z = curve.intercept + inputs[chosen] @ weights
-            likely[chosen] = 0.5 * (1 + np.tanh(z / 2))
-    return likely
+    generated, proposed = count > 0, (count == 0) & pool.proposed
+    p[generated] = np.exp(inputs[generated, _PROBABILITY])
+    for model, chosen in ((side.generated, generated), (side.proposed, proposed)):
+        if model is not None:
+            weights = [model.weights.get(name, 0.0) for name in INPUTS]
+            z = model.intercept + inputs[chosen] @ weights
+            p[chosen] = 0.5 * (1 + np.tanh(z / 2))
+    return p
 
 
 def fit_logistic(x: Floats, correct: Flags) -> Floats:
@@ -289,3 +314,77 @@ def fit_logistic(x: Floats, correct: Flags) -> Floats:
 
     weights: Floats = minimize(loss, np.zeros(columns.shape[1]), jac=True, method="BFGS").x
     return weights
+
+
+class CalibrationCheck(NamedTuple):
+    """Tuning measured on documents that were left out: the phrases that are shown, and the mean F1
+    of each side before and after."""
+
+    probabilities: Floats  # (n,)
+    correct: Flags  # (n,)
+    present: Flags  # (n,)
+    before: dict[Side, float]
+    after: dict[Side, float]
+
+    def reliability(self, side: Side, bins: int = 10) -> list[tuple[float, float, int]]:
+        """Phrases in bins of equal size, by probability: mean probability, share that is correct,
+        and number."""
+        chosen = np.flatnonzero(self.present == (side == "present"))
+        ordered = chosen[np.argsort(self.probabilities[chosen], kind="stable")]
+        return [
+            (float(self.probabilities[part].mean()), float(self.correct[part].mean()), len(part))
+            for part in np.array_split(ordered, bins)
+            if len(part)
+        ]
+
+    def calibration_error(self, side: Side) -> float:
+        """The expected calibration error: the mean distance of probability and share over those
+        bins, weighted by their sizes."""
+        found = self.reliability(side)
+        distance = sum(abs(p - share) * count for p, share, count in found)
+        return distance / max(sum(count for *_, count in found), 1)
+
+
+def cross_validate(documents: Sequence[LabelledCandidates]) -> CalibrationCheck:
+    """Tune on each half of the documents, and measure on the other."""
+    parts = documents[::2], documents[1::2]
+    checks = []
+    for fitted, rest in (parts, parts[::-1]):
+        calibration, pool = tune(fitted), Pool(rest)
+        p, shown = score_and_select(pool, calibration)
+        checks.append(
+            CalibrationCheck(
+                p[shown],
+                pool.correct[shown],
+                pool.present[shown],
+                before=mean_f1(pool, Calibration()),
+                after=mean_f1(pool, calibration),
+            )
+        )
+    first, second = checks
+    return CalibrationCheck(
+        np.concatenate([first.probabilities, second.probabilities]),
+        np.concatenate([first.correct, second.correct]),
+        np.concatenate([first.present, second.present]),
+        before={side: (first.before[side] + second.before[side]) / 2 for side in SIDES},
+        after={side: (first.after[side] + second.after[side]) / 2 for side in SIDES},
+    )
+
+
+def draw_reliability_diagram(check: CalibrationCheck, path: Path) -> None:
+    """Draw the reliability diagram: calibrated probabilities lie on the diagonal."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise missing_extra("matplotlib", extra="train", purpose="Drawing a diagram") from None
+
+    figure = Figure(figsize=(5, 5), layout="constrained")
+    axes = figure.add_subplot()
+    axes.plot([0, 1], [0, 1], color="grey", linestyle="--", label="perfect")
+    for side in SIDES:
+        found = check.reliability(side)
+        label = f"{side} ({sum(count for *_, count in found):,} phrases)"
+        axes.plot([one[0] for one in found], [one[1] for one in found], marker="o", label=label)
+    axes.set(xlabel="score", ylabel="share that is correct", xlim=(0, 1), ylim=(0, 1))
+    axes.legend()
+    figure.savefig(path, dpi=120)

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from one2set.keyphrases.exploration import Exploration, Voice
+from one2set.keyphrases.exploration import CodeOutput, Exploration
 from one2set.keyphrases.results import Keyphrase
 
 _SPANS = "`text[start:end]`, counted in Unicode characters, end exclusive"
@@ -99,7 +99,7 @@ class CodeAnswer(BaseModel):
     since: float = Field(description="It speaks where the dial is here or further.")
 
     @classmethod
-    def of(cls, voice: Voice) -> Self:
+    def of(cls, voice: CodeOutput) -> Self:
         """As many digits as float32 has."""
         slot = voice.slot
         return cls(

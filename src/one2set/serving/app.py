@@ -15,7 +15,7 @@ from one2set.keyphrases.exploration import Exploration
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.keyphrases.language import looks_foreign
 from one2set.keyphrases.results import Keyphrase
-from one2set.keyphrases.selection import Wanted
+from one2set.keyphrases.selection import Selection
 from one2set.serving.answers import (
     DocumentAnswer,
     ExploreAnswer,
@@ -48,7 +48,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 class _Generate:
     """The operation behind /v1/keyphrases."""
 
-    wanted: Wanted
+    wanted: Selection
 
     def __call__(
         self, generator: KeyphraseGenerator, documents: Sequence[Document]

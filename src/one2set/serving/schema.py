@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, mod
 
 from one2set.data.document import Document
 from one2set.data.reading.records import document_from_text, make_document
-from one2set.keyphrases.selection import Wanted
+from one2set.keyphrases.selection import Selection
 from one2set.serving.limits import Limits, ProblemError
 
 _EXAMPLE_TEXT = (
@@ -111,9 +111,9 @@ class KeyphrasesRequest(SizedRequest):
         description="1 is a step towards more keyphrases, −1 one towards fewer.",
     )
 
-    def wanted(self) -> Wanted:
+    def wanted(self) -> Selection:
         """The options."""
-        return Wanted(self.top, self.min_score, self.only, self.more)
+        return Selection(self.top, self.min_score, self.only, self.more)
 
     @classmethod
     def check_size(cls, given: Mapping[str, Any], limits: Limits) -> None:

@@ -1,4 +1,4 @@
-"""Sight: its network is torch's, all that run a model see the same, and it learns."""
+"""SpanRescorer: its network is torch's, all that run a model see the same, and it learns."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,14 +16,14 @@ from one2set.data.vocabulary import PieceVocabulary, WordVocabulary
 from one2set.errors import DataError
 from one2set.export.export import export_model
 from one2set.export.runtime import Runtime
-from one2set.extraction.build_lexicon import Chunk, chunks_of, learnt_from
-from one2set.extraction.candidate_scorer import Selector
-from one2set.extraction.features import NUM_MEASURES
-from one2set.extraction.span_scorer import FILE, Sight
-from one2set.extraction.train_scorers import fit_selector, fit_sight
-from one2set.keyphrases.calibration import Calibration, Curve, Half
+from one2set.extraction.build_lexicon import LabelledTexts, held_out_documents, split_documents
+from one2set.extraction.candidate_scorer import CandidateScorer
+from one2set.extraction.features import NUM_FEATURES
+from one2set.extraction.span_rescorer import FILE, SpanRescorer
+from one2set.extraction.train_scorers import fit_candidate_scorer, fit_span_rescorer
+from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalibration
 from one2set.keyphrases.generator import KeyphraseGenerator
-from one2set.keyphrases.learn import teach_to_see
+from one2set.keyphrases.learn import add_span_rescorer
 from one2set.model.folder import save_model
 from one2set.model.paths import find_model_folder
 from one2set.model.settrans import SetTrans
@@ -32,15 +32,15 @@ from one2set.prediction.stream import Generated, Stream
 from one2set.text import stem_all
 
 
-def random_sight(width: int, seed: int = 0) -> Sight:
+def random_rescorer(width: int, seed: int = 0) -> SpanRescorer:
     draw = np.random.default_rng(seed)
-    shapes = (width, 8), (NUM_MEASURES + 1, 4), (4,), (4, 3), (3,), (3,)
-    return Sight(*(draw.normal(size=shape).astype(np.float32) for shape in shapes))
+    shapes = (width, 8), (NUM_FEATURES + 1, 4), (4,), (4, 3), (3,), (3,)
+    return SpanRescorer(*(draw.normal(size=shape).astype(np.float32) for shape in shapes))
 
 
 @pytest.fixture(scope="module")
-def selector(documents: list[Document]) -> Selector:
-    return fit_selector(*chunks_of(documents))
+def candidate_scorer(documents: list[Document]) -> CandidateScorer:
+    return fit_candidate_scorer(*split_documents(documents))
 
 
 @pytest.fixture
@@ -52,32 +52,34 @@ def exported(settrans: SetTrans, vocabulary: WordVocabulary, tmp_path: Path) -> 
 
 def test_its_network_against_torch() -> None:
     draw = np.random.default_rng(1)
-    sight = random_sight(5)
-    states, measures = (draw.normal(size=s).astype(np.float32) for s in ((9, 5), (3, NUM_MEASURES)))
+    span_rescorer = random_rescorer(5)
+    states, features = (draw.normal(size=s).astype(np.float32) for s in ((9, 5), (3, NUM_FEATURES)))
     odds = np.array([-1, 0, 2], np.float32)
     at, length = np.array([0, 4, 7]), np.array([1, 3, 2])
     edges, inputs, bias, hidden, hidden_bias, last = (
-        torch.from_numpy(getattr(sight, name)) for name in Sight.__slots__
+        torch.from_numpy(getattr(span_rescorer, name)) for name in SpanRescorer.__slots__
     )
     begin, end = torch.from_numpy(states[at]), torch.from_numpy(states[at + length - 1])
-    given = torch.from_numpy(np.column_stack([measures, odds]))
+    given = torch.from_numpy(np.column_stack([features, odds]))
     x = silu(begin @ edges[:, :4] + end @ edges[:, 4:] + given @ inputs + bias)
     expected = torch.from_numpy(odds) + silu(x @ hidden + hidden_bias) @ last
-    found = sight(measures, odds, sight.word_states(states), at, length)
+    found = span_rescorer(features, odds, span_rescorer.project(states), at, length)
     np.testing.assert_allclose(found, expected.numpy(), atol=0.03)  # views have 16 bits
 
 
 def test_it_is_stored_with_a_model(tmp_path: Path) -> None:
-    assert Sight.load(tmp_path) is None
-    sight = random_sight(5)
-    sight.save(tmp_path)
-    found = Sight.load(tmp_path)
+    assert SpanRescorer.load(tmp_path) is None
+    span_rescorer = random_rescorer(5)
+    span_rescorer.save(tmp_path)
+    found = SpanRescorer.load(tmp_path)
     assert found is not None
-    for name in Sight.__slots__:
-        np.testing.assert_allclose(getattr(found, name), getattr(sight, name), rtol=1e-3, atol=1e-3)
+    for name in SpanRescorer.__slots__:
+        np.testing.assert_allclose(
+            getattr(found, name), getattr(span_rescorer, name), rtol=1e-3, atol=1e-3
+        )
     (tmp_path / FILE).write_bytes(b"nothing")
-    with pytest.raises(DataError, match="no sight"):
-        Sight.load(tmp_path)
+    with pytest.raises(DataError, match="not a span rescorer"):
+        SpanRescorer.load(tmp_path)
 
 
 def test_engine_and_runtime_see_the_same_whatever_the_batch(
@@ -86,7 +88,7 @@ def test_engine_and_runtime_see_the_same_whatever_the_batch(
     runtime, engine = Runtime(exported, threads=1), Engine.load(exported)
     for predictor in (runtime, engine):
         assert next(predictor.predict(documents[:1])).word_states is None
-    project = random_sight(settrans.embedding.embedding_dim).word_states
+    project = random_rescorer(settrans.embedding.embedding_dim).project
     some = [*documents[:7], Document("empty", "", "")]
     found = (predictor.predict(some, project=project) for predictor in (runtime, engine))
     for one, other in zip(*found, strict=True):
@@ -124,49 +126,55 @@ def test_views_of_words_are_means_over_their_pieces() -> None:
 
 
 def test_it_learns_what_only_the_network_knows(
-    documents: list[Document], selector: Selector
+    documents: list[Document], candidate_scorer: CandidateScorer
 ) -> None:
     draw = np.random.default_rng(2)
 
     def states(document: Document) -> Float32s:
         """Noise, but for one number that is high at the first words of keyphrases."""
         stems = stem_all(document.words())
-        phrases = Chunk([document]).keyphrases[0]
+        phrases = LabelledTexts([document]).keyphrases[0]
         found = draw.normal(size=(len(stems), 6)).astype(np.float32)
         for at in range(len(stems)):
             found[at, 0] = any(stems[at : at + len(phrase)] == phrase for phrase in phrases)
         return found
 
-    sight = fit_sight(selector, [(one, states(one)) for one in documents[:40]])
-    assert sight is not None
+    span_rescorer = fit_span_rescorer(
+        candidate_scorer, [(one, states(one)) for one in documents[:40]]
+    )
+    assert span_rescorer is not None
     changes: dict[bool, list[float]] = {True: [], False: []}  # by whether it is a keyphrase
     for document in documents[40:]:
-        word_states = sight.word_states(states(document))
-        stems, phrases = stem_all(document.words()), set(Chunk([document]).keyphrases[0])
-        words = Chunk([document]).words
-        before = selector.select(words)[2]
-        at, length, after = replace(selector, sight=sight).select(words, word_states)
+        word_states = span_rescorer.project(states(document))
+        stems, phrases = stem_all(document.words()), set(LabelledTexts([document]).keyphrases[0])
+        words = LabelledTexts([document]).words
+        before = candidate_scorer.select(words)[2]
+        at, length, after = replace(candidate_scorer, span_rescorer=span_rescorer).select(
+            words, word_states
+        )
         columns = (at.tolist(), length.tolist(), (after - before).tolist())
         for start, count, change in zip(*columns, strict=True):
             changes[stems[start : start + count] in phrases].append(change)
     assert np.mean(changes[True]) > np.mean(changes[False]) + 1
-    assert fit_sight(selector, []) is None
+    assert fit_span_rescorer(candidate_scorer, []) is None
 
 
 def test_it_learns_from_what_was_not_counted(documents: list[Document]) -> None:
-    _, learnt = chunks_of(documents)
+    _, learnt = split_documents(documents)
     assert [one for chunk in learnt for one in chunk.keyphrases] == [
-        phrases for one in learnt_from(documents) for phrases in Chunk([one]).keyphrases
+        phrases
+        for one in held_out_documents(documents)
+        for phrases in LabelledTexts([one]).keyphrases
     ]
 
 
 def test_an_exported_model_is_taught(
-    exported: Path, documents: list[Document], selector: Selector
+    exported: Path, documents: list[Document], candidate_scorer: CandidateScorer
 ) -> None:
-    selector.save(exported)
+    candidate_scorer.save(exported)
     text = documents[0].text
     before = KeyphraseGenerator(exported, threads=1).generate(text, more=3)
-    teach_to_see(exported, selector, documents)
+    add_span_rescorer(exported, candidate_scorer, documents)
     assert (exported / FILE).exists()
     after = KeyphraseGenerator(exported, threads=1).generate(text, more=3)
     assert {one.text for one in before} & {one.text for one in after}
@@ -176,21 +184,23 @@ def test_the_generator_uses_it_and_loads_it_once(
     exported: Path,
     settrans: SetTrans,
     documents: list[Document],
-    selector: Selector,
+    candidate_scorer: CandidateScorer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     loaded: list[Path] = []
-    load = Sight.load
+    load = SpanRescorer.load
 
-    def counted(folder: Path) -> Sight | None:
+    def counted(folder: Path) -> SpanRescorer | None:
         loaded.append(folder)
         return load(folder)
 
-    monkeypatch.setattr(Sight, "load", counted)
-    Calibration(Half(suggested=Curve(0.0, {"selector": 1.0}))).save(exported)
+    monkeypatch.setattr(SpanRescorer, "load", counted)
+    Calibration(SideCalibration(proposed=LogisticModel(0.0, {"candidate_score": 1.0}))).save(
+        exported
+    )
     scores = []
-    for sight in (None, random_sight(settrans.embedding.embedding_dim)):
-        replace(selector, sight=sight).save(exported)
+    for span_rescorer in (None, random_rescorer(settrans.embedding.embedding_dim)):
+        replace(candidate_scorer, span_rescorer=span_rescorer).save(exported)
         loaded.clear()
         found = KeyphraseGenerator(exported, threads=1).generate(documents[0].text, only="present")
         assert loaded == [exported]

@@ -1,0 +1,80 @@
+"""The span rescorer: corrects the log odds of n-grams by the encoder's states.
+
+The candidate scorer knows counts only, but the encoder has read every word in context. A small MLP
+reads the encoder states of an n-gram's first and last word beside its features, and its output is
+added to the candidate scorer's log odds. It is fitted to one network (`train_scorers`), and runs
+without torch. (`model.heads.SpanScorer` is another model: a torch head that scores spans alone.)
+
+Shapes: S words of a text, D width of the network, H and H' hidden widths, Q n-grams, F features.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from one2set.arrays import Arrays, Float32s, Ints, load_npz, single_thread_matmul
+from one2set.extraction.features import FEATURE_NAMES, NUM_FEATURES, check_feature_names
+
+FILE = "span_rescorer.npz"
+OLD_FILE = "sight.npz"
+WordStates = NDArray[np.float16]
+
+
+@dataclass(frozen=True, slots=True)
+class SpanRescorer:
+    """The MLP, with two hidden layers."""
+
+    edges: Float32s  # (D, 2H) weights of the first word's state, then of the last word's
+    features: Float32s  # (F + 1, H) weights of the standardised features and the log odds
+    bias: Float32s  # (H,)
+    hidden: Float32s  # (H, H')
+    hidden_bias: Float32s  # (H',)
+    last: Float32s  # (H',)
+
+    def project(self, states: Float32s) -> WordStates:
+        """(S, D) → (S, 2H): the part of the first layer that depends on one word only."""
+        return single_thread_matmul(states, self.edges).astype(np.float16)
+
+    def __call__(
+        self,
+        features: Float32s,
+        log_odds: Float32s,
+        word_states: WordStates,
+        at: Ints,
+        length: Ints,
+    ) -> Float32s:
+        """(Q,) corrected log odds of n-grams that begin `at` words (Q,) of a text."""
+        width = len(self.bias)
+        x = single_thread_matmul(np.column_stack([features, log_odds]), self.features) + self.bias
+        x += word_states[at, :width]
+        x += word_states[at + length - 1, width:]
+        x = silu(x)  # (Q, H)
+        x = silu(single_thread_matmul(x, self.hidden) + self.hidden_bias)  # (Q, H')
+        return log_odds + single_thread_matmul(x, self.last)
+
+    def save(self, folder: Path) -> None:
+        """Write it into a model's folder, in float16."""
+        arrays = {name: getattr(self, name).astype(np.float16) for name in self.__slots__}
+        np.savez(folder / FILE, feature_names=FEATURE_NAMES, **arrays)
+
+    @classmethod
+    def load(cls, folder: Path) -> "SpanRescorer | None":
+        """The one in a model's folder; None where there is none."""
+
+        def build(arrays: Arrays) -> "SpanRescorer":
+            old = {"features": "measures"} if "measures" in arrays else {}
+            found = cls(*(arrays[old.get(name, name)].astype(np.float32) for name in cls.__slots__))
+            if found.features.shape != (NUM_FEATURES + 1, len(found.bias)):
+                raise ValueError
+            check_feature_names(arrays)
+            return found
+
+        return load_npz(folder, (FILE, OLD_FILE), "a span rescorer", build)
+
+
+def silu(x: Float32s) -> Float32s:
+    """x · σ(x)"""
+    found: Float32s = x * (0.5 * (1 + np.tanh(0.5 * x)))
+    return found
