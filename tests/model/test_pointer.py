@@ -91,6 +91,9 @@ def test_shortcuts_agree_with_the_mixture_in_full(mixture: Mixture, chunk: int) 
         full = mixture.distribution(V + 3)
         every = torch.arange(V + 3).expand(len(full), -1)
         torch.testing.assert_close(mixture.probability(every), full)
+        if len(set(mixture.counts)) == 1 and mixture.counts[0]:
+            of_documents = every[: len(mixture.counts)]
+            torch.testing.assert_close(mixture.probability_by_document(of_documents), full)
         tokens, probability = mixture.greedy()
         assert torch.equal(tokens, full.argmax(1))
         torch.testing.assert_close(probability, full.max(1).values)
@@ -117,10 +120,12 @@ def test_a_forbidden_word_is_never_chosen(mixture: Mixture, count: int, seed: in
 
 
 @pytest.mark.parametrize("chunk", [5, 100])
+@pytest.mark.parametrize("kept", [0, 10**6])
 def test_gradients_agree_with_the_mixture_in_full(
-    chunk: int, monkeypatch: pytest.MonkeyPatch
+    kept: int, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("one2set.model.pointer._CHUNK", chunk)
+    monkeypatch.setattr("one2set.model.pointer._KEPT", kept)
     base = mixture([[7, V, 7, 9], [8, 8, V + 1, PAD]], [3, 2])
     targets = torch.tensor([7, V, 10, 8, 8])
     names = ("features", "weight", "gate", "attention")

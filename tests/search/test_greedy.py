@@ -87,6 +87,9 @@ def test_any_choice_can_be_made_and_sees_what_its_rows_have_written(
         return mixture.greedy(written)
 
     steps = list(roll_out(network, memory, steps=STEPS, stop_ids=stop_ids, choose=never_twice))
+    if len(steps) == STEPS:
+        assert len(seen) == STEPS - 1  # the last choice is made when it is asked for
+        assert steps[-1].choice.tokens.shape == steps[-1].rows.shape
     texts: dict[int, list[int]] = {row: [] for row in steps[0].rows.tolist()}
     for step, (rows, written) in zip(steps, seen, strict=True):
         assert torch.equal(rows, step.rows)

@@ -2,7 +2,7 @@
 
     P(w) = g · softmax(W z)(w) + (1 − g) · Σ_{i: source_i = w} attention_i
 
-over the extended vocabulary. The V probabilities of a row are never held together: a loss needs
+over the extended vocabulary. Probabilities are computed by chunks of the vocabulary: a loss needs
 their log-sum-exp and one logit, an arg max needs the vocabulary's best word and the document's own
 words. `distribution` writes the mixture out in full, for searches that want it and for tests.
 
@@ -23,6 +23,7 @@ from one2set.model.layers import is_small_batch
 
 EPSILON = 1e-8  # added to a probability before its logarithm, as in the authors' release
 _CHUNK = 2048  # words of the vocabulary at a time: their logits stay in a CPU's cache
+_KEPT = 2**25  # numbers (128 MB) that a loss may keep for its gradient
 
 
 class ChosenTokens(NamedTuple):
@@ -79,6 +80,22 @@ class Mixture:
             generated = (logits - self._summary.logsumexp[:, None]).exp() * known
             same = self._own_words[:, None] == words[:, :, None]  # (R, M, S)
             copied = (same * self.attention[:, None]).sum(2)
+            gate = self.gate[:, None]
+            return gate * generated + (1 - gate) * copied
+
+    def probability_by_document(self, words: Tensor) -> Tensor:
+        """(R, M) P of the words (B, M) of each row's document, without a gradient. All documents
+        have the same number of rows."""
+        with torch.no_grad():
+            known = words < self.weight.shape[0]
+            rows = self.weight[words.where(known, 0)]  # (B, M, D)
+            features = self.features.to(rows.dtype).view(len(words), -1, rows.shape[2])
+            logits = (features @ rows.transpose(1, 2)).flatten(0, 1).float()
+            generated = (logits - self._summary.logsumexp[:, None]).exp()
+            generated.view(len(words), -1, words.shape[1]).mul_(known[:, None])
+            same = (self.copy_source.extended_ids[:, :, None] == words[:, None]).to(self.attention.dtype)
+            attention = self.attention.view(len(words), -1, same.shape[1])
+            copied = (attention @ same).flatten(0, 1)  # same: (B, S, M)
             gate = self.gate[:, None]
             return gate * generated + (1 - gate) * copied
 
@@ -248,24 +265,41 @@ def _draw(weights: Tensor) -> Tensor:
 class _VocabularyLikelihood(torch.autograd.Function):
     """Log-sum-exp over the vocabulary and the logit of one word, both (R,).
 
-    The logits are computed again for the gradient: a third more arithmetic here, 4 % of a training
-    step, for R × V numbers that need not be kept.
+    The exponentials of the logits are kept for the gradient where they are not too many. Otherwise
+    they are computed again.
     """
 
     @staticmethod
     def forward(ctx: Any, features: Tensor, weight: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
-        logsumexp = _summarise(features, weight).logsumexp
-        ctx.save_for_backward(features, weight, words, logsumexp)
+        maxima: list[Tensor] = []  # (R, 1) of each chunk
+        sums: list[Tensor] = []  # (R,)
+        exponentials: list[Tensor] = []  # (R, chunk)
+        keeps = ctx.needs_input_grad[0] and len(features) * len(weight) <= _KEPT
+        for _, rows in _chunks(weight):
+            logits = _logits(features, rows)
+            maxima.append(logits.amax(1, keepdim=True))
+            logits.sub_(maxima[-1]).exp_()
+            sums.append(logits.sum(1))
+            if keeps:
+                exponentials.append(logits)
+        logsumexp = (torch.cat(maxima, 1) + torch.stack(sums, 1).log()).logsumexp(1)
+        ctx.save_for_backward(features, weight, words, logsumexp, *maxima, *exponentials)
         return logsumexp, (features * weight[words]).sum(1).float()
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
-        features, weight, words, logsumexp = ctx.saved_tensors
+        features, weight, words, logsumexp, *kept = ctx.saved_tensors
+        chunks = list(_chunks(weight))
+        maxima, exponentials = kept[: len(chunks)], kept[len(chunks) :]
         of_logsumexp, of_logit = (grad[:, None] for grad in grads)
         of_features = of_logit * weight[words]
         of_weight = torch.empty_like(weight)
-        for start, rows in _chunks(weight):
-            share = _logits(features, rows).sub_(logsumexp[:, None]).exp_().mul_(of_logsumexp)
+        for at, (start, rows) in enumerate(chunks):
+            if exponentials:
+                shift = (maxima[at] - logsumexp[:, None]).exp_()
+                share = exponentials[at] * shift.mul_(of_logsumexp)
+            else:
+                share = _logits(features, rows).sub_(logsumexp[:, None]).exp_().mul_(of_logsumexp)
             share = share.to(features.dtype)
             of_features += share @ rows.to(features.dtype)
             of_weight[start : start + _CHUNK] = share.T @ features

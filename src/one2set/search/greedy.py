@@ -6,6 +6,7 @@ that each of them has generated.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -30,12 +31,20 @@ class DecodedRows(NamedTuple):
     null: Tensor  # (B, R) the probability of ∅ as the first token
 
 
-class DecodingStep(NamedTuple):
+@dataclass(frozen=True)
+class DecodingStep:
     """One step of the active rows."""
 
     rows: Tensor  # (r,) indices into the B·R rows
     mixture: Mixture
-    choice: ChosenTokens
+    written: Tensor  # (r, t) the tokens before it
+    choose: Choose
+
+    @cached_property
+    def choice(self) -> ChosenTokens:
+        """The next token of each row. It is computed when it is asked for: the assignment does not
+        need the last step's."""
+        return self.choose(self.rows, self.mixture, self.written)
 
 
 def choose_most_probable(rows: Tensor, mixture: Mixture, written: Tensor) -> ChosenTokens:
@@ -102,11 +111,12 @@ def roll_out(
     tokens = torch.full_like(rows, BOS)
     written = tokens.new_empty(len(rows), 0)
     stop = torch.tensor(stop_ids, dtype=rows.dtype, device=rows.device)
-    for _ in range(steps):
-        mixture = network.step(state, tokens)
-        choice = choose(rows, mixture, written)
-        yield DecodingStep(rows, mixture, choice)
-        tokens = choice.tokens
+    for number in range(steps):
+        step = DecodingStep(rows, network.step(state, tokens), written, choose)
+        yield step
+        if number + 1 == steps:
+            return
+        tokens = step.choice.tokens
         written = torch.cat([written, tokens[:, None]], dim=1)
         active = torch.isin(tokens, stop, invert=True).nonzero().squeeze(1)
         if len(active) == 0:
@@ -134,12 +144,13 @@ def _greedy(
     probability = torch.zeros_like(tokens, dtype=torch.float32)
     null = probability.new_zeros(len(length))
     walk = roll_out(network, memory, steps=steps, stop_ids=stop_ids, choose=choose)
-    for t, (rows, mixture, choice) in enumerate(walk):
+    for t, step in enumerate(walk):
+        rows = step.rows
         length[rows] += 1
-        tokens[rows, t], probability[rows, t] = choice
-        position[rows, t] = mixture.attention.argmax(1)
+        tokens[rows, t], probability[rows, t] = step.choice
+        position[rows, t] = step.mixture.attention.argmax(1)
         if t == 0:
-            null = mixture.probability(torch.full_like(tokens[:, :1], NULL)).squeeze(1)
+            null = step.mixture.probability(torch.full_like(tokens[:, :1], NULL)).squeeze(1)
     return DecodedRows(
         *(x.view(*grid, *x.shape[1:]) for x in (length, tokens, probability, position, null))
     )

@@ -77,7 +77,9 @@ class Scripted:
         probabilities = self.table[state.step]
         state.step += 1
         mixture = Mock(Mixture)
-        mixture.probability.side_effect = lambda words: probabilities.gather(1, words)
+        mixture.probability_by_document.side_effect = lambda words: probabilities.gather(
+            1, words.expand(len(probabilities), -1)
+        )
         mixture.greedy.return_value = ChosenTokens(*probabilities.max(1)[::-1])
         return cast(Mixture, mixture)
 

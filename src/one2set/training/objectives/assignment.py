@@ -31,13 +31,13 @@ def match_scores(network: Network, memory: Memory, targets: Tensor, *, steps: in
     Probabilities are added, not their logarithms. `<eos>` and `<unk>` count; ∅ and padding do not.
     """
     documents, codes, _ = targets.shape
-    scores = torch.zeros(documents * codes, codes, device=targets.device)
-    for step, (_, mixture, _) in enumerate(roll_out(network, memory, steps=steps)):
-        words = targets[:, :, step]  # (B, M)
+    scores = torch.zeros(documents, codes, codes, device=targets.device)
+    for number, step in enumerate(roll_out(network, memory, steps=steps)):
+        words = targets[:, :, number]  # (B, M)
         counted = (words != NULL) & (words != PAD)
-        for_codes = words.repeat_interleave(codes, 0)  # (B·N, M)
-        scores += mixture.probability(for_codes) * counted.repeat_interleave(codes, 0)
-    return scores.view(documents, codes, codes)
+        probability = step.mixture.probability_by_document(words)  # (B·N, M)
+        scores += probability.view_as(scores) * counted[:, None]
+    return scores
 
 
 def hungarian(scores: Tensor, parts: Parts) -> Tensor:
