@@ -13,7 +13,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from one2set.distributed import Processes, choose_device
+from one2set.distributed import Processes, choose_bfloat16, choose_device
 from one2set.errors import ConfigError
 from one2set.systems import SYSTEMS
 from tests.training.children import finish, start
@@ -161,3 +161,16 @@ def test_a_device_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> 
         choose_device("cuda")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert choose_device("auto").type == "cuda"
+
+
+@pytest.mark.parametrize("avx512", [False, True])
+@pytest.mark.parametrize("amx", [False, True])
+def test_a_cpu_multiplies_in_bfloat16_where_it_has_instructions_for_it(
+    avx512: bool, amx: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx512)
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx)
+    cpu = torch.device("cpu")
+    assert choose_bfloat16(cpu, "auto") == (avx512 or amx)
+    assert choose_bfloat16(cpu, "bfloat16")
+    assert not choose_bfloat16(cpu, "float32")

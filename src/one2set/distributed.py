@@ -125,11 +125,17 @@ def set_num_threads(count: int) -> None:
         torch.set_num_threads(count or max(1, count_cores() // local_processes))
 
 
-def autocast(device: torch.device, precision: str) -> torch.autocast:
-    """The autocast context; `auto` is bfloat16 on devices that support it natively."""
-    native = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
-    mixed = precision == "bfloat16" or (precision == "auto" and native)
-    return torch.autocast(device.type, torch.bfloat16, enabled=mixed)
+def choose_bfloat16(device: torch.device, precision: str) -> bool:
+    """Whether networks multiply in bfloat16; `auto` does where the device has instructions for it:
+    AVX-512 BF16 or AMX on a CPU."""
+    if precision != "auto":
+        return precision == "bfloat16"
+    match device.type:
+        case "cuda":
+            return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+        case "cpu":
+            return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
+    return False
 
 
 def _local_rank() -> int:

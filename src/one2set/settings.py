@@ -243,7 +243,8 @@ class MachineSettings(Section):
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     """Device; auto uses a GPU if there is one."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """bfloat16 uses mixed precision; auto does so on GPUs that support it natively."""
+    """bfloat16 multiplies in bfloat16, and keeps weights, norms and losses in float32; auto does so
+    on GPUs and CPUs (AVX-512 BF16, AMX) that have instructions for it."""
     compile: bool = False
     """Compile the objective with torch.compile: takes minutes at the start, then steps are faster
     on a GPU."""

@@ -136,3 +136,29 @@ def test_a_linear_map_is_the_same_for_any_number_of_rows(shape: tuple[int, ...])
     ]
     for ours, theirs in zip(*gradients, strict=True):
         torch.testing.assert_close(ours, theirs)
+
+
+def test_wide_products_are_bfloat16_and_their_gradients_arrive_at_float32_weights(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(layers, "_WIDE", 16)
+    torch.manual_seed(0)
+    wide, narrow = Linear(16, 24), Linear(24, 8)
+    both = torch.nn.Sequential(wide, narrow)
+    x = torch.randn(40, 16, requires_grad=True)
+    leaves = (x, *both.parameters())
+    exact = both(x)
+    gradients = torch.autograd.grad(exact.square().sum(), leaves)
+    with layers.bfloat16_products(both):
+        assert layers.wide_linears(both) == [wide]
+        found = both(x)
+        half = F.linear(x.bfloat16(), wide.weight.bfloat16(), wide.bias.bfloat16()).float()
+        torch.testing.assert_close(found, narrow(half), rtol=0, atol=0)
+        for ours, theirs in zip(
+            torch.autograd.grad(found.square().sum(), leaves), gradients, strict=True
+        ):
+            assert ours.dtype == torch.float32
+            torch.testing.assert_close(
+                ours, theirs, rtol=0.05, atol=0.05 * theirs.abs().max().item()
+            )
+    assert torch.equal(both(x), exact)  # as before

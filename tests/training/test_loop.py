@@ -284,6 +284,34 @@ def test_checkpoints_are_written_by_steps_and_by_the_clock(
     assert by_clock == [0, 1, 2, 3, 4, 5, 6]
 
 
+def test_a_precision_that_the_machine_chose_is_told_once(
+    miniature: Miniature, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("one2set.model.layers._WIDE", 8)
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
+    said: dict[str, list[str]] = {}
+    for precision in ("auto", "float32", "bfloat16"):
+        settings = ["limits.steps=2", f"machine.precision={precision}", "machine.device=cpu"]
+        events = miniature.train(miniature.run(tmp_path / precision, *settings))
+        said[precision] = [event.text for event in events if isinstance(event, Remark)]
+    assert len(said["auto"]) == 1
+    assert "computing in bfloat16" in said["auto"][0]
+    assert said["float32"] == said["bfloat16"] == []
+
+
+def test_a_run_goes_on_in_another_precision(
+    miniature: Miniature, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on another machine: a checkpoint holds float32 weights either way."""
+    monkeypatch.setattr("one2set.model.layers._WIDE", 8)
+    run = miniature.run(tmp_path / "run", "limits.steps=2", "machine.precision=bfloat16")
+    miniature.train(run)
+    for steps, precision in ((4, "float32"), (6, "bfloat16")):
+        settings = [f"limits.steps={steps}", f"machine.precision={precision}"]
+        run.change(run.config.override(settings))
+        assert last(miniature.train(run)).progress.step == steps
+
+
 def test_minutes_end_a_run(miniature: Miniature, tmp_path: Path) -> None:
     run = miniature.run(tmp_path / "run", "limits.minutes=1e-6", "limits.epochs=0")
     ended = last(miniature.train(run))

@@ -180,13 +180,25 @@ def test_a_step_that_is_not_finite_names_documents_and_changes_nothing(
         assert torch.equal(old, new)
 
 
-def test_bfloat16_computes_nearly_the_same(examples: list[Example]) -> None:
+def test_bfloat16_computes_nearly_the_same(
+    examples: list[Example], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("one2set.model.layers._WIDE", 8)
     exact = stepper("settrans", config())
     mixed = stepper("settrans", config("machine.precision=bfloat16"))
     found = mixed.step(examples, INDICES, number=0, learning_rate=1e-3)[0]["loss"]
     expected = exact.step(examples, INDICES, number=0, learning_rate=1e-3)[0]["loss"]
     assert found != expected
     assert found == pytest.approx(expected, rel=0.02)
+    assert all(weight.dtype == torch.float32 for weight in mixed.objective.parameters())
+
+
+def test_narrow_networks_compute_in_float32_on_a_cpu(examples: list[Example]) -> None:
+    exact = stepper("settrans", config())
+    narrow = stepper("settrans", config("machine.precision=bfloat16"))
+    assert not narrow.bfloat16
+    found, expected = (one.step(examples, INDICES, number=0, rate=1e-3) for one in (narrow, exact))
+    assert found == expected
 
 
 def assert_alike(found: nn.Module, expected: nn.Module) -> None:

@@ -7,7 +7,8 @@ Shapes: B documents, Q queries and K keys of all documents, q and k those of one
 H heads, G documents attended together, R rows, T steps.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -161,13 +162,51 @@ def _packed_rows(counts: Sequence[int], documents: range) -> PackedRows:
 
 
 class Linear(nn.Linear):
-    """A linear layer that is also fast for the few rows of a decoding step."""
+    """A linear layer that is also fast for the few rows of a decoding step, and that can multiply in
+    bfloat16 (see `bfloat16_products`)."""
+
+    half_weight: Tensor | None = None  # the weight in bfloat16
+    half_bias: Tensor | None = None
 
     def forward(self, x: Tensor) -> Tensor:
         """(…, out) for x (…, in)."""
         if x.dim() == 2 and is_small_batch(x):
             return torch.addmm(self.bias[:, None], self.weight, x.T).T.contiguous()
+        if self.half_weight is not None:
+            return F.linear(x.to(torch.bfloat16), self.half_weight, self.half_bias).to(x.dtype)
         return super().forward(x)
+
+
+_WIDE = 256  # narrower products gain less in bfloat16 than the casts of their rows cost
+
+
+def wide_linears(module: nn.Module) -> list[Linear]:
+    """The linear maps of a module that `bfloat16_products` is for."""
+    return [
+        linear
+        for linear in module.modules()
+        if isinstance(linear, Linear) and min(linear.in_features, linear.out_features) >= _WIDE
+    ]
+
+
+@contextmanager
+def bfloat16_products(module: nn.Module) -> Iterator[None]:
+    """Within the block, the wide linear maps of a module multiply in bfloat16; everything between
+    them is float32.
+
+    Weights are cast here, once, and not at each product as by `torch.autocast`. The casts have
+    gradients, so that those of a loss arrive at the float32 weights, which an optimiser changes and
+    a checkpoint holds. A block has one forward and one backward pass.
+    """
+    linears = wide_linears(module)
+    for linear in linears:
+        linear.half_weight = linear.weight.to(torch.bfloat16)
+        linear.half_bias = None if linear.bias is None else linear.bias.to(torch.bfloat16)
+    try:
+        yield
+    finally:
+        for linear in linears:
+            linear.half_weight = linear.half_bias = None
 
 
 def is_small_batch(x: Tensor) -> bool:

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from one2set.data.specials import UNK
-from one2set.model.layers import is_small_batch
+from one2set.model.layers import Linear, is_small_batch
 
 EPSILON = 1e-8  # added to a probability before its logarithm, as in the authors' release
 _CHUNK = 2048  # words of the vocabulary at a time: their logits stay in a CPU's cache
@@ -52,7 +52,7 @@ class Mixture:
     """P for R rows, of which `counts` belong to each document."""
 
     features: Tensor  # (R, D), z
-    weight: Tensor  # (V, D), W; ids from V on are only copied
+    weight: Tensor  # (V, D), W, float32 or bfloat16; ids from V on are only copied
     gate: Tensor  # (R,), g
     attention: Tensor  # (R, S)
     copy_source: CopySource
@@ -75,7 +75,7 @@ class Mixture:
         """(R, M) P of several words per row (R, M), without a gradient."""
         with torch.no_grad():
             known = words < self.weight.shape[0]
-            rows = self.weight[words.where(known, 0)]  # (R, M, D)
+            rows = self.weight[words.where(known, 0)].to(self.features.dtype)  # (R, M, D)
             logits = (rows @ self.features[:, :, None]).squeeze(2)
             generated = (logits - self._summary.logsumexp[:, None]).exp() * known
             same = self._own_words[:, None] == words[:, :, None]  # (R, M, S)
@@ -88,8 +88,8 @@ class Mixture:
         have the same number of rows."""
         with torch.no_grad():
             known = words < self.weight.shape[0]
-            rows = self.weight[words.where(known, 0)]  # (B, M, D)
-            features = self.features.to(rows.dtype).view(len(words), -1, rows.shape[2])
+            rows = self.weight[words.where(known, 0)].to(self.features.dtype)  # (B, M, D)
+            features = self.features.view(len(words), -1, rows.shape[2])
             logits = (features @ rows.transpose(1, 2)).flatten(0, 1).float()
             generated = (logits - self._summary.logsumexp[:, None]).exp()
             generated.view(len(words), -1, words.shape[1]).mul_(known[:, None])
@@ -172,7 +172,7 @@ class Mixture:
 
     def distribution(self, size: int) -> Tensor:
         """(R, X) the whole mixture over `size` = V + unknown words."""
-        generated = self.gate[:, None] * torch.softmax(self.features @ self.weight.T, dim=1)
+        generated = self.gate[:, None] * torch.softmax(_logits(self.features, self.weight), dim=1)
         full = nn.functional.pad(generated, (0, size - generated.shape[1]))
         copied = (1 - self.gate[:, None]) * self.attention
         return full.scatter_add(1, self._own_words, copied)
@@ -195,7 +195,7 @@ class Mixture:
         size = self.weight.shape[0]
         logits = torch.cat(
             [
-                rows @ self.weight[words.where(words < size, 0)].T
+                rows @ self.weight[words.where(words < size, 0)].to(rows.dtype).T
                 for rows, words in zip(
                     torch.split(self.features, list(self.counts)),
                     self.copy_source.extended_ids,
@@ -213,7 +213,7 @@ class Mixture:
 def _summarise(features: Tensor, weight: Tensor) -> _Summary:
     """Log-sum-exp and arg max over the vocabulary."""
     if is_small_batch(features):
-        logits = (weight.to(features.dtype) @ features.T).float()  # (V, R)
+        logits = _logits(weight, features)  # (V, R)
         best, best_word = logits.max(0)
         return _Summary(best + logits.sub_(best).exp_().sum(0).log(), best, best_word)
     best = features.new_full(features.shape[:1], -torch.inf, dtype=torch.float32)
@@ -249,8 +249,14 @@ def _chunks(weight: Tensor) -> Iterator[tuple[int, Tensor]]:
 
 
 def _logits(features: Tensor, rows: Tensor) -> Tensor:
-    """(R, rows), in float32 whatever the features are."""
-    return (features @ rows.to(features.dtype).T).float()
+    """(R, rows), in float32 whatever the features and the rows are."""
+    dtype = _precision(features, rows)
+    return (features.to(dtype) @ rows.to(dtype).T).float()
+
+
+def _precision(x: Tensor, y: Tensor) -> torch.dtype:
+    """In which x and y are multiplied: the lower of their own."""
+    return min(x.dtype, y.dtype, key=lambda dtype: dtype.itemsize)
 
 
 def _draw(weights: Tensor) -> Tensor:
@@ -294,16 +300,18 @@ class _VocabularyLikelihood(torch.autograd.Function):
         of_logsumexp, of_logit = (grad[:, None] for grad in grads)
         of_features = of_logit * weight[words]
         of_weight = torch.empty_like(weight)
+        dtype = _precision(features, weight)
+        narrow = features.to(dtype)
         for at, (start, rows) in enumerate(chunks):
             if exponentials:
                 shift = (maxima[at] - logsumexp[:, None]).exp_()
                 share = exponentials[at] * shift.mul_(of_logsumexp)
             else:
                 share = _logits(features, rows).sub_(logsumexp[:, None]).exp_().mul_(of_logsumexp)
-            share = share.to(features.dtype)
-            of_features += share @ rows.to(features.dtype)
-            of_weight[start : start + _CHUNK] = share.T @ features
-        of_weight.index_add_(0, words, of_logit * features)
+            share = share.to(dtype)
+            of_features += share @ rows.to(dtype)
+            of_weight[start : start + _CHUNK] = share.T @ narrow
+        of_weight.index_add_(0, words, (of_logit * features).to(of_weight.dtype))
         return of_features.to(features.dtype), of_weight, None
 
 
@@ -312,8 +320,8 @@ class Pointer(nn.Module):
 
     def __init__(self, *, width: int, output_size: int) -> None:
         super().__init__()
-        self.features = nn.Linear(width, width)
-        self.vocabulary = nn.Linear(width, output_size, bias=False)
+        self.features = Linear(width, width)
+        self.vocabulary = Linear(width, output_size, bias=False)
         self.gate = nn.Linear(width, 1)
 
     def forward(
@@ -322,4 +330,6 @@ class Pointer(nn.Module):
         """x (R, D), attention (R, S)."""
         features = self.features(x)
         gate = torch.sigmoid(self.gate(features)).squeeze(1)
-        return Mixture(features, self.vocabulary.weight, gate, attention, copy_source, counts)
+        half = self.vocabulary.half_weight
+        weight = self.vocabulary.weight if half is None else half
+        return Mixture(features, weight, gate, attention, copy_source, counts)

@@ -22,7 +22,7 @@ from one2set.data.specials import PAD, UNK
 from one2set.errors import ConfigError
 from one2set.model.bert import BertEncoder
 from one2set.model.dropout import Dropout
-from one2set.model.layers import Attention, FeedForward, Positions, Segments
+from one2set.model.layers import Attention, FeedForward, Linear, Positions, Segments
 from one2set.model.network import Memory, Network, State
 from one2set.model.pointer import CopySource, Mixture, Pointer
 
@@ -105,7 +105,7 @@ class Encoder(nn.Module):
     ) -> None:
         super().__init__()
         self.positions = Positions(width)
-        self.input = nn.Linear(width, width)
+        self.input = Linear(width, width)
         self.layers = nn.ModuleList(
             EncoderLayer(width=width, heads=heads, feed_forward=feed_forward, dropout=dropout)
             for _ in range(layers)
@@ -186,7 +186,7 @@ class Decoder(nn.Module):
     ) -> None:
         super().__init__()
         self.positions = Positions(width)
-        self.input = nn.Linear(width, width)
+        self.input = Linear(width, width)
         self.layers = nn.ModuleList(
             DecoderLayer(width=width, heads=heads, feed_forward=feed_forward, dropout=dropout)
             for _ in range(layers)

@@ -150,6 +150,11 @@ class _Trainer:
     def resume(self) -> list[str]:
         """Load the last checkpoint, if there is one. Returns messages for the user."""
         path, messages = self._processes.on_main(self._checkpoints.find)
+        if self._stepper.bfloat16 and self._config.machine.precision == "auto":
+            messages.append(
+                "computing in bfloat16, which this machine supports natively; "
+                "for float32, pass --set machine.precision=float32"
+            )
         self.progress = Progress()
         if path is not None:
             self.progress = self._checkpoints.load(path, self._stepper)

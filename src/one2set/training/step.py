@@ -11,8 +11,7 @@ restart nor the number of processes changes them, and there is no random state t
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
+from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -24,8 +23,9 @@ from torch.nn.utils import get_total_norm
 from one2set.config import Config
 from one2set.data.batch import Batch
 from one2set.data.example import Example
-from one2set.distributed import Processes, autocast, choose_device, set_num_threads
+from one2set.distributed import Processes, choose_bfloat16, choose_device, set_num_threads
 from one2set.errors import DataError
+from one2set.model.layers import bfloat16_products, wide_linears
 from one2set.training.batches import Indices, split_batch
 from one2set.training.optimizer import MovingAverage, build_optimizer, set_learning_rate
 
@@ -52,7 +52,9 @@ class Stepper:
     ) -> None:
         set_num_threads(config.machine.threads)
         self._device = choose_device(config.machine.device)
-        self.autocast = partial(autocast, self._device, config.machine.precision)
+        self.bfloat16 = choose_bfloat16(self._device, config.machine.precision)
+        if self._device.type == "cpu":
+            self.bfloat16 = self.bfloat16 and bool(wide_linears(objective))
         self.objective = objective.to(self._device).train()
         if config.machine.compile:
             self.objective.compile(dynamic=True)  # lengths differ from batch to batch
@@ -67,6 +69,13 @@ class Stepper:
         self._micro_batches = (
             math.ceil(config.train.micro_batches / processes.count) * processes.count
         )
+
+    def autocast(self) -> AbstractContextManager[None]:
+        """The context in which the objective computes, for one forward and backward pass or for
+        passes without a gradient."""
+        if self.bfloat16 and self._device.type == "cpu":
+            return bfloat16_products(self.objective)
+        return torch.autocast(self._device.type, torch.bfloat16, enabled=self.bfloat16)
 
     def batch(self, examples: Sequence[Example]) -> Batch:
         """Collate examples and move them to the objective's device."""
