@@ -293,7 +293,7 @@ def test_a_precision_that_the_machine_chose_is_told_once(
     for precision in ("auto", "float32", "bfloat16"):
         settings = ["limits.steps=2", f"machine.precision={precision}", "machine.device=cpu"]
         events = miniature.train(miniature.run(tmp_path / precision, *settings))
-        said[precision] = [event.text for event in events if isinstance(event, Remark)]
+        said[precision] = [event.text for event in events if isinstance(event, Message)]
     assert len(said["auto"]) == 1
     assert "computing in bfloat16" in said["auto"][0]
     assert said["float32"] == said["bfloat16"] == []

@@ -197,7 +197,9 @@ def test_narrow_networks_compute_in_float32_on_a_cpu(examples: list[Example]) ->
     exact = stepper("settrans", config())
     narrow = stepper("settrans", config("machine.precision=bfloat16"))
     assert not narrow.bfloat16
-    found, expected = (one.step(examples, INDICES, number=0, rate=1e-3) for one in (narrow, exact))
+    found, expected = (
+        one.step(examples, INDICES, number=0, learning_rate=1e-3) for one in (narrow, exact)
+    )
     assert found == expected
 
 

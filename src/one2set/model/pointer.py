@@ -93,7 +93,8 @@ class Mixture:
             logits = (features @ rows.transpose(1, 2)).flatten(0, 1).float()
             generated = (logits - self._summary.logsumexp[:, None]).exp()
             generated.view(len(words), -1, words.shape[1]).mul_(known[:, None])
-            same = (self.copy_source.extended_ids[:, :, None] == words[:, None]).to(self.attention.dtype)
+            own = self.copy_source.extended_ids  # (B, S)
+            same = (own[:, :, None] == words[:, None]).to(self.attention.dtype)
             attention = self.attention.view(len(words), -1, same.shape[1])
             copied = (attention @ same).flatten(0, 1)  # same: (B, S, M)
             gate = self.gate[:, None]
