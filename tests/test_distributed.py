@@ -145,7 +145,7 @@ def test_a_users_error_is_said_once_and_ends_all(corpus_folder: Path, tmp_path: 
 
 def test_alone_everything_is_trivial() -> None:
     alone = Processes(rank=0, count=1)
-    assert alone.first
+    assert alone.is_main
     assert alone.sum([1.0, 2.0]) == [1.0, 2.0]
     assert alone.gather("a") == ["a"]
     assert alone.on_main(lambda: 3) == 3
