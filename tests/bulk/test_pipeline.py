@@ -120,7 +120,7 @@ def test_another_input_is_told(source: Source, tmp_path: Path) -> None:
 def test_a_user_s_error_comes_whole_out_of_a_worker(source: Source, tmp_path: Path) -> None:
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "runtime.json").write_text("[]")
-    with pytest.raises(DataError, match="is no description of an exported model") as met:
+    with pytest.raises(DataError, match="is not the description of an exported model") as met:
         lines_of(source, Raw(tmp_path / "broken"), workers=2)
     assert met.value.path == str(tmp_path / "broken" / "runtime.json")
 

@@ -147,7 +147,7 @@ def test_files_in_the_wrong_places(reference: Path, tmp_path: Path) -> None:
     model, vocabulary = checkpoint / "set_best_model.pt", checkpoint / "vocab.pt"
     out = tmp_path / "model"
     for first, second, message in (
-        (vocabulary, vocabulary, "vocab.pt: holds more than weights; pass a best_model.pt"),
+        (vocabulary, vocabulary, "vocab.pt: contains more than weights; pass a best_model.pt"),
         (model, model, "set_best_model.pt: has no word2idx"),
         (tmp_path / "no.pt", vocabulary, "no.pt: cannot be read"),
         (model, reference / "README.md", "README.md: is not a file that torch saved"),

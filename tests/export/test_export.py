@@ -91,6 +91,6 @@ def test_only_a_settrans_can_be_exported(
     transformer: Transformer, vocabulary: WordVocabulary, tmp_path: Path
 ) -> None:
     save_model(tmp_path / "trained", transformer, vocabulary)
-    with pytest.raises(ConfigError, match="holds a Transformer"):
+    with pytest.raises(ConfigError, match="is a Transformer"):
         export_model(tmp_path / "trained", tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -16,7 +16,7 @@ def test_a_name_is_that_of_a_folder_of_a_run_or_of_the_model_inside(
     (tmp_path / MODEL).mkdir()
     assert find_model_folder(tmp_path) == model_folder(tmp_path) == tmp_path / MODEL
     monkeypatch.setattr("one2set.model.paths._MODELS", "no-such-folder")
-    with pytest.raises(ConfigError, match="carries no model; pass --model"):
+    with pytest.raises(ConfigError, match="no bundled model; pass --model"):
         find_model_folder(DEFAULT)
 
 

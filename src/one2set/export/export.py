@@ -1,6 +1,6 @@
-"""Export: a trained SetTrans as a folder that `runtime` runs without torch.
+"""Export: writes a trained SetTrans as a folder that `runtime` runs without torch.
 
-runtime.json             what the graphs are
+runtime.json             the sizes of the graphs
 encoder.onnx, step.onnx  the two graphs
 weights.safetensors      their weights
 config.json, words.tsv   as in any model folder (`model/folder`), which this still is
@@ -47,9 +47,7 @@ def export_model(
     folder = model_folder(model)
     network, vocabulary, config = load_model(folder)
     if not isinstance(network, SetTrans):
-        raise ConfigError(
-            f"{model} holds a {type(network).__name__}; only a SetTrans can be exported"
-        )
+        raise ConfigError(f"{model} is a {type(network).__name__}; only a SetTrans can be exported")
     weights: dict[str, Any] = {}
     graphs = [make(network, weights, int8=int8) for make in (encoder_graph, step_graph)]
     description = Description(
@@ -75,7 +73,7 @@ def export_model(
 
 
 def _trim_vocabulary(vocabulary: Vocabulary) -> Vocabulary:
-    """A vocabulary without the rest of a corpus's dictionary: all unknown words are copied."""
+    """A vocabulary without the corpus dictionary beyond it: such words can only be copied."""
     if not isinstance(vocabulary, WordVocabulary):
         return vocabulary
     size = vocabulary.size
@@ -83,14 +81,15 @@ def _trim_vocabulary(vocabulary: Vocabulary) -> Vocabulary:
 
 
 def count_shared_phrases(one: Predictor, other: Predictor) -> tuple[int, int]:
-    """How many phrases of the bundled sample two models both say, of those that either says."""
+    """The number of phrases that both models generate for the bundled sample, and the number that
+    either does."""
     with as_file(files("one2set.data").joinpath("sample", "documents.jsonl")) as path:
         documents = list(read(path))
-    same = said = 0
+    shared = total = 0
     for first, second in zip(one.predict(documents), other.predict(documents), strict=True):
         phrases, others = ({(s.code, s.text) for s in p.phrases} for p in (first, second))
-        same, said = same + len(phrases & others), said + len(phrases | others)
-    return same, said
+        shared, total = shared + len(phrases & others), total + len(phrases | others)
+    return shared, total
 
 
 def weight_offsets(path: Path) -> dict[str, tuple[int, int]]:

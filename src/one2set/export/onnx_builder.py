@@ -1,9 +1,9 @@
-"""ONNX graphs, written node by node.
+"""Builds ONNX graphs node by node.
 
-A value is known by its name. Weights lie in one safetensors file beside the graphs, to which all of
-them point: it is mapped into memory, shared, and `folder` can read a network back from it. Linear
-maps multiply in float32, or in int8 with a scale for every row and every column, so that no row's
-numbers depend on another's: a batch changes nothing.
+A value is identified by its name. All graphs refer to one safetensors file for their weights: it is
+memory-mapped and shared, and `model.folder` can load a network from it. Linear layers multiply in
+float32, or in int8 with a scale per row and per column, so that rows never depend on one another
+and batching changes nothing.
 """
 
 from collections.abc import Mapping
@@ -18,17 +18,16 @@ from onnx import TensorProto, helper, numpy_helper
 from one2set.model.folder import SCALE, TRANSPOSED
 
 _OPSET, MICROSOFT, _IR = 20, "com.microsoft", 10
-# Rows become −127 … 127, stored as 1 … 255. Matrices have seven bits: where a processor adds pairs
-# of products in 16 bits (AVX2), more would overflow. Tables are only read.
+# Rows are quantized to −127 … 127, stored as 1 … 255. Matrices get seven bits: AVX2 adds pairs of
+# products in 16 bits, where more would overflow. Tables are only looked up.
 _ROW, _ZERO, _MATRIX, _TABLE = 127, 128, 63, 127
-# Numbers are 1/4 away from the nearest whole ones, in the mean. Where they are nearer, they were
-# whole once.
-_ONCE_WHOLE = 0.24
+# The mean distance to the nearest integer is 1/4. Weights that are nearer were quantized before.
+_WAS_QUANTIZED = 0.24
 Array = NDArray[Any]
 
 
 class LinearInput(NamedTuple):
-    """What a linear map reads: as it is, or as whole numbers and each row's largest."""
+    """The input of a linear layer: float32, or quantized with the largest value of each row."""
 
     values: str
     largest: str | None = None
@@ -46,7 +45,7 @@ class Graph:
         self._used: dict[str, None] = {}
 
     def __call__(self, kind: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
-        """Add a node; the name of its output."""
+        """Add a node; return the name of its output."""
         return self.several(kind, *inputs, count=1, domain=domain, **attributes)[0]
 
     def several(
@@ -90,7 +89,7 @@ class Graph:
         return self("LayerNormalization", x, scale, shift, axis=-1, epsilon=1e-5)
 
     def quantize_rows(self, x: str) -> LinearInput:
-        """What `linear` reads; several maps of the same x share the work."""
+        """The input for `linear`, quantized with int8; several layers can share it."""
         if not self._int8:
             return LinearInput(x)
         largest = self("ReduceMax", self("Abs", x), self.constant([-1], np.int64), keepdims=1)
@@ -99,7 +98,7 @@ class Graph:
         return LinearInput(self("QuantizeLinear", self("Div", x, largest), step, zero), largest)
 
     def linear(self, x: LinearInput, name: str, state: Mapping[str, Array]) -> str:
-        """A linear map, with its bias where it has one."""
+        """A linear layer, with its bias if it has one."""
         y = self._product(x, f"{name}.weight", state[f"{name}.weight"].T)
         bias = state.get(f"{name}.bias")
         return y if bias is None else self("Add", y, self.weight(f"{name}.bias", bias))
@@ -155,17 +154,17 @@ class Graph:
 
 
 def quantize(matrix: Array, *, axis: int, largest: int) -> tuple[Array, Array]:
-    """A matrix as whole numbers, and the scales along an axis with which they are multiplied.
+    """A matrix as int8, and its scales along an axis.
 
-    A network that was read back from whole numbers and trained gently has weights near them. The
-    nearest whole numbers would undo the training, so these are rounded up or down by chance, as
-    often as they are near: on the whole, changes are kept.
+    A network that was loaded from int8 weights and fine-tuned has weights near integers. Rounding
+    to the nearest would undo the training, so these are rounded stochastically, which keeps changes
+    on average.
     """
     scale = np.maximum(np.abs(matrix).max(axis, keepdims=True) / largest, 1e-12)
     exact = matrix / scale
     whole = np.round(exact)
-    if np.abs(exact - whole).mean() < _ONCE_WHOLE:
-        # 0 and 1 are left out, so that the errors of division do not change what is whole.
+    if np.abs(exact - whole).mean() < _WAS_QUANTIZED:
+        # Excludes 0 and 1, so that rounding errors of the division do not change exact integers.
         chance = np.random.default_rng(0).uniform(0.001, 0.999, exact.shape)
         whole = np.floor(exact + chance)
     return whole.astype(np.int8), scale.astype(np.float32)

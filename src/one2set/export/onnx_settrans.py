@@ -1,8 +1,8 @@
 """SetTrans as two ONNX graphs, for running it without torch.
 
-`encoder`  reads padded documents and returns what each decoder layer attends to.
-`step`     writes one word of each row that is still being written: the most probable word but ∅,
-           and how probable ∅ is. The rule that chooses between them is the runtime's.
+`encoder`  encodes padded documents and returns the source keys and values of each decoder layer.
+`step`     runs one step of the active rows: the most probable word other than ∅, and P(∅). The
+           runtime chooses between them.
 
 Rows are flat, as in `network.State`; only attention to the source puts them into a grid (B, n), row
 by row of each document, so that keys and values are never copied.
@@ -24,7 +24,7 @@ from one2set.model.folder import POSITIONS
 from one2set.model.layers import sinusoids
 from one2set.model.settrans import SetTrans
 
-MAX_SOURCE_LENGTH = 2048  # source words that the graphs know places for
+MAX_SOURCE_LENGTH = 2048  # positions of the graphs
 _FLOAT, _ID, _LENGTH = TensorProto.FLOAT, TensorProto.INT64, TensorProto.INT32
 _FAR = -1e9  # added to the scores of padding
 
@@ -101,7 +101,7 @@ def _bert_encoder(
 def _self_attention(
     g: Graph, x: str, lengths: str, name: str, state: Mapping[str, Array], sizes: _Sizes
 ) -> str:
-    """(B, S, D) what the words of a document see of one another."""
+    """(B, S, D) self-attention of the encoder."""
     h = g.quantize_rows(x)
     q, k, v = (g.linear(h, f"{name}.{part}", state) for part in ("query", "key", "value"))
     seen = g("MultiHeadAttention", *(q, k, v, "", lengths), domain=MICROSOFT, num_heads=sizes.heads)
@@ -174,7 +174,7 @@ def step_graph(network: SetTrans, weights: dict[str, Array], *, int8: bool) -> G
 
 
 def _choose(g: Graph, x: str, copy: str, own: str, first: str, state: Mapping[str, Array]) -> None:
-    """The mixture of `pointer`, and its most probable word but ∅.
+    """The mixture of `model.pointer`, and its most probable word other than ∅.
 
     copy, own and first (R, S) are attention, extended ids and first places of each row's document.
     """
@@ -229,7 +229,7 @@ def _embed(g: Graph, ids: str, state: Mapping[str, Array]) -> str:
 
 
 def _padding_mask(g: Graph, lengths: str, words: str) -> str:
-    """(B, 1, 1, S) what is added to scores: padding is not seen."""
+    """(B, 1, 1, S) added to scores, to mask padding."""
     end = g("Squeeze", g("Shape", words, start=1, end=2))
     positions = g("Range", g.constant(0, np.int64), end, g.constant(1, np.int64))
     ends = g("Unsqueeze", g("Cast", lengths, to=_ID), g.constant([1, 2, 3], np.int64))
@@ -237,7 +237,7 @@ def _padding_mask(g: Graph, lengths: str, words: str) -> str:
 
 
 def _split_heads(g: Graph, x: str, sizes: _Sizes, order: tuple[int, ...]) -> str:
-    """(B, rows, D), split by heads into (B, rows, H, D/H) and put in an order."""
+    """(B, rows, D) split into (B, rows, H, D/H) and transposed to an order."""
     shape = g.constant([0, 0, sizes.heads, sizes.head], np.int64)
     return g("Transpose", g("Reshape", x, shape), perm=order)
 

@@ -1,6 +1,6 @@
-"""The runtime: an exported SetTrans without torch, on numpy and onnxruntime.
+"""The runtime: an exported SetTrans with numpy and onnxruntime, without torch.
 
-It writes what the engine's greedy search writes: the same words of the same documents.
+It generates the same words as the greedy search of the engine.
 
 Shapes: B documents, N codes, T steps, R rows that are still being written, n rows of a document.
 """
@@ -36,27 +36,27 @@ _FIX = "make it again with one2set export"
 
 
 class Description(NamedTuple):
-    """What a folder's graphs are."""
+    """The contents of runtime.json."""
 
     vocabulary_size: int
     num_codes: int
-    steps: int  # words that a code may say, `<eos>` included
-    longest: int  # source words that can be read
+    steps: int  # maximum tokens of a code, including `<eos>`
+    longest: int  # maximum source length
     int8: bool
 
 
 class DecodedRows(NamedTuple):
-    """What was written. Cells after the end of a row are zero."""
+    """Decoded tokens. Cells after the end of a row are zero."""
 
     length: Ints  # (B·N,)
     tokens: Ints  # (B·N, T) extended ids
     probability: NDArray[np.float32]  # (B·N, T)
-    position: Ints  # (B·N, T) the most attended source word
+    position: Ints  # (B·N, T) of the most attended source word
     null: NDArray[np.float32]  # (B·N,) the probability of ∅ as the first token
 
 
 class Runtime:
-    """An exported model, and how to run it."""
+    """Runs an exported model."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Runtime:
         batch_tokens: int = 4096,
         max_source_length: int | None = None,
     ) -> None:
-        """`threads` compute at once, 0 for one on every core."""
+        """`threads` is the number of CPU threads; 0 uses all cores."""
         self.description = read_description(folder)
         self.vocabulary = load_vocabulary(folder, size=self.description.vocabulary_size)
         longest = self.description.longest
@@ -121,7 +121,7 @@ class Runtime:
             yield value[:, :length].transpose(1, 0, 2).reshape(length, -1)
 
     def _decode(self, memory: "Values", documents: int, null_bias: NullBias) -> DecodedRows:
-        """Each code until `<eos>` or ∅, which ends it."""
+        """Decode each code until `<eos>` or ∅."""
         size, codes, steps = self.description[:3]
         count = documents * codes
         # The first half of the codes is for present phrases.
@@ -163,7 +163,7 @@ class Runtime:
         return written
 
     def _encode(self, sources: Sources) -> "Values":
-        """What every step needs of the documents."""
+        """Encode the documents: the inputs that every step needs."""
         words: dict[str, NDArray[Any]] = {
             "lengths": np.array(sources.lengths, np.int32),
             "source": sources.known(self.description.vocabulary_size),
@@ -178,7 +178,7 @@ Values = dict[str, "OrtValue"]
 
 
 def _arrange_rows(rows: Ints, codes: int, documents: int) -> dict[str, Ints]:
-    """Where rows stand: their documents and codes, and the grid of their documents (B, n)."""
+    """The documents and codes of rows, and the grid (B, n) of rows by document."""
     document = rows // codes
     counts = np.bincount(document, minlength=documents)
     height = int(counts.max())
@@ -205,11 +205,11 @@ def _session(path: Path, threads: int) -> "InferenceSession":
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads or count_cores()
     options.log_severity_level = 3  # errors only
-    # Threads of one graph must not spin while the other graph, or Python, has something to do.
+    # Threads of one graph must not spin while the other graph, or Python, runs.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # the library has a class for each reason, and no common one
+    except Exception as error:  # onnxruntime has no common base class of errors
         raise DataError(f"cannot be run ({error})", fix=_FIX, path=path) from None
 
 
@@ -233,7 +233,7 @@ def _shape(session: "InferenceSession", name: str) -> list[Any]:
 
 
 def read_description(folder: Path) -> Description:
-    """What an exported folder holds."""
+    """Read runtime.json of an exported folder."""
     path = folder / DESCRIPTION
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
@@ -243,10 +243,12 @@ def read_description(folder: Path) -> Description:
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror})", fix=_FIX, path=path) from None
     except (ValueError, AttributeError, KeyError, TypeError):
-        raise DataError("is no description of an exported model", fix=_FIX, path=path) from None
+        raise DataError(
+            "is not the description of an exported model", fix=_FIX, path=path
+        ) from None
 
 
 def write_description(folder: Path, description: Description) -> None:
-    """Say what a folder holds."""
+    """Write runtime.json."""
     values = {"format": FORMAT, **description._asdict()}
     (folder / DESCRIPTION).write_text(f"{json.dumps(values, indent=2)}\n", encoding="utf-8")

@@ -1,14 +1,14 @@
-"""ExHiRD's network: a decoder of phrases above a decoder of words, and copying.
+"""ExHiRD's network: a hierarchical decoder (phrases, then words) with copying.
 
-It writes one row, `<p> p1 <sep> <a> a1 <sep> <eos>` (`batch.nested`). Where a phrase begins, the
-upper decoder takes a step: it reads z, by which the separator before was chosen, and its state q is
-where the lower decoder starts anew. That one reads words, and h̃, by which the last was chosen:
+It decodes one row, `<p> p1 <sep> <a> a1 <sep> <eos>` (`batch.nested`). At the start of a phrase the
+phrase decoder takes a step: its input is z, the output state at the last separator, and its state q
+initialises the word decoder. The word decoder reads words and its own last output state h̃:
 
     q = GRU(z, q)     h = GRU([word; h̃], h)     h̃ = tanh(W [Σ α' m; h])
 
 A word's attention to the source m, α = softmax(mᵀ W_w h), is rescaled by that of its phrase,
-β = softmax(mᵀ W_p q). Both are exponentials of scores, so α' = α β / Σ α β is the softmax of the
-scores' sum, mᵀ (W_w h + W_p q): one attention with one query.
+β = softmax(mᵀ W_p q). Both are softmaxes, so α' = α β / Σ α β is the softmax of the
+sum of the scores, mᵀ (W_w h + W_p q): one attention with one query.
 
 Shapes: B documents, S source words, C real cells, R rows at a step, T steps, D width, E width of
 embeddings.
@@ -31,19 +31,18 @@ from one2set.model.recurrent import GRUEncoder
 
 
 class SharedMatmul:
-    """A matrix (I, O) that every step multiplies its rows by, or a matrix (R, I, O) for each row.
+    """Multiplication by a matrix (I, O) that all decoding steps share, or by one (R, I, O) per row.
 
-    Left to itself, autograd would add up as many gradients of the matrix as there are steps, each
-    as large as the matrix. Here a step only keeps the two factors of its gradient, and when all
-    steps have been walked back a single product takes their sum.
+    Autograd would compute a gradient as large as the matrix at every step, and add them up. Here a
+    step only stores the two factors of its gradient; a single product sums them at the end.
 
-    A step may have fewer rows than the one before it. They are the first ones.
+    A step may have fewer rows than the one before it: the first ones.
     """
 
     def __init__(self, matrix: Tensor) -> None:
         self.matrix = matrix.detach()
         self.factors: list[tuple[Tensor, Tensor]] = []  # (R, I) and (R, O) of each step
-        # Every step depends on this nothing, so the way back comes to it when it is done with them.
+        # All steps depend on this zero, so its backward runs last, when each has added its factors.
         self._zero: Tensor = _GatherGradient.apply(matrix, self)  # type: ignore[no-untyped-call]
 
     def apply(self, x: Tensor) -> Tensor:
@@ -65,7 +64,7 @@ class SharedMatmul:
         return torch.bmm(x[:, None], matrix[: len(x)]).squeeze(1)
 
     def sum_gradient(self) -> Tensor:
-        """Of the matrix, as large as it is."""
+        """The gradient of the matrix, from the factors of all steps."""
         ins, outs = ([factors[side] for factors in self.factors] for side in (0, 1))
         self.factors.clear()
         if self.matrix.dim() == 2:
@@ -106,8 +105,8 @@ class _SharedProduct(torch.autograd.Function):
 
 
 def gru_cell(x: Tensor, y: Tensor, h: Tensor) -> Tensor:
-    """The next state (R, D) of a gated recurrent unit, from its input and its state h, both mapped
-    to the three gates: x and y (R, 3 D)."""
+    """The next state (R, D) of a GRU with state h, from the gate pre-activations of its input and
+    of its state: x and y (R, 3 D)."""
     width = h.shape[1]
     x_gates, x_new = torch.split(x, [2 * width, width], dim=1)
     y_gates, y_new = torch.split(y, [2 * width, width], dim=1)
@@ -116,7 +115,7 @@ def gru_cell(x: Tensor, y: Tensor, h: Tensor) -> Tensor:
 
 
 class Levels(NamedTuple):
-    """How far rows have come, (R, D) each."""
+    """The recurrent states of rows, (R, D) each."""
 
     phrase: Tensor  # q
     word: Tensor  # h
@@ -127,7 +126,7 @@ class Levels(NamedTuple):
 
 
 class SourceAttention:
-    """What rows attend to: each to the states of a document."""
+    """Attention of each row to the encoder states of its document."""
 
     def __init__(self, states: Tensor, mask: Tensor) -> None:
         """states (R, S, D); mask (R, S), True = a word."""
@@ -136,7 +135,7 @@ class SourceAttention:
         self._mask_scores = torch.zeros_like(states[:, :, 0]).masked_fill_(~mask, -torch.inf)
 
     def attend(self, query: Tensor) -> tuple[Tensor, Tensor]:
-        """The weights (R, S) of a query (R, D), and the states (R, D) that they mix."""
+        """The weights (R, S) of a query (R, D), and the context (R, D)."""
         scores = self._matmul.apply_transposed(query) + self._mask_scores[: len(query)]
         weights = torch.softmax(scores, dim=1)
         return weights, self._matmul.apply(weights)
@@ -146,7 +145,7 @@ class SourceAttention:
 
 
 class SharedWeights:
-    """The decoder's matrices, as all steps share them."""
+    """The matrices of the decoder, shared by all steps."""
 
     def __init__(self, decoder: "Decoder") -> None:
         self.phrase_input = SharedMatmul(decoder.phrase.weight_ih.T)
@@ -158,7 +157,7 @@ class SharedWeights:
 
 
 class Decoder(nn.Module):
-    """Both levels, one word at a time."""
+    """The phrase decoder and the word decoder, one word at a time."""
 
     def __init__(self, *, embedding_width: int, width: int) -> None:
         super().__init__()
@@ -169,7 +168,7 @@ class Decoder(nn.Module):
         self.out = nn.Linear(2 * width, width, bias=False)
 
     def gates(self, words: Tensor) -> Tensor:
-        """(…, 3 D) what embedded words (…, E) add to the gates of the lower decoder."""
+        """(…, 3 D) the part of the word decoder's gates that depends on embedded words (…, E)."""
         weight = self.word.weight_ih[:, : self.embedding_width]
         return F.linear(words, weight, self.word.bias_ih)
 
@@ -181,8 +180,8 @@ class Decoder(nn.Module):
         gates: Tensor,
         begins: Tensor,
     ) -> tuple[Levels, Tensor]:
-        """The next levels and α' (R, S), of the words' `gates` (R, 3 D) and of the rows (r,) that
-        begin a phrase."""
+        """The next states and α' (R, S), given the words' `gates` (R, 3 D) and the indices (r,) of
+        rows that begin a phrase."""
         q, h, feed = levels
         if len(begins):
             before = q[begins]
@@ -202,16 +201,16 @@ class Decoder(nn.Module):
 
 @dataclass(frozen=True)
 class ExHiRDMemory(Memory):
-    """The documents side by side, as every step attends to them."""
+    """The encoded documents, padded."""
 
-    states: Tensor  # (B, S, D), of no meaning where the mask is False
+    states: Tensor  # (B, S, D), undefined where the mask is False
     mask: Tensor  # (B, S)
     summary: Tensor  # (B, D)
 
 
 @dataclass
 class ExHiRDState(State):
-    """Rows, and how far they have come."""
+    """Rows and their recurrent states."""
 
     memory: ExHiRDMemory
     levels: Levels
@@ -229,7 +228,7 @@ class ExHiRDState(State):
 
 
 class ExHiRD(Network):
-    """The softmax over its vocabulary has a bias, the weights' last column: that feature is 1."""
+    """ExHiRD. The output bias is the last column of the vocabulary weights; its feature is 1."""
 
     dropout = 0.0
 
@@ -258,7 +257,7 @@ class ExHiRD(Network):
         for weight in self.parameters():
             nn.init.uniform_(weight, -0.1, 0.1)
         with torch.no_grad():
-            # As good as −∞: `<pad>` has probability 0 exactly, hence no gradient, and keeps it.
+            # In effect −∞: `<pad>` has probability exactly 0, hence no gradient, and keeps it.
             self.vocabulary.weight[PAD, -1] = -1e4
 
     def encode(self, batch: Batch) -> ExHiRDMemory:
@@ -266,12 +265,12 @@ class ExHiRD(Network):
         copy_source = CopySource(batch.source_extended, batch.source_first)
         return ExHiRDMemory(batch.lengths, copy_source, states, batch.source_mask, summary)
 
-    # To compile it would be to compile it for every number of rows.
+    # torch.compile would compile it anew for every number of rows.
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def decode(self, memory: ExHiRDMemory, inputs: Tensor, mask: Tensor) -> Mixture:
         inputs, mask = inputs[:, 0], mask[:, 0]  # (B, L), as a document has one row
         lengths = mask.sum(1)
-        order = lengths.argsort(descending=True, stable=True)  # so that rows end from below
+        order = lengths.argsort(descending=True, stable=True)  # so that the last rows end first
         real, tokens = mask[order].T, inputs[order].T  # (L, B)
         counts = [count for count in real.sum(1).tolist() if count]
         begins = _begins(tokens) & real
@@ -289,7 +288,7 @@ class ExHiRD(Network):
             levels, attention = self.decoder(shared, source, levels.first(count), gate, rows)
             feeds.append(levels.feed)
             attentions.append(attention)
-        # Cells are ordered by document, steps by time.
+        # Outputs are ordered by time; cells, by document.
         document, time = mask.nonzero(as_tuple=True)  # (C,)
         before = torch.tensor([0, *counts[:-1]], device=mask.device).cumsum(0)
         cell = before[time] + order.argsort()[document]
@@ -311,12 +310,12 @@ class ExHiRD(Network):
         return self._mixture(state.levels.feed, attention, state.memory, state.counts)
 
     def _start(self, summary: Tensor) -> Levels:
-        """Before the first phrase, where z is 0."""
+        """The states before the first phrase, where z is 0."""
         zero = torch.zeros_like(summary)
         return Levels(summary, zero, zero)
 
     def _embed(self, tokens: Tensor, begins: Tensor) -> Tensor:
-        """(…, E) what is read: unknown words as `<unk>`; where a phrase begins, `<bos>`."""
+        """(…, E) decoder inputs: unknown words as `<unk>`, the start of a phrase as `<bos>`."""
         known = tokens.where(tokens < self.vocabulary_size, UNK)
         # A sparse gradient is added to the encoder's dense one without a second table of V × E.
         return F.embedding(known.masked_fill(begins, BOS), self.embedding.weight, PAD, sparse=True)
@@ -332,5 +331,5 @@ class ExHiRD(Network):
 
 
 def _begins(tokens: Tensor) -> Tensor:
-    """Where a phrase begins: at what is read before it."""
+    """Whether a phrase begins after each token."""
     return (tokens == BOS) | (tokens == SEP)

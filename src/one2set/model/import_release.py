@@ -22,7 +22,7 @@ from one2set.model.transformer import Transformer
 _MODEL = "pass a best_model.pt of kg_one2set"
 _VOCABULARY = "pass the vocab.pt that its checkpoint was trained with"
 
-# Their names, and ours. Each applies wherever it occurs, in this order.
+# Patterns of their names, and our replacements, applied in this order.
 _NAME_PATTERNS = (
     (r"^(encoder|decoder)\.embed\.", "embedding."),
     (r"^decoder\.control_code\.", "codes."),
@@ -60,7 +60,7 @@ def import_network(path: Path, *, heads: int, dropout: float = 0.1) -> Transform
     """The network of a checkpoint."""
     theirs = _load(path, fix=_MODEL)
     if not all(isinstance(value, Tensor) for value in theirs.values()):
-        raise DataError("holds more than weights", fix=_MODEL, path=path)
+        raise DataError("contains more than weights", fix=_MODEL, path=path)
     weights = _rename_weights(theirs, path)
     try:
         vocabulary_size, width = weights["embedding.weight"].shape
@@ -113,7 +113,7 @@ def _load(path: Path, *, fix: str) -> dict[str, Any]:
 
 
 def _rename_weights(theirs: Mapping[str, Tensor], path: Path) -> dict[str, Tensor]:
-    """Our names, in float32; what the release holds twice must be equal."""
+    """The weights under our names, in float32. Copies of a weight must be equal."""
     weights: dict[str, Tensor] = {}
     for name, weight in theirs.items():
         if name.endswith(".pos_embed.weight"):

@@ -1,13 +1,13 @@
-"""The recurrent network of catSeq, with copying, as Chan et al. (2019) made it: a GRU that reads, a
-GRU that writes, additive attention. What is attended to goes into the next word only, never into
-the writing GRU (no input feeding), so that known rows are written in one call over all steps.
+"""The recurrent network of catSeq with copying, as in Chan et al. (2019): a GRU encoder, a GRU
+decoder and additive attention. There is no input feeding: the context goes into the output only,
+so teacher forcing runs the decoder in one call over all steps.
 
     h_t = GRU(e(y_{t−1}), h_{t−1}),  h_0 = summary of the document
     c_t = attention of h_t over the source
     P_vocabulary = softmax(W_2 drop(W_1 [c_t; h_t]))
     g = σ(w [c_t; h_t; e(y_{t−1})])
 
-and `Mixture` is the rest.
+and `Mixture` combines them.
 
 Shapes: B documents, S source words, R rows per document, L cells per row, C real cells of a batch,
 E width of embeddings, D width of states, V vocabulary.
@@ -30,18 +30,18 @@ from one2set.model.pointer import CopySource, Mixture
 
 
 class Encoded(NamedTuple):
-    """What a GRU made of sequences."""
+    """The output of a GRU encoder."""
 
-    states: Tensor  # (B, S, D), of no meaning beyond the end of a sequence
-    summary: Tensor  # (B, D) the last states of both directions, the backward one first
+    states: Tensor  # (B, S, D), undefined beyond the end of a sequence
+    summary: Tensor  # (B, D) final states of both directions, the backward one first
 
 
 class BiGRU(nn.Module):
-    """A GRU in either direction, for sequences of different lengths.
+    """A bidirectional GRU for sequences of different lengths.
 
-    They are padded, and turned round for the second GRU: with torch's packed sequences a CPU takes
-    three times as long to train on two hundred words, since every step's gradient fills a table of
-    the whole batch.
+    Sequences are padded, and reversed for the second GRU. With torch's packed sequences, training
+    on two hundred words takes a CPU three times as long, since the gradient of every step fills a
+    table of the whole batch.
     """
 
     def __init__(self, inputs: int, width: int) -> None:
@@ -62,7 +62,7 @@ class BiGRU(nn.Module):
 
 
 class GRUEncoder(nn.Module):
-    """Reads sources in so many layers."""
+    """Encodes sources with a stack of bidirectional GRUs."""
 
     def __init__(self, *, embedding_width: int, width: int, layers: int = 1) -> None:
         super().__init__()
@@ -80,8 +80,8 @@ class GRUEncoder(nn.Module):
 
 
 class TitleGuidedEncoder(nn.Module):
-    """Reads sources by the light of their titles (Chen et al., 2019): every word gathers what the
-    title says about it, and is read once more together with that."""
+    """The title-guided encoder (Chen et al., 2019): every word attends to the title, and a second
+    GRU encodes the words together with their title contexts."""
 
     def __init__(self, *, embedding_width: int, width: int, dropout: float) -> None:
         super().__init__()
@@ -106,12 +106,18 @@ class TitleGuidedEncoder(nn.Module):
         return Encoded(0.5 * words + 0.5 * merged.states, merged.summary)
 
 
-_CHUNK = {"cpu": 2**17}  # numbers at a time, so that they stay in a CPU's cache
+_CHUNK = {"cpu": 2**17}  # elements at a time, to stay in the cache of a CPU
 _CHUNK_ELSEWHERE = 2**26
 
 
 class AdditiveAttention(nn.Module):
-    """Looks at the words of a query's own document."""
+    """Additive attention (Bahdanau et al., 2015) to the words of each query's own document:
+    s_i = vᵀ tanh(W_m m_i + W_h h + b).
+
+    The D inner values of all pairs of a query and a word never exist at once: they are computed for
+    a few queries at a time, and again for the gradient. There, tanh x is 2σ(2x) − 1, which a CPU
+    computes six times as fast.
+    """
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -122,15 +128,15 @@ class AdditiveAttention(nn.Module):
     def forward(
         self, x: Tensor, counts: Sequence[int], keys: Tensor, states: Tensor, mask: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Contexts (C, D) and weights (C, S) of queries x (C, D), of which each document has so
-        many. keys and states (B, S, D), where a key is `self.key` of a state; mask (B, S)."""
+        """Contexts (C, D) and weights (C, S) of queries x (C, D), sorted by document, `counts` of
+        each. keys and states (B, S, D), with keys = self.key(states); mask (B, S)."""
         number = torch.tensor(counts, device=x.device)
         document = torch.arange(len(counts), device=x.device).repeat_interleave(number)  # (C,)
         query = self.query(x)
         vector = self.score.weight[0].to(query.dtype)
         scores = _Scores.apply(query, keys, vector, document)  # type: ignore[no-untyped-call]
         weights = scores.masked_fill(~mask[document], -torch.inf).softmax(1)
-        # The queries of a document side by side, padded: one product for each document.
+        # Pad the queries of each document: one batched product.
         position = torch.arange(len(x), device=x.device) - (number.cumsum(0) - number)[document]
         table = weights.new_zeros(len(counts), max(counts), weights.shape[1])
         table = table.index_put((document, position), weights)
@@ -165,8 +171,7 @@ class _Scores(torch.autograd.Function):
 
 
 def _parts(query: Tensor, keys: Tensor, document: Tensor) -> Iterator[tuple[slice, Tensor]]:
-    """Some queries at a time, and σ(2 (key + query)) of each with the words of its document
-    (n, S, D)."""
+    """Slices of queries, with σ(2 (key + query)) for the words of their documents (n, S, D)."""
     chunk = _CHUNK.get(query.device.type, _CHUNK_ELSEWHERE)
     size = max(1, chunk // keys[0].numel())
     for start in range(0, len(query), size):
@@ -187,7 +192,7 @@ class RecurrentMemory(Memory):
 
 @dataclass
 class RecurrentState(State):
-    """Rows, and where their GRU is."""
+    """Rows and the hidden states of their GRU."""
 
     memory: RecurrentMemory
     hidden: Tensor  # (rows, D)
@@ -198,8 +203,8 @@ class RecurrentState(State):
 
 
 class Recurrent(Network):
-    """catSeq's network; `title_guided`, catSeqTG's. It generates the first `output_size` words of
-    its vocabulary, and can only copy the others."""
+    """catSeq's network; with `title_guided`, catSeqTG's. It can generate the first `output_size`
+    words of the vocabulary, and copy all others."""
 
     def __init__(
         self,
@@ -232,11 +237,11 @@ class Recurrent(Network):
         self.attention = AdditiveAttention(hidden_width)
         self.features = nn.Linear(2 * hidden_width, hidden_width)
         self.drop = Dropout(dropout)
-        # The last column is W_2's bias: its feature is always 1, and `Mixture` need not know.
+        # The last column is the bias of W_2: its feature is always 1.
         self.vocabulary = nn.Linear(hidden_width + 1, output_size or vocabulary_size, bias=False)
         self.gate = nn.Linear(2 * hidden_width + embedding_width, 1)
 
-    # A compiler can do nothing for torch's GRUs, and would stop at each of them.
+    # torch.compile cannot compile torch's GRUs: each would break the graph.
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def encode(self, batch: Batch) -> RecurrentMemory:
         states, summary = self.encoder(batch, self.embedding)

@@ -1,6 +1,6 @@
-"""The engine: documents in, predictions out, with any network in torch.
+"""The engine: predicts documents with any torch network.
 
-A batch never changes what is generated, only how fast: nothing of one document reaches another.
+Batching changes the speed, never the predictions: documents do not influence one another.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ from one2set.search.search import Generation, Search, generate
 
 
 class Engine:
-    """A network, its vocabulary, and how to run it."""
+    """Runs a network with its vocabulary."""
 
     def __init__(
         self,
@@ -43,8 +43,8 @@ class Engine:
         max_source_length: int = 4096,
         device: torch.device | str = "cpu",
     ) -> None:
-        """`search` takes the place of the generation's own. `batch_tokens` and `max_source_length`
-        are those of the `Stream`."""
+        """`search` replaces the search of `generation`. For `batch_tokens` and `max_source_length`
+        see `Stream`."""
         self.network = network.to(device).eval()
         self.vocabulary = vocabulary
         how = generation or Generation.from_model(network, {})
@@ -62,7 +62,7 @@ class Engine:
         max_source_length: int = 4096,
         device: str = "auto",
     ) -> "Engine":
-        """The engine of a model's folder, or of a run's."""
+        """Load a model folder, or the best model of a run folder."""
         folder = model_folder(Path(folder))
         network, vocabulary, config = load_model(folder)
         return cls(
@@ -76,7 +76,7 @@ class Engine:
         )
 
     def change_search(self, changes: Mapping[str, Any]) -> None:
-        """Search as before in all but what is named; see `Search`."""
+        """Change some settings of `Search`, and keep the others."""
         search = replace(self.generation.search, **changes)
         self.generation = replace(self.generation, search=search)
 
@@ -88,7 +88,7 @@ class Engine:
         project: Project | None = None,
     ) -> Iterator[Prediction]:
         """The prediction of each document, in order; with `word_states` if `project` is given."""
-        # The phrases of one row are in order already, as it was written or as the search says.
+        # The phrases of a single row are already in order.
         order: Order = "score" if self.network.rows > 1 else "written"
         generate = partial(self._generate, null_bias=null_bias, project=project)
         return self._stream.predict(documents, generate, order=order)

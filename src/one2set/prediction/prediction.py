@@ -1,7 +1,7 @@
-"""What a network wrote for one document, raw: every slot, with ∅, duplicates and probabilities.
+"""The raw output of a network for one document: every slot, with ∅, duplicates and probabilities.
 
-A set has a slot for each control code. A sequence has one for each phrase, in the order in which
-they were written. Nothing is dropped, merged or judged here; see `presentation`.
+A set has a slot for each control code; a sequence has one for each phrase, in the order of
+generation. Nothing is dropped, merged or ranked here; see `keyphrases`.
 """
 
 import math
@@ -14,25 +14,25 @@ from one2set.search.null_bias import NullBias, is_silent
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# How a prediction's phrases are ordered: by `Slot.score`, or as they were written.
+# The order of the phrases of a prediction: by `Slot.score`, or as generated.
 Order = Literal["score", "written"]
-# The two halves of a set: a half of the codes is for either kind of phrase.
+# The first half of the codes of a set is for present phrases, the second for absent ones.
 Side = Literal["present", "absent"]
 SIDES: tuple[Side, Side] = ("present", "absent")
-_TINY = 1e-30  # whose logarithm stands for that of 0
+_TINY = 1e-30  # log(max(p, _TINY)) is finite
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A phrase, or what stands in its place."""
+    """A generated phrase, or ∅."""
 
     code: int  # the control code; in a sequence, the number of the phrase
-    text: str  # the phrase; "" where the slot says ∅ or nothing
-    tokens: tuple[str, ...]  # all that was written, such as `<eos>`; `<unk>` is replaced already
+    text: str  # the phrase; "" if the slot is ∅ or empty
+    tokens: tuple[str, ...]  # all tokens, including `<eos>`; `<unk>` is already replaced
     probabilities: tuple[float, ...]  # of each token
-    ended: bool  # whether the last token is the mark that ended it, and no word
-    null: float = 0.0  # the probability of ∅ as the first token; 0 in a sequence
-    begun: bool = False  # whether the first token is the mark that began it, and no word
+    ended: bool  # whether the last token is an end mark such as `<eos>`, not a word
+    null: float = 0.0  # P(∅) at the first token; 0 in a sequence
+    begun: bool = False  # whether the first token is a start mark, not a word
 
     @property
     def is_null(self) -> bool:
@@ -41,18 +41,18 @@ class Slot:
 
     @property
     def word_probabilities(self) -> tuple[float, ...]:
-        """Those of its words, without those of the marks that began and ended it."""
+        """The probabilities of its words, without start and end marks."""
         return self.probabilities[self.begun : len(self.probabilities) - self.ended]
 
     @property
     def score(self) -> float:
-        """By which the authors order phrases: the mean probability of its words, 0 of none."""
+        """The mean probability of its words, by which the authors rank phrases; 0 without words."""
         words = self.word_probabilities
         return sum(words) / len(words) if words else 0.0
 
     @property
     def probability(self) -> float:
-        """Of exactly these tokens, the end among them; hence of not saying ∅."""
+        """The probability of exactly these tokens, including the end mark."""
         return math.prod(self.probabilities)
 
     @property
@@ -80,15 +80,14 @@ class Prediction:
 
     @property
     def phrases(self) -> list[Slot]:
-        """The slots that say a phrase, duplicates included, best first. Of equals the first slot
-        comes first."""
+        """The slots with a phrase, including duplicates, best first. Ties keep their order."""
         spoken = [slot for slot in self.slots if slot.text]
         if self.order == "written":
             return spoken
         return sorted(spoken, key=lambda slot: -slot.score)
 
     def half(self, slot: Slot) -> int:
-        """0 for a code of present phrases, which are the first half, 1 for one of absent ones."""
+        """0 for the codes of present phrases (the first half), 1 for those of absent ones."""
         return int(slot.code >= len(self.slots) // 2)
 
 

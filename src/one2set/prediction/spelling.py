@@ -1,4 +1,4 @@
-"""From what decoding wrote to slots: ids to text, `<unk>` to source words, rows to phrases."""
+"""From decoded rows to slots: ids to text, `<unk>` to source words, rows to phrases."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,11 +22,11 @@ from one2set.text import words_of
 
 @dataclass(frozen=True, slots=True)
 class DecodedRow:
-    """A row as plain numbers, up to its end and with it."""
+    """A decoded row as Python numbers, up to and including its end."""
 
     tokens: Sequence[int]  # extended ids
     probabilities: Sequence[float]
-    positions: Sequence[int]  # the most attended source token at each step
+    positions: Sequence[int]  # of the most attended source token at each step
 
     def __getitem__(self, part: slice) -> "DecodedRow":
         return DecodedRow(self.tokens[part], self.probabilities[part], self.positions[part])
@@ -34,22 +34,22 @@ class DecodedRow:
 
 @dataclass(frozen=True, slots=True)
 class Speller:
-    """Spells what was written for one document."""
+    """Converts the decoded rows of one document to text."""
 
     vocabulary: Vocabulary
     example: Example
     oov: Sequence[int]  # dictionary ids of the document's extended ids
 
     def slot(self, code: int, row: DecodedRow, *, null: float) -> Slot:
-        """The row of a control code. ∅ anywhere makes it no phrase; without an end it is one."""
+        """The row of a control code. A row that ends in ∅ is no phrase; one without an end is."""
         return self._slot(code, row, stop_ids=(EOS, NULL), null=null)
 
     def slots(self, row: DecodedRow) -> Iterator[Slot]:
-        """The phrases of a sequence: what stands between its separators."""
+        """The phrases of a sequence, split at its separators."""
         return self._split(row, stop_ids=MARKS)
 
     def nested_slots(self, row: DecodedRow) -> Iterator[Slot]:
-        """The phrases of a nested row, each of which begins with its kind."""
+        """The phrases of a nested row, each of which begins with a start mark."""
         return self._split(row, stop_ids=(EOS, SEP), start_ids=(PRESENT_START, ABSENT_START))
 
     def _split(
@@ -89,14 +89,14 @@ class Speller:
         return token if token < size else self.oov[token - size]
 
     def _phrase(self, ids: Sequence[int]) -> str:
-        """A phrase of words, as phrases are compared: pieces also spell hyphens and numbers."""
+        """A phrase as normalised words: word pieces can also spell hyphens and numbers."""
         text = self._text(ids)
         if isinstance(self.vocabulary, WordVocabulary) or any(id < len(SPECIALS) for id in ids):
             return text
         return " ".join(words_of(text))
 
     def _text(self, ids: Sequence[int]) -> str:
-        """Specials by their names, as words: pieces cannot spell them."""
+        """Text of ids, with special tokens by their names."""
         parts: list[str] = []
         for special, run in groupby(ids, key=lambda id: id < len(SPECIALS)):
             if special:

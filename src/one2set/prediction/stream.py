@@ -1,8 +1,7 @@
-"""Any number of documents in, their predictions out, in order and in bounded memory.
+"""Predicts any number of documents, in order and in bounded memory.
 
-Documents are taken in windows, sorted by length within a window and handed out in batches. Which
-network generates, and how it is run, is somebody else's business: see `engine` and
-`inference.runtime`.
+Documents are read in windows, sorted by length within a window and batched. `engine` and
+`export.runtime` run the network.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -53,7 +52,7 @@ class Predictor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """How documents reach a network.
+    """How documents are batched for a network.
 
     A batch has at most `batch_tokens` source tokens, padding included, but at least one document.
     Of a source that is longer than `max_source_length` only the start is read, which its prediction
@@ -74,8 +73,8 @@ class Stream:
     def predict(
         self, documents: Iterable[Document], generate: Generate, *, order: Order
     ) -> Iterator[Prediction]:
-        """The prediction of each document, in their order. It holds `WINDOW` documents at a time,
-        and the windows of the same documents are always the same."""
+        """The prediction of each document, in order. At most `WINDOW` documents are in memory, and
+        the windows depend on the documents only."""
         remaining = iter(documents)
         while window := list(islice(remaining, WINDOW)):
             yield from self._predict(window, generate, order)
@@ -83,7 +82,7 @@ class Stream:
     def _predict(
         self, documents: Sequence[Document], generate: Generate, order: Order
     ) -> list[Prediction]:
-        # Known keyphrases are nothing that a network may see.
+        # The network must not see the known keyphrases.
         examples = [self.vocabulary.encode(replace(d, keyphrases=None)) for d in documents]
         said = [Generated()] * len(examples)
         read = [replace(e, source=e.source[: self.max_source_length]) for e in examples]
@@ -122,8 +121,8 @@ class Stream:
         return pooled
 
     def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        """Documents of like length together, the longest first. A document without words is in no
-        batch: there is nothing to say of it."""
+        """Batches of documents of similar length, longest first. Documents without words are in
+        none."""
         batch: list[int] = []
         for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
             if lengths[index] == 0:
