@@ -1,5 +1,6 @@
 """Knowledge: what it hints at in a text, and that it is stored with a model."""
 
+import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,9 +9,19 @@ import numpy as np
 import pytest
 
 from one2set.data.document import Document
+from one2set.errors import DataError
 from one2set.extraction.candidate_scorer import MIN_LOG_ODDS
-from one2set.extraction.knowledge import NO_KNOWLEDGE, NO_PROPOSALS, Knowledge, Proposals
+from one2set.extraction.features import NUM_FEATURES
+from one2set.extraction.knowledge import (
+    NO_KNOWLEDGE,
+    NO_PROPOSALS,
+    VERSIONS,
+    Knowledge,
+    Proposals,
+    current_versions,
+)
 from one2set.extraction.ngrams import HashedTexts
+from one2set.extraction.span_rescorer import SpanRescorer
 from one2set.extraction.train_scorers import extend_knowledge, fit_knowledge
 from one2set.text import stem_all
 
@@ -101,3 +112,53 @@ def test_odd_texts(knowledge: Knowledge, text: str) -> None:
 def test_nothing_hints_at_nothing() -> None:
     assert NO_KNOWLEDGE.propose(TEXT) == Proposals({}, {}, {})
     assert NO_KNOWLEDGE.log_keyphrase_count(("pet",)) == 0
+
+
+OLD_NAMES = {
+    "candidate_scorer.npz": "selector.npz",
+    "span_rescorer.npz": "sight.npz",
+    "phrase_classifier.npz": "associations.npz",
+}
+
+
+def test_a_folder_with_old_names_loads(knowledge: Knowledge, tmp_path: Path) -> None:
+    knowledge.save(tmp_path)
+    assert knowledge.candidate_scorer is not None
+    shapes = (6, 8), (NUM_FEATURES + 1, 4), (4,), (4, 3), (3,), (3,)
+    SpanRescorer(*(np.ones(shape, np.float32) for shape in shapes)).save(tmp_path)
+    new = Knowledge.load(tmp_path)
+    for name, old in OLD_NAMES.items():
+        with np.load(tmp_path / name) as file:
+            arrays = {key: file[key] for key in file.files if key != "feature_names"}
+        renamed = {"mean": "centre", "features": "measures"}
+        np.savez(tmp_path / old, **{renamed.get(key, key): x for key, x in arrays.items()})
+        (tmp_path / name).unlink()
+    (tmp_path / VERSIONS).unlink()
+    found = Knowledge.load(tmp_path)
+    assert found.propose(TEXT) == new.propose(TEXT)
+    assert found.candidate_scorer is not None
+    assert found.candidate_scorer.span_rescorer is not None
+    assert found.phrase_classifier is not None
+
+
+def test_other_features_are_refused(knowledge: Knowledge, tmp_path: Path) -> None:
+    knowledge.save(tmp_path)
+    path = tmp_path / "candidate_scorer.npz"
+    with np.load(path) as file:
+        arrays = dict(file)
+    arrays["feature_names"] = arrays["feature_names"][::-1]
+    np.savez(path, **arrays)
+    with pytest.raises(DataError, match=r"candidate_scorer.npz: .*other features"):
+        Knowledge.load(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["tokenizer", "stemmer", "features"])
+def test_another_version_is_refused(tmp_path: Path, name: str) -> None:
+    NO_KNOWLEDGE.save(tmp_path)
+    Knowledge.load(tmp_path)
+    (tmp_path / VERSIONS).write_text(json.dumps(current_versions() | {name: "other"}))
+    with pytest.raises(DataError, match=f"another version of: {name};"):
+        Knowledge.load(tmp_path)
+    (tmp_path / VERSIONS).write_text("1")
+    with pytest.raises(DataError, match="not a record"):
+        Knowledge.load(tmp_path)

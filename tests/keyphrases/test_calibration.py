@@ -131,3 +131,27 @@ def test_who_asks_for_more_never_gets_fewer(
     assert half.cutoff_by_expected_f1(ordered, more) <= half.cutoff_by_expected_f1(
         ordered, more + step
     )
+
+
+def test_the_old_names_of_a_file_are_read(tmp_path: Path) -> None:
+    model = LogisticModel(0.5, dict.fromkeys(INPUTS, -2.0))
+    side = SideCalibration(-1.5, 0.125, model, model, 2.0)
+    calibration = Calibration(side, side, drop_subphrases=True)
+    calibration.save(tmp_path)
+    path = tmp_path / "calibration.json"
+    text = path.read_text()
+    for new, old in {
+        "threshold": "least",
+        "generated": "said",
+        "proposed": "suggested",
+        "expected_gold_factor": "appetite",
+        "drop_subphrases": "drop_parts",
+        "position": "place",
+        "keyphrase_count": "known",
+        "candidate_score": "selector",
+        "pmi": "association",
+    }.items():
+        assert f'"{new}"' in text
+        text = text.replace(f'"{new}"', f'"{old}"')
+    path.write_text(text)
+    assert Calibration.load(tmp_path) == calibration

@@ -6,23 +6,34 @@ finds likely. All are candidates even if no code generates them; a calibration l
 kind is worth. `train_scorers` fits it.
 """
 
+import json
 import math
 from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from one2set.data.document import Document
 from one2set.data.phrase_list import NO_PHRASES, PhraseList, Stems
+from one2set.errors import DataError
 from one2set.extraction.candidate_scorer import CandidateScorer
+from one2set.extraction.features import FEATURES_VERSION
 from one2set.extraction.ngrams import HashedTexts, hash_of
 from one2set.extraction.phrase_classifier import BagOfWordsClassifier
 from one2set.extraction.span_rescorer import WordStates
 from one2set.prediction.stream import Project
-from one2set.text import stem_all
+from one2set.text import stem_all, words_of
 
 _NUM_CLASSIFIED = 10  # absent phrases of the classifier that are proposed
+
+
+VERSIONS = "versions.json"
+# Words and suffixes on which another tokeniser or stemmer would differ.
+_PROBE = """Micromagnetics, 3D (naïve) state-of-the-art fitting: relational conditional hopping,
+17.5 % don't e.g. C++ O(n^2) generalizations oscillators triplicate electrical; analyses, studies,
+agreed plastered motoring conflated troubled sized falling happy sky digitizer feudalism"""
 
 
 class Proposals(NamedTuple):
@@ -44,7 +55,8 @@ class Knowledge(NamedTuple):
     phrase_classifier: BagOfWordsClassifier | None = None  # of the first phrases of the list
 
     def save(self, folder: Path) -> None:
-        """Write it into a model's folder."""
+        """Write it into a model's folder, with the versions of what it depends on."""
+        (folder / VERSIONS).write_text(f"{json.dumps(current_versions())}\n", encoding="utf-8")
         if self.phrase_list.phrases:
             self.phrase_list.save(folder)
         for part in (self.candidate_scorer, self.phrase_classifier):
@@ -54,6 +66,7 @@ class Knowledge(NamedTuple):
     @classmethod
     def load(cls, folder: Path) -> "Knowledge":
         """The knowledge in a model's folder."""
+        check_versions(folder)
         return cls(
             PhraseList.load(folder),
             CandidateScorer.load(folder),
@@ -115,3 +128,36 @@ class Knowledge(NamedTuple):
 
 
 NO_KNOWLEDGE = Knowledge()
+
+
+def current_versions() -> dict[str, Any]:
+    """What knowledge depends on: the tokeniser and the stemmer, as hashes of their output for a
+    fixed text, and the version of the features. A lexicon has hashes of stems, so with another
+    stemmer it would find nothing, without an error."""
+    outputs = {"tokenizer": words_of(_PROBE), "stemmer": stem_all(_PROBE.split())}
+    digests = {
+        name: blake2b(" ".join(output).encode(), digest_size=8).hexdigest()
+        for name, output in outputs.items()
+    }
+    return {**digests, "features": FEATURES_VERSION}
+
+
+def check_versions(folder: Path) -> None:
+    """Refuse a model whose knowledge was learnt with another tokeniser, stemmer or other features.
+    Old models do not record them."""
+    path = folder / VERSIONS
+    if not path.exists():
+        return
+    try:
+        recorded = dict(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError):
+        raise DataError(
+            "is not a record of versions", fix="make it again with one2set learn", path=path
+        ) from None
+    current = current_versions()
+    if differing := [name for name in current if recorded.get(name) != current[name]]:
+        raise DataError(
+            f"the model was learnt with another version of: {', '.join(differing)}",
+            fix="learn it again with one2set learn, or install the version of one2set that made it",
+            path=path,
+        )

@@ -13,7 +13,7 @@ from one2set.export.runtime import Runtime
 from one2set.extraction import candidate_scorer, lexicon, phrase_classifier, span_rescorer
 from one2set.extraction.build_lexicon import held_out_documents
 from one2set.extraction.candidate_scorer import CandidateScorer
-from one2set.extraction.knowledge import NO_KNOWLEDGE, Knowledge
+from one2set.extraction.knowledge import NO_KNOWLEDGE, VERSIONS, Knowledge
 from one2set.extraction.train_scorers import extend_knowledge, fit_span_rescorer
 from one2set.keyphrases.calibration import FILE as CALIBRATION
 from one2set.keyphrases.loading import is_exported
@@ -22,7 +22,7 @@ from one2set.model.paths import model_folder
 # The files of a model's knowledge, under their old names too.
 _SCORERS = (candidate_scorer, span_rescorer, phrase_classifier)
 _FILES = {part.FILE for part in (phrase_list, lexicon, *_SCORERS)}
-_FILES |= {part.OLD_FILE for part in _SCORERS}
+_FILES |= {part.OLD_FILE for part in _SCORERS} | {VERSIONS}
 
 
 def learn_from_documents(
