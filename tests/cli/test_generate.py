@@ -136,7 +136,7 @@ def test_input_without_words_is_told(model: Path, text: str, tmp_path: Path) -> 
 def test_empty_standard_input_is_told(model: Path) -> None:
     done = process(model, [], stdin=b"")
     assert done.returncode == 2
-    assert b"holds no documents" in done.stderr
+    assert b"contains no documents" in done.stderr
 
 
 def test_documents_without_words_among_others(model: Path) -> None:

@@ -2,7 +2,7 @@
 
     HubKeyphraseGenerator.from_pretrained("someone/keyphrases").generate(text)
 
-A folder of ours is such a layout already (config.json, safetensors); a model card is added.
+Our model folders have this layout already (config.json, safetensors); a model card is added.
 """
 
 import shutil
@@ -24,8 +24,8 @@ _CARD = """---
 
 # Keyphrases as a set
 
-This model finds the keyphrases of English texts: those that stand in a text, and those that do not.
-It is a SetTrans (One2Set, ACL 2021) made with one2set{% if description %}.
+This model finds the keyphrases of English texts: those that occur in a text, and those that do not.
+It is a SetTrans (One2Set, ACL 2021), made with one2set{% if description %}.
 
 {{ description }}{% endif %}
 
@@ -37,8 +37,9 @@ for keyphrase in generator.generate("Some text"):
     print(keyphrase.text, keyphrase.score, keyphrase.present)
 ```
 
-The score is how likely a phrase is one of the text's keyphrases. It was made for titles and
-abstracts of scientific papers; elsewhere check it first. Absent keyphrases are guesses.
+The score is the calibrated probability that a phrase is one of the text's keyphrases. The model was
+trained on titles and abstracts of scientific papers; check it before you use it on other texts.
+Absent keyphrases are guesses.
 """
 
 
@@ -51,10 +52,10 @@ class HubKeyphraseGenerator(
     paper_url="https://aclanthology.org/2021.acl-long.354",
     model_card_template=_CARD,
 ):
-    """A `KeyphraseGenerator` that comes from the hub, and goes there."""
+    """A `KeyphraseGenerator` that can be loaded from the hub and pushed to it."""
 
-    # Its parameters must not have the names of what our config.json holds: the mixin would take
-    # their values from there.
+    # The parameters must not have names that occur in our config.json: the mixin would take their
+    # values from there.
     def __init__(self, folder: str | Path = DEFAULT, *, threads: int = 0) -> None:
         super().__init__(folder, threads=threads)
         self._folder = find_model_folder(folder)

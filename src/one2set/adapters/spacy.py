@@ -1,7 +1,7 @@
 """A spaCy component: `nlp.add_pipe("one2set")`, and then `doc._.keyphrases`.
 
-spaCy finds it by its entry point; nothing need be imported. What is found is stored in plain
-values, so that documents can be written to disk and read again.
+spaCy finds it by its entry point; no import is needed. Keyphrases are stored as plain values, so
+that documents can be written to disk and read again.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,9 +30,9 @@ class DocKeyphrase:
     """A keyphrase of a spaCy document."""
 
     text: str
-    score: float  # how likely it is right, 0 to 1
+    score: float  # probability that it is a keyphrase, 0 to 1
     present: bool
-    spans: list[Span]  # where it stands; whole tokens
+    spans: list[Span]  # its occurrences, as whole tokens
 
 
 def _keyphrases(doc: Doc) -> list[DocKeyphrase]:
@@ -53,20 +53,20 @@ Doc.set_extension("keyphrases", getter=_keyphrases, force=True)
 class KeyphraseComponent:
     """Finds the keyphrases of documents; with `nlp.pipe`, of many in batches."""
 
-    def __init__(self, model: str, wanted: Selection, threads: int) -> None:
-        self._model, self._wanted, self._threads = model, wanted, threads
+    def __init__(self, model: str, selection: Selection, threads: int) -> None:
+        self._model, self._selection, self._threads = model, selection, threads
         self._generator: KeyphraseGenerator | None = None
 
     def __call__(self, doc: Doc) -> Doc:
         return next(self.pipe([doc]))
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 1) -> Iterator[Doc]:
-        """The documents in their order; `batch_size` is spaCy's, ours are by length."""
+        """Process documents in order. `batch_size` is ignored: our batches are by length."""
         if self._generator is None:
             self._generator = KeyphraseGenerator(self._model, threads=self._threads)
         docs, again = tee(stream)
         documents = (document_from_text(doc.text) for doc in again)
-        found = self._generator.stream(documents, **asdict(self._wanted))
+        found = self._generator.stream(documents, **asdict(self._selection))
         for doc, (_, keyphrases) in zip(docs, found, strict=True):
             doc.user_data[_KEY] = [
                 [one.text, one.score, one.present, [list(span) for span in one.spans]]
@@ -75,7 +75,7 @@ class KeyphraseComponent:
             yield doc
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the model, which each process loads again."""
+        """The state without the model, which each process loads again."""
         return self.__dict__ | {"_generator": None}
 
 
@@ -101,5 +101,6 @@ def make_component(
     more: float,
     threads: int,
 ) -> KeyphraseComponent:
-    """What `nlp.add_pipe("one2set", config={"top": 5})` makes; see `KeyphraseGenerator`."""
+    """Make the component for `nlp.add_pipe("one2set", config={"top": 5})`; the options are those of
+    `KeyphraseGenerator`."""
     return KeyphraseComponent(model, Selection(top, min_score, only, more), threads)

@@ -1,6 +1,6 @@
-"""A document: what every reader yields and everything else takes.
+"""A document: the output of every reader, and the input of everything else.
 
-It holds raw text. The tokenised forms are derived, so that offsets always point into `text`.
+It contains raw text. Tokens are derived from it, so that offsets always refer to `text`.
 """
 
 from collections.abc import Sequence
@@ -8,16 +8,21 @@ from dataclasses import dataclass
 
 from one2set.text import Span, Tokens, tokenise, words_of
 
-# The field's title ends in a full stop; it keeps phrases from running across into the abstract.
+# Titles in the KP20k format end in a full stop, so that no phrase spans title and abstract.
 _TITLE_END = "."
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Title, abstract and, where they are known, the keyphrases in author order.
+    """A document.
 
-    `keyphrases` is None for a document to predict for. `tokenised` says that the text is in the
-    field's form (see `text.looks_tokenised`), which is split at spaces and otherwise left alone.
+    Attributes:
+        id: A name, unique within a file.
+        title: The title, or "".
+        abstract: The text without its title.
+        keyphrases: Gold keyphrases in the order of the author; None if they are not known.
+        tokenised: True if the text is preprocessed as in KP20k's text files: its tokens are then
+            the parts between spaces.
     """
 
     id: str
@@ -28,20 +33,20 @@ class Document:
 
     @property
     def text(self) -> str:
-        """Title and abstract on lines of their own: what character spans point into."""
+        """Title and abstract on separate lines; character spans refer to this text."""
         return f"{self.title}\n{self.abstract}" if self.title else self.abstract
 
     def title_words(self) -> list[str]:
-        """The title's words, closed by a full stop; none where there is no title."""
+        """The words of the title and a full stop; [] if there is no title."""
         words = words_of(self.title, tokenised=self.tokenised)
         return [*words, _TITLE_END] if words and words[-1] != _TITLE_END else words
 
     def words(self) -> list[str]:
-        """The source: the title's words and the abstract's."""
+        """The words of the title and the abstract: a network's input."""
         return self.title_words() + words_of(self.abstract, tokenised=self.tokenised)
 
     def tokens(self) -> Tokens:
-        """`words`, with spans into `text`. The full stop that closes a title has an empty span."""
+        """`words` with their spans in `text`. The full stop after the title has an empty span."""
         title = tokenise(self.title, tokenised=self.tokenised)
         if title.words and title.words[-1] != _TITLE_END:
             title.words.append(_TITLE_END)
@@ -52,6 +57,6 @@ class Document:
         return Tokens(title.words + abstract.words, title.spans + moved)
 
     def phrase_words(self, phrases: Sequence[str] | None = None) -> list[list[str]]:
-        """The words of phrases, of this document's own by default, read in its form."""
+        """The words of phrases, tokenised like this document; by default of its own keyphrases."""
         chosen = self.keyphrases or () if phrases is None else phrases
         return [words_of(phrase, tokenised=self.tokenised) for phrase in chosen]

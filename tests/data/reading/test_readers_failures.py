@@ -35,16 +35,16 @@ BAD: dict[str, tuple[str, bytes, int | None, str, int]] = {
     "archive": ("a.docx", b"PK\3\4\24", None, "is a ZIP archive", 0),
     "binary text": ("a.txt", b"PK\3\4\0", None, "is NUL", 0),
     "text not UTF-8": ("a.txt", b"caf\xe9", None, "is not UTF-8", 0),
-    "empty": ("a.jsonl", b"", None, "holds no documents", 0),
-    "empty text": ("a.txt", b" \n", None, "holds no documents", 0),
-    "empty table": ("a.csv", b"", None, "holds no documents", 0),
-    "header only": ("a.csv", b"title,abstract\n", None, "holds no documents", 0),
-    "empty pair": ("a_src.txt", b"", None, "holds no documents", 0),
-    "empty unnamed": ("download", b"", None, "holds no documents", 0),
+    "empty": ("a.jsonl", b"", None, "contains no documents", 0),
+    "empty text": ("a.txt", b" \n", None, "contains no documents", 0),
+    "empty table": ("a.csv", b"", None, "contains no documents", 0),
+    "header only": ("a.csv", b"title,abstract\n", None, "contains no documents", 0),
+    "empty pair": ("a_src.txt", b"", None, "contains no documents", 0),
+    "empty unnamed": ("download", b"", None, "contains no documents", 0),
     "cut-off gzip": ("a.jsonl", gzip.compress(GOOD * 3)[:-1], None, "cut off.*download", 3),
     "cut-off zstd": ("a.jsonl", COMPRESSIONS[".zst"](GOOD)[:-1], None, "cut off.*download", 0),
-    "two <eos>": ("a_src.txt", b"a <eos> b <eos> c\na <eos> b\n", 1, "holds 2 times <eos>", 1),
-    "second half": ("a_trg.txt", b"a;b\n", None, "holds only keyphrases.*pass .*a_src.txt", 0),
+    "two <eos>": ("a_src.txt", b"a <eos> b <eos> c\na <eos> b\n", 1, "contains <eos> 2 times", 1),
+    "second half": ("a_trg.txt", b"a;b\n", None, "contains only keyphrases.*pass .*a_src.txt", 0),
     "column too many": ("a.csv", b"title,abstract\nT,A,B\n" + ROW, 2, "has 3 columns.*names 2", 1),
     "column too few": ("a.tsv", b"title\tabstract\nT\nT\tA\n", 2, "has 1 columns", 1),
     "unknown columns": ("a.csv", b"x,y\n1,2\n", 2, "has no 'abstract'.*it has 'x', 'y'", 0),
@@ -113,7 +113,7 @@ def test_a_bad_line_on_either_side_of_a_pair_leaves_both_out(tmp_path: Path) -> 
     [
         ("a.pdf", "'.pdf' is not known"),
         ("Makefile", "'without extension' is not known"),
-        ("y_trg.txt", "holds only keyphrases"),
+        ("y_trg.txt", "contains only keyphrases"),
     ],
 )
 def test_a_folder_with_a_file_that_is_not_ours(name: str, what: str, tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_folder_with_a_file_that_is_not_ours(name: str, what: str, tmp_path: P
 
 
 def test_an_empty_folder(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="holds no documents"):
+    with pytest.raises(DataError, match="contains no documents"):
         list(read(tmp_path))
 
 

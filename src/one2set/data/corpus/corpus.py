@@ -111,7 +111,19 @@ class Split(Examples):
 
 
 class Corpus:
-    """An opened corpus folder."""
+    """A corpus that `one2set prepare` wrote, memory-mapped.
+
+    Args:
+        folder: The corpus folder.
+
+    Raises:
+        DataError: If the manifest cannot be read, or a file does not have its recorded size.
+
+    Example:
+        >>> corpus = Corpus("my-corpus")
+        >>> example = corpus.split("train")[0]
+        >>> corpus.vocabulary().text(example.present[0])
+    """
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
@@ -124,7 +136,7 @@ class Corpus:
                     raise _changed(path, f"has {size:,} bytes; the manifest says {shard.bytes:,}")
 
     def split(self, name: str) -> Split:
-        """A split by its name."""
+        """The examples of a split: "train", "valid" or the name of a test set."""
         counts = self.manifest.splits.get(name)
         if counts is None:
             raise DataError(
@@ -141,7 +153,7 @@ class Corpus:
         )
 
     def vocabulary(self) -> Vocabulary:
-        """The vocabulary that its ids belong to."""
+        """The vocabulary of the corpus."""
         return load_vocabulary(self.folder, size=self.manifest.vocabulary_size)
 
     def verify(self) -> None:

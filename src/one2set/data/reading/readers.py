@@ -1,11 +1,11 @@
-"""Readers: any file that holds documents, as a stream of `Document`.
+"""Readers: the documents of a file or folder, as a stream of `Document`.
 
     read("train.jsonl.zst")            one record a line
-    read("kp20k_valid_src.txt")        the field's text pair, with kp20k_valid_trg.txt beside it
+    read("kp20k_valid_src.txt")        a text pair, with kp20k_valid_trg.txt beside it
     read("papers/")                    a folder of any of these
 
-The format is known by the file's name, where that is silent by its content. A record without
-keyphrases is a document to predict for; a record without title is allowed.
+The format is taken from the file name, or from the content if the name does not tell. Keyphrases
+and title are optional.
 """
 
 import os
@@ -54,7 +54,7 @@ EXTENSIONS: dict[str, Format] = {
     ".md": "text",
 }
 _ALLOWED = ", ".join(EXTENSIONS)
-# What people pass for text, by its first bytes.
+# Files that are not text, by their first bytes.
 _OTHERS = {b"%PDF": "a PDF", b"PK\x03\x04": "a ZIP archive (as .docx, .odt and .epub are)"}
 _DELIMITERS: dict[Format, str] = {"tsv": "\t", "csv": ","}
 _JSON_START = re.compile(r"\s*(?:\{|\[\s*[\{\]])")
@@ -97,7 +97,7 @@ def read(
         found = True
         yield with_title(document) if titles else document
     if not found and errors.skipped == skipped:
-        errors.report("holds no documents", fix="check that it is the right file", path=path)
+        errors.report("contains no documents", fix="check that it is the right file", path=path)
 
 
 def _documents(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Document]:
@@ -119,11 +119,11 @@ def _documents(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Docum
 
 
 def _format_of(path: str, fields: Fields, errors: ErrorPolicy) -> Format | None:
-    """The format by the file's name; by its first bytes where the name says nothing. None for a
+    """The format by the file name, or by the first bytes if the name does not tell. None for a
     file that is reported and skipped."""
     if _is_half(path, "trg"):
         errors.report(
-            "holds only keyphrases, the second half of a text pair",
+            "contains only keyphrases, the second half of a text pair",
             fix=f"pass the first half, {_other_half(path, 'trg', 'src')}",
             path=path,
         )
@@ -155,7 +155,7 @@ def _format_of(path: str, fields: Fields, errors: ErrorPolicy) -> Format | None:
 
 
 def _named_format(path: str) -> Format | None:
-    """What the file's extension says, behind that of its compression."""
+    """The format by the extension, without that of the compression."""
     for extension in COMPRESSED:
         path = path.removesuffix(extension)
     return EXTENSIONS.get(Path(path).suffix.lower())
@@ -195,7 +195,7 @@ def _read_folder(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Doc
             else:
                 errors.report(
                     f"the format {Path(name).suffix or 'without extension'!r} is not known",
-                    fix=f"expected one of {_ALLOWED}: move it away",
+                    fix=f"expected one of {_ALLOWED}; move the file out of the folder",
                     path=file,
                 )
 
@@ -233,7 +233,7 @@ def _read_jsonl(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Docu
 
 def _read_pair(path: str, errors: ErrorPolicy) -> Iterator[Document]:
     """`title <eos> abstract` a line, and in the other file `a;b;<peos>;c`. Without the other file
-    these are documents to predict for. Such text is always in the field's form."""
+    the documents have no keyphrases. Such text is always tokenised."""
     target_path = _other_half(path, "src", "trg")
     paired = _is_half(path, "src") and os.path.exists(target_path)
     targets = read_lines(target_path, errors) if paired else repeat((0, None))
@@ -255,8 +255,8 @@ def _read_pair(path: str, errors: ErrorPolicy) -> Iterator[Document]:
         parts = line.split(SPECIALS[EOS])
         if len(parts) > 2:
             errors.report(
-                f"holds {len(parts) - 1} times {SPECIALS[EOS]}; expected `title <eos> abstract`",
-                fix="mend the line",
+                f"contains {SPECIALS[EOS]} {len(parts) - 1} times; expected `title <eos> abstract`",
+                fix="correct the line",
                 path=path,
                 line=number,
             )

@@ -1,4 +1,4 @@
-"""A record (a JSON object, a table row) becomes a document, or a problem that says why not."""
+"""Conversion of records (JSON objects, table rows) to documents, and of plain texts."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
@@ -17,7 +17,11 @@ _MAX_TITLE_WORDS = 40
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The names under which a record holds its parts; the first one found counts."""
+    """Names of the fields of a record, by part of the document. The first one found is used.
+
+    Example:
+        >>> read("papers.jsonl", fields=Fields(abstract=("summary",)))
+    """
 
     id: tuple[str, ...] = ("id",)
     title: tuple[str, ...] = ("title",)
@@ -26,7 +30,7 @@ class Fields:
 
     @classmethod
     def from_options(cls, pairs: Iterable[str]) -> Self:
-        """Fields from `PART=NAME` settings, such as `abstract=summary`."""
+        """Make fields from options `PART=NAME`, such as `abstract=summary`."""
         parts = [field.name for field in fields(cls)]
         chosen = cls()
         for pair in pairs:
@@ -40,13 +44,13 @@ class Fields:
         return chosen
 
     def names(self) -> set[str]:
-        """Every name that may be asked for."""
+        """All names."""
         asked = {*self.id, *self.title, *self.abstract, *self.keyphrases}
         return asked | {_TOKENS, *_TOKEN_PHRASES}
 
 
 class _UnusableError(Exception):
-    """What is wrong with a record, and how to mend it."""
+    """What is wrong with a record, and how to fix it."""
 
     def __init__(self, what: str, fix: str) -> None:
         super().__init__(what)
@@ -56,7 +60,7 @@ class _UnusableError(Exception):
 def parse_record(
     record: Mapping[str, Any], *, fields: Fields, errors: ErrorPolicy, path: str, line: int
 ) -> Iterator[Document]:
-    """The record's document; none where the record is a problem that is skipped."""
+    """Yield the document of a record; nothing if the record is invalid and skipped."""
     try:
         yield _document(record, fields, default_id(path, line))
     except _UnusableError as error:
@@ -71,7 +75,7 @@ def default_id(path: str, line: int) -> str:
 def make_document(
     id: str, *, title: str, abstract: str, keyphrases: tuple[str, ...] | None
 ) -> Document:
-    """A document whose form, raw or the field's, is judged by its text."""
+    """Make a document; whether it is tokenised already is decided by its text."""
     tokenised = looks_tokenised(f"{title} {abstract}")
     return Document(id, title, abstract, keyphrases, tokenised)
 
@@ -99,7 +103,7 @@ def with_title(document: Document) -> Document:
 
 
 def parse_phrases(value: object) -> tuple[str, ...]:
-    """Keyphrases from a list or a `;`-string; the marker `<peos>` of the field is not one."""
+    """Keyphrases from a list or from a string `a;b;c`. KP20k's marker `<peos>` is left out."""
     items = value.split(";") if isinstance(value, str) else value
     if not isinstance(items, list):
         raise _UnusableError(
@@ -148,7 +152,7 @@ def _first(record: Mapping[str, Any], names: Iterable[str]) -> Any:
 
 
 def _text(record: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
-    """A text field: its string, "" where it is null, None where the record has no such field."""
+    """The string of a text field, "" if it is null, None if the record has no such field."""
     value = _first(record, names)
     if value is None:
         return "" if any(name in record for name in names) else None
