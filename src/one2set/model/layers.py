@@ -162,7 +162,7 @@ def _packed_rows(counts: Sequence[int], documents: range) -> PackedRows:
 
 
 class Linear(nn.Linear):
-    """A linear layer that is also fast for the few rows of a decoding step, and that can multiply in
+    """A linear layer that is also fast for the few rows of a decoding step, and can multiply in
     bfloat16 (see `bfloat16_products`)."""
 
     half_weight: Tensor | None = None  # the weight in bfloat16

@@ -84,20 +84,20 @@ class Stream:
     ) -> list[Prediction]:
         # The network must not see the known keyphrases.
         examples = [self.vocabulary.encode(replace(d, keyphrases=None)) for d in documents]
-        said = [Generated()] * len(examples)
+        outputs = [Generated()] * len(examples)
         read = [replace(e, source=e.source[: self.max_source_length]) for e in examples]
         for batch in self._batches([len(example.source) for example in read]):
             found = generate([read[index] for index in batch])
             for index, generated in zip(batch, found, strict=True):
-                said[index] = generated
+                outputs[index] = generated
         return [
             Prediction(
                 example.id,
-                said[index].slots,
+                outputs[index].slots,
                 order,
                 source_length=len(example.source),
                 read_length=len(read[index].source),
-                word_states=self._pool_words(documents[index], said[index].token_states),
+                word_states=self._pool_words(documents[index], outputs[index].token_states),
             )
             for index, example in enumerate(examples)
         ]
