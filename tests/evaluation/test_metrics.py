@@ -103,7 +103,7 @@ def mean(values: list[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def naive_figures(rankings: list[Ranking], cutoff: Cutoff, name: str) -> MetricValues:
+def naive_metrics(rankings: list[Ranking], cutoff: Cutoff, name: str) -> MetricValues:
     kept = [one for one in rankings if one.num_gold > 0 or name != "with-gold"]
     pairs = [naive_precision_recall(one, cutoff, name != "unpadded") for one in kept]
     precision, recall = mean([p for p, _ in pairs]), mean([r for _, r in pairs])
@@ -127,7 +127,7 @@ def naive_figures(rankings: list[Ranking], cutoff: Cutoff, name: str) -> MetricV
 
 @pytest.mark.parametrize("cutoff", CUTOFFS)
 @pytest.mark.parametrize("seed", range(3))
-def test_figures_of_documents_equal_the_definitions(cutoff: Cutoff, seed: int) -> None:
+def test_metrics_of_documents_equal_the_definitions(cutoff: Cutoff, seed: int) -> None:
     rankings = random_rankings(seed)
     columns = Rankings.of(rankings)
     for padded in (True, False):
@@ -145,10 +145,10 @@ def test_figures_of_documents_equal_the_definitions(cutoff: Cutoff, seed: int) -
 
 @pytest.mark.parametrize("cutoff", CUTOFFS)
 @pytest.mark.parametrize("name", PROTOCOLS)
-def test_figures_of_a_set_equal_the_definitions(cutoff: Cutoff, name: str) -> None:
+def test_metrics_of_a_set_equal_the_definitions(cutoff: Cutoff, name: str) -> None:
     rankings = random_rankings(7)
     found = compute_metrics(Rankings.of(rankings), cutoff, PROTOCOLS[name])
-    assert found == pytest.approx(naive_figures(rankings, cutoff, name), rel=1e-12)
+    assert found == pytest.approx(naive_metrics(rankings, cutoff, name), rel=1e-12)
 
 
 def test_counts() -> None:

@@ -32,7 +32,7 @@ def scores(golds: list[Gold]) -> Scores:
 
 
 @pytest.fixture(scope="module")
-def compute_metrics(scores: Scores) -> dict[str, dict[Cell, MetricValues]]:
+def metrics(scores: Scores) -> dict[str, dict[Cell, MetricValues]]:
     return compare({"synthetic": scores}, YE2021, resamples=0, seed=0).systems[0].metrics
 
 
@@ -49,8 +49,8 @@ def printed(values: tuple[float, ...]) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_printed_figures(
-    group: Group, log: dict[str, str], figures: dict[str, dict[Cell, MetricValues]]
+def test_printed_metrics(
+    group: Group, log: dict[str, str], metrics: dict[str, dict[Cell, MetricValues]]
 ) -> None:
     for cutoff in ("5", "M"):
         cell = Cell(group, cutoff)
@@ -59,12 +59,12 @@ def test_printed_figures(
                 rf"{average}:\tP@{cutoff}=(\S+)\tR@{cutoff}=(\S+)\tF1@{cutoff}=(\S+)", log[group]
             )
             assert row is not None
-            assert printed(figures[protocol][cell][:3]) == row.groups()
+            assert printed(metrics[protocol][cell][:3]) == row.groups()
         row = re.search(
             rf"MAP@{cutoff}=(\S+)\tNDCG@{cutoff}=(\S+)\tAlphaNDCG@{cutoff}=(\S+)", log[group]
         )
         assert row is not None
-        assert printed(figures["ye2021"][cell][3:]) == row.groups()
+        assert printed(metrics["ye2021"][cell][3:]) == row.groups()
 
 
 def test_printed_counts(log: dict[str, str], scores: Scores) -> None:
@@ -87,7 +87,7 @@ def test_printed_counts(log: dict[str, str], scores: Scores) -> None:
         assert error in log["MAE stat"]
 
 
-def test_table(figures: dict[str, dict[Cell, MetricValues]]) -> None:
+def test_table(metrics: dict[str, dict[Cell, MetricValues]]) -> None:
     names, values = (
         line.split("\t")
         for line in (SYNTHETIC / "results_log_5_M_5_M_5_M.tsv").read_text().splitlines()
@@ -95,7 +95,7 @@ def test_table(figures: dict[str, dict[Cell, MetricValues]]) -> None:
     order = ("macro_avg_p", "macro_avg_r", "macro_avg_f1", "MAP", "avg_NDCG", "AlphaNDCG")
     found = {
         f"{name}@{cell.cutoff}_{cell.group}": f"{value:.5f}"
-        for cell, values in figures["ye2021"].items()
+        for cell, values in metrics["ye2021"].items()
         for name, value in zip(order, values, strict=True)
     }
     assert len(names) == 36

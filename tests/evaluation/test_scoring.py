@@ -220,7 +220,7 @@ def test_judging_equals_the_slow_version(seed: int) -> None:
 # --- Invariances ----------------------------------------------------------------------------------
 
 
-def all_figures(gold: list[Gold], predictions: list[list[str]]) -> list[tuple[float, ...]]:
+def all_metrics(gold: list[Gold], predictions: list[list[str]]) -> list[tuple[float, ...]]:
     scores = score(gold, predictions)
     return [
         compute_metrics(scores.groups[group], cutoff, protocol)
@@ -243,7 +243,7 @@ def test_the_order_of_gold_never_matters(cases: list[tuple[str, str, str]]) -> N
         gold_from_lines(source, ";".join(reversed(target.split(";"))))
         for source, target, _ in cases
     ]
-    assert all_figures(one_way, predictions) == all_figures(other_way, predictions)
+    assert all_metrics(one_way, predictions) == all_metrics(other_way, predictions)
 
 
 def test_a_duplicate_prediction_never_changes_anything_but_dup(
@@ -252,7 +252,7 @@ def test_a_duplicate_prediction_never_changes_anything_but_dup(
     gold = [gold_from_lines(source, target) for source, target, _ in cases]
     predictions = [split_phrases(predicted) for _, _, predicted in cases]
     repeated = [[*phrases, *phrases[:2]] for phrases in predictions]
-    assert all_figures(gold, predictions) == all_figures(gold, repeated)
+    assert all_metrics(gold, predictions) == all_metrics(gold, repeated)
     assert score(gold, predictions).duplication < score(gold, repeated).duplication
 
 
@@ -267,7 +267,7 @@ def test_stemming_variants_of_a_prediction_score_the_same(
         for phrases in predictions
     ]
     assert varied != predictions
-    assert all_figures(gold, predictions) == all_figures(gold, varied)
+    assert all_metrics(gold, predictions) == all_metrics(gold, varied)
 
 
 def test_documents_are_evaluated_in_one_call() -> None:
