@@ -110,7 +110,7 @@ def test_a_run_is_resumed_with_its_own_settings(corpus_folder: Path, tmp_path: P
         train(corpus_folder, run, *QUICK)
     said = train(corpus_folder, run, "--resume", "--steps", "4")
     assert "limits.steps is now 4 (was 2)" in said
-    assert f"continuing from {run / 'checkpoints' / '00000002'}" in said
+    assert f"resuming from {run / 'checkpoints' / '00000002'}" in said
     assert "step 4" in said
 
 
@@ -222,7 +222,7 @@ def test_a_corpus_that_is_not_what_its_manifest_says_is_told(
 def test_settings_are_printed_with_their_help() -> None:
     result = CliRunner().invoke(app, ["train", "--settings", "paper"])
     assert result.exit_code == 0
-    assert "batch_documents = 12  # Documents in a batch at most" in result.stdout
+    assert "batch_documents = 12  # Maximum number of documents per batch" in result.stdout
 
 
 def test_sigterm_saves_and_says_how_to_go_on(corpus_folder: Path, tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_a_plan_that_was_killed_goes_on_to_the_same_end(
     child.join()
     assert not job.done([])
     list(killed.run(at_once, tidy=True))
-    assert "continuing from" in (job.folder / "train.log").read_text()
+    assert "resuming from" in (job.folder / "train.log").read_text()
 
     whole = Plan(first, setup, tmp_path / "whole", splits=["inspec-part"])
     list(whole.run(at_once, tidy=True))

@@ -27,10 +27,10 @@ class Progress(BaseModel):
     best_loss: float | None = None  # their loss
     best_step: int = 0
     validations_without_improvement: int = Field(  # since the best one
-        0, validation_alias=AliasChoices("validations_without_improvement", "misses")
+        default=0, validation_alias=AliasChoices("validations_without_improvement", "misses")
     )
     # The learning rate's factor in the plateau schedule.
-    lr_factor: float = Field(1.0, validation_alias=AliasChoices("lr_factor", "scale"))
+    lr_factor: float = Field(default=1.0, validation_alias=AliasChoices("lr_factor", "scale"))
     # The sum and the number of tokens of each loss since the last line of the log.
     recent: dict[str, tuple[float, int]] = {}
 
