@@ -110,7 +110,7 @@ def test_another_input_is_told(source: Source, tmp_path: Path) -> None:
     file = tmp_path / "lines"
     for ids, message in (
         (["other"], "document 1 of the input is .*; what is done has 'other' there"),
-        ([d.id for c in source.chunks() for d in c.documents] + ["more"], "has 21 documents, and"),
+        ([d.id for c in source.chunks() for d in c.documents] + ["more"], "has 21 documents, but"),
     ):
         file.write_bytes(b"".join(orjson.dumps({"id": id}) + b"\n" for id in ids))
         with pytest.raises(DataError, match=message):

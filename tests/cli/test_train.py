@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 from one2set.cli import app
+from one2set.cli.train import SYSTEMS as SYSTEM_NAMES
 from one2set.data.corpus.corpus import Corpus
 from one2set.data.reading.readers import read
 from one2set.data.vocabulary import WordVocabulary
@@ -284,3 +285,7 @@ def test_validation_measures_what_prediction_says(
     for name, group in (("num_present", "present"), ("num_absent", "absent")):
         assert row[name] == count_phrases(scores.groups[group]).predicted  # type: ignore[index]
     assert row["num_present"] + row["num_absent"] > 0
+
+
+def test_the_help_lists_the_systems() -> None:
+    assert SYSTEM_NAMES.split(", ") == list(SYSTEMS)

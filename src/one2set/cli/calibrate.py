@@ -33,7 +33,7 @@ def calibrate(
     ],
     diagram: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Draw how often phrases are right, by their score."),
+        typer.Option(metavar="FILE", help="Plot a reliability diagram."),
     ] = None,
     field: FieldOption = [],  # noqa: B006
     on_error: OnErrorOption = "stop",
@@ -41,12 +41,14 @@ def calibrate(
     threads: ThreadsOption = 0,
     device: DeviceOption = "auto",
 ) -> None:
-    """Find out where a model should speak, and how likely what it says is right.
+    """Fit a model's scores and thresholds to documents with known keyphrases.
 
-    Lets every code speak on documents whose keyphrases are known. What it finds is stored in the
-    model's folder: the biases on ∅ and the least scores at which the mean of F1@5 and F1@M is
-    highest, and how a phrase's score is computed. The figures printed are of documents left out: it
-    tunes on either half, and measures on the other.
+    one2set calibrate my-model validation.jsonl
+
+    Stores in the model folder: the biases on ∅, the regression that computes
+    scores, and the thresholds that maximise the mean of F1@5 and F1@M. The
+    printed figures are cross-validated: tuned on one half, measured on the
+    other.
     """
     try:
         from one2set.bulk.lines import predict_all
@@ -63,7 +65,7 @@ def calibrate(
 
     if str(model) == DEFAULT:
         raise ConfigError(
-            "the model inside the package stays as it is; calibrate a copy: one2set export default "
+            "the included model cannot be changed; calibrate a copy: one2set export default "
             "--output my-model"
         )
     folder = find_model_folder(model)

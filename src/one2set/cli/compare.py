@@ -36,7 +36,7 @@ _COLUMNS: dict[str, Callable[[Record], str]] = {
 
 def compare(
     corpus: Annotated[
-        Path, typer.Argument(metavar="CORPUS", help="A folder that one2set prepare made.")
+        Path, typer.Argument(metavar="CORPUS", help="A folder made by one2set prepare.")
     ],
     output: Annotated[
         Path,
@@ -59,7 +59,7 @@ def compare(
         ),
     ] = 0,
     split: Annotated[str, typer.Option(help="The corpus's split to measure on.")] = "valid",
-    seed: Annotated[int, typer.Option(min=0, help="What random numbers follow from.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
     set: Annotated[
         list[str],
         typer.Option(metavar="NAME=VALUE", help="As for one2set train, for every system."),

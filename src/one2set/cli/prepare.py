@@ -81,11 +81,13 @@ def prepare(
     overwrite: Annotated[bool, typer.Option(help="Replace an existing OUT.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the manifest as JSON.")] = False,
 ) -> None:
-    """Make a corpus that training can memory-map, with its vocabulary and a manifest.
+    """Prepare a corpus for training, with its vocabulary and a manifest.
 
-    Reads JSONL, the field's text pairs (x_src.txt beside x_trg.txt), token lists, CSV, TSV,
-    Parquet and text files, each also compressed (.gz, .zst) or from standard input (-).
-    Removes duplicates, splits keyphrases into present and absent, filters, counts words.
+    one2set prepare my-corpus --train train.jsonl --valid valid.jsonl
+
+    Reads JSONL, text pairs (x_src.txt and x_trg.txt), CSV, TSV, Parquet and
+    text files, also compressed (.gz, .zst) or from standard input (-). Removes
+    duplicates, splits keyphrases into present and absent, and filters.
     """
     from pydantic import ValidationError
 

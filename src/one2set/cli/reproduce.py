@@ -24,7 +24,7 @@ def reproduce(
         Path,
         typer.Argument(
             metavar="CORPUS",
-            help="A folder that one2set prepare made, with test sets named after the paper's.",
+            help="A folder made by one2set prepare, with test sets named as in the paper.",
         ),
     ],
     output: Annotated[

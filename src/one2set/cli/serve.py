@@ -20,7 +20,7 @@ def serve(
             help="Where to listen. Only this machine can reach 127.0.0.1; 0.0.0.0 is all."
         ),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any free one.")] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free one.")] = 8000,
     token: Annotated[
         str | None,
         typer.Option(
@@ -47,30 +47,36 @@ def serve(
             show_default=False,
         ),
     ] = [],  # noqa: B006
-    max_body: Annotated[int, typer.Option(min=1, help="Bytes of a request.")] = 1_000_000,
-    max_answer: Annotated[int, typer.Option(min=1, help="Bytes of an answer.")] = 10_000_000,
-    max_characters: Annotated[int, typer.Option(min=1, help="Of a document.")] = 200_000,
-    max_documents: Annotated[int, typer.Option(min=1, help="Of a request.")] = 64,
+    max_body: Annotated[int, typer.Option(min=1, help="Maximum bytes of a request.")] = 1_000_000,
+    max_answer: Annotated[
+        int, typer.Option(min=1, help="Maximum bytes per response.")
+    ] = 10_000_000,
+    max_characters: Annotated[
+        int, typer.Option(min=1, help="Maximum characters of a document.")
+    ] = 200_000,
+    max_documents: Annotated[int, typer.Option(min=1, help="Maximum documents of a request.")] = 64,
     max_head: Annotated[
-        int, typer.Option(min=1024, help="Bytes of a request's first line and headers.")
+        int, typer.Option(min=1024, help="Maximum bytes of request line and headers.")
     ] = 65_536,
     head_timeout: Annotated[
-        float, typer.Option(min=0.1, help="Seconds in which these must arrive.")
+        float, typer.Option(min=0.1, help="Seconds to wait for request line and headers.")
     ] = 10.0,
-    max_connections: Annotated[int, typer.Option(min=1, help="Open at once.")] = 512,
+    max_connections: Annotated[int, typer.Option(min=1, help="Maximum open connections.")] = 512,
     max_client_connections: Annotated[
-        int, typer.Option(min=1, help="Open at once from one address.")
+        int, typer.Option(min=1, help="Maximum open connections per address.")
     ] = 256,
     queue: Annotated[
-        int, typer.Option(min=1, help="Documents that may wait. Further ones are refused.")
+        int, typer.Option(min=1, help="Maximum queued documents; beyond it the server answers 429.")
     ] = 256,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for a request.")] = 60.0,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Maximum seconds per request.")] = 60.0,
     threads: ThreadsOption = 0,
 ) -> None:
-    """Serve keyphrases over HTTP, with a page at / for people.
+    """Serve keyphrases over HTTP, with a web page at /.
 
-    POST /v1/keyphrases takes what `one2set generate` takes; /openapi.json describes it. Ctrl-C or
-    SIGTERM end it when it has answered what it accepted.
+    one2set serve --port 8000
+
+    POST /v1/keyphrases takes texts; /openapi.json describes the API. On Ctrl-C
+    or SIGTERM the server answers open requests and exits.
     """
     try:
         from one2set.serving.app import create_app

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from one2set.training.loop import Ended, Event, Step, Validated
     from one2set.training.run import Run
 
+# Those of systems.py, which needs torch; a test compares them.
+SYSTEMS = (
+    "transformer, settrans, catseq, catseqtg, catseqtg-peos, catseqtg-2rf1, gan-mr, "
+    "exhird, copyrnn, transformer-missing-eos, settrans-no-codes, settrans-fixed, "
+    "settrans-random, settrans-student, settrans-single"
+)
 _SECONDS_BETWEEN_LINES = 30.0  # where there is no terminal to draw a bar on
 
 
@@ -27,28 +33,24 @@ def _print_settings(scale: str | None) -> None:
 
 def train(
     corpus: Annotated[
-        Path, typer.Argument(metavar="CORPUS", help="A folder that one2set prepare made.")
+        Path, typer.Argument(metavar="CORPUS", help="A folder made by one2set prepare.")
     ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="RUN", help="The run's folder.")
-    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="RUN", help="The run folder.")],
     system: Annotated[
         str | None,
-        typer.Option(help="What to train. Default: settrans.", show_default=False),
+        typer.Option(help=f"One of {SYSTEMS}. Default: settrans.", show_default=False),
     ] = None,
     scale: Annotated[
         str | None,
         typer.Option(
-            help=f"How large, and how: {', '.join(SCALES)}, or a .toml file. Default: small; with "
+            help=f"Settings: {', '.join(SCALES)}, or a .toml file. Default: small; with "
             "--from, further.",
             show_default=False,
         ),
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(
-            min=0, help="What random numbers follow from. Default: 0.", show_default=False
-        ),
+        typer.Option(min=0, help="Random seed. Default: 0.", show_default=False),
     ] = None,
     set: Annotated[
         list[str],
@@ -57,21 +59,19 @@ def train(
             help="Change a setting, such as train.batch_documents=12. Repeatable. See --settings.",
         ),
     ] = [],  # noqa: B006
-    steps: Annotated[
-        int | None, typer.Option(help="End after so many steps.", show_default=False)
-    ] = None,
+    steps: Annotated[int | None, typer.Option(help="Maximum steps.", show_default=False)] = None,
     documents: Annotated[
-        int | None, typer.Option(help="End after so many documents.", show_default=False)
+        int | None, typer.Option(help="Maximum training examples.", show_default=False)
     ] = None,
     minutes: Annotated[
-        float | None, typer.Option(help="End after so many minutes.", show_default=False)
+        float | None, typer.Option(help="Maximum minutes.", show_default=False)
     ] = None,
     from_: Annotated[
         str | None,
         typer.Option(
             "--from",
             metavar="MODEL",
-            help="Train a model further: its folder, or default. The corpus must have its "
+            help="Continue training a model: its folder, or default. The corpus must have its "
             "vocabulary: prepare --vocabulary MODEL.",
             show_default=False,
         ),
@@ -85,7 +85,8 @@ def train(
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue the run in RUN; begin it if there is none.")
+        bool,
+        typer.Option("--resume", help="Continue the run in RUN, or start a new one."),
     ] = False,
     settings: Annotated[
         str | None,
@@ -98,10 +99,12 @@ def train(
         ),
     ] = None,
 ) -> None:
-    """Train a system on a corpus; RUN/model is then ready for prediction.
+    """Train a system on a corpus; the best model is saved in RUN/model.
 
-    Ctrl-C saves a checkpoint and --resume goes on from it, as it does after a crash. In several
-    processes: torchrun --nproc-per-node 2 -m one2set train …
+    one2set train my-corpus --output my-run
+    torchrun --nproc-per-node 2 -m one2set train my-corpus --output my-run
+
+    Ctrl-C saves a checkpoint; --resume continues from it, also after a crash.
     """
     try:
         from one2set.distributed import join_processes
