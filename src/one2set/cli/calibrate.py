@@ -16,7 +16,6 @@ from one2set.cli.options import (
     ThreadsOption,
 )
 from one2set.cli.progress import show_progress
-from one2set.cli.tables import calibration_table
 from one2set.errors import ConfigError, DataError, missing_extra
 
 _ENOUGH = 80  # documents: so many of Inspec made the model much better on others
@@ -59,6 +58,7 @@ def calibrate(
         from one2set.search.null_bias import NO_NULL
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="Calibrating a model") from None
+    from one2set.cli.tables import calibration_table
     from one2set.data.reading.readers import read
     from one2set.data.reading.records import Fields
     from one2set.data.reading.streams import ErrorPolicy
