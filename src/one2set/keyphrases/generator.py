@@ -51,8 +51,8 @@ class KeyphraseGenerator:
     Example:
         >>> from one2set import KeyphraseGenerator
         >>> generator = KeyphraseGenerator()
-        >>> generator.generate("We forecast traffic with graph neural networks.", top=2)
-        [Keyphrase('graph neural networks', 0.58, present), Keyphrase('deep learning', 0.10, absent)]
+        >>> generator.generate("We forecast traffic with graph neural networks.", top=1)
+        [Keyphrase('graph neural networks', 0.58, present)]
     """
 
     def __init__(self, model: str | Path = DEFAULT, *, threads: int = 0) -> None:
