@@ -4,11 +4,10 @@
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from one2set.arrays import Flags
+if TYPE_CHECKING:
+    from one2set.arrays import Flags
 
 _MAX_BIAS = 80.0  # e^80 still fits into float32, and silences every code
 
@@ -25,8 +24,10 @@ AS_TRAINED = NullBias()
 NO_NULL = NullBias(-math.inf, -math.inf)  # every code generates a phrase, never ∅
 
 
-def is_silent(word: Any, null: Any, bias: Any) -> Flags:
+def is_silent(word: Any, null: Any, bias: Any) -> "Flags":
     """Whether codes generate ∅: P(∅)·e^bias > P(word), for numbers or for arrays of one shape."""
+    import numpy as np  # not at the top: the command line starts without numpy
+
     factor = np.exp(np.minimum(bias, _MAX_BIAS)).astype(np.float32)
     silent: Flags = np.asarray(null * factor > word)
     return silent
