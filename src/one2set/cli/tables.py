@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from one2set.data.corpus.statistics import Statistics
-from one2set.prediction.prediction import SIDES
 
 if TYPE_CHECKING:
     from one2set.data.corpus.corpus import Manifest  # which needs pyarrow, and statistics do not
@@ -65,14 +64,16 @@ def manifest_tables(manifest: "Manifest") -> Iterator[Table]:
 
 
 def calibration_table(calibration: "Calibration", check: "CalibrationCheck") -> Table:
-    """Where a model speaks, and how it does there."""
+    """The operating point of each side, and its measured quality."""
+    from one2set.prediction.prediction import SIDES  # it needs numpy, which starts slowly
+
     table = _table(
         "Calibration",
         "phrases",
         *(
             "∅ bias",
-            "least score",
-            "appetite",
+            "threshold",
+            "gold factor",
             "F1 before",
             "F1 after",
             "shown",
@@ -88,18 +89,18 @@ def calibration_table(calibration: "Calibration", check: "CalibrationCheck") -> 
         table.add_row(
             side,
             f"{half.null_bias:+.1f}",
-            f"{half.least:.3f}",
+            f"{half.threshold:.3f}",
             "–" if half.expected_gold_factor is None else f"{half.expected_gold_factor:.1f}",
             f"{check.before[side]:.4f}",
             f"{check.after[side]:.4f}",
             f"{int(chosen.sum()):,}",
             f"{check.correct[chosen].sum() / shown:.3f}",
-            f"{check.likely[chosen].sum() / shown:.3f}",
+            f"{check.probabilities[chosen].sum() / shown:.3f}",
             f"{check.calibration_error(side):.3f}",
         )
     parts = "left out" if calibration.drop_subphrases else "kept"
     table.caption = (
         "F1: mean of F1@5 and F1@M. Figures are of documents left out of the tuning. "
-        f"Parts of likelier phrases are {parts}."
+        f"Parts of more probable phrases are {parts}."
     )
     return table
