@@ -96,7 +96,7 @@ def take_steps(scale: str, settings: list[str]) -> None:
         batch = batches[number % len(batches)]
         start = time.process_time()
         losses, tokens = stepper.step(
-            examples, batch, number=number, rate=config.train.learning_rate / 10
+            examples, batch, number=number, learning_rate=config.train.learning_rate / 10
         )
         row = {
             "cpu": time.process_time() - start,

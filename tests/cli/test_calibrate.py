@@ -37,7 +37,7 @@ def test_calibration_changes_the_probability_and_nothing_else(
     assert "present" in said
     assert (tmp_path / "reliability.png").exists()
     run("predict", tiny_model, SAMPLE, "-o", after)
-    assert Calibration.load(tiny_model).absent.said is not None
+    assert Calibration.load(tiny_model).absent.generated is not None
     changed = 0
     for old, new in zip(lines_of(before), lines_of(after), strict=True):
         for one, other in zip(old["keyphrases"], new["keyphrases"], strict=True):
@@ -52,7 +52,7 @@ def test_an_exported_model_is_calibrated_without_being_made_again(
     run("export", tiny_model, "-o", tmp_path / "out")
     (tmp_path / "out" / "calibration.json").write_text("that of an older version")
     run("calibrate", tmp_path / "out", SAMPLE)
-    assert Calibration.load(tmp_path / "out").absent.said is not None
+    assert Calibration.load(tmp_path / "out").absent.generated is not None
     assert Calibration.load(tiny_model) == Calibration()
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from one2set.errors import DataError
 from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalibration
-from one2set.keyphrases.candidates import INPUTS, Candidate
+from one2set.keyphrases.candidates import INPUTS, Candidate, Inputs
 from one2set.prediction.prediction import Slot
 from one2set.search.null_bias import NullBias
 
@@ -23,7 +23,7 @@ def candidate(*, present: bool = True, said: bool = True, **inputs: float) -> Ca
         (SLOT,) if said else (),
         not said,
         (3,) if present else (),
-        tuple(inputs.get(name, 0.0) for name in INPUTS),
+        Inputs(**inputs),
     )
 
 

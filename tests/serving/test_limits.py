@@ -13,8 +13,7 @@ from starlette.types import Message, Receive, Scope, Send
 from one2set.data.document import Document
 from one2set.errors import ConfigError
 from one2set.keyphrases.generator import KeyphraseGenerator
-from one2set.keyphrases.results import Keyphrase
-from one2set.keyphrases.selection import Selection
+from one2set.keyphrases.results import Keyphrase, KeyphraseList
 from one2set.serving.app import create_app
 from one2set.serving.limits import Access, Gate, Limits
 from tests.serving.running import URL
@@ -30,14 +29,12 @@ class Slow(KeyphraseGenerator):
         self.seconds, self.done = seconds, 0
 
     def stream(
-        self,
-        documents: Iterable[Document],
-        wanted: Selection = Selection(),  # noqa: B008
-    ) -> Iterator[tuple[Document, list[Keyphrase]]]:
+        self, documents: Iterable[Document], **selection: Any
+    ) -> Iterator[tuple[Document, KeyphraseList]]:
         for document in documents:
             time.sleep(self.seconds)
             self.done += 1
-            yield document, []
+            yield document, KeyphraseList()
 
 
 def served(generator: KeyphraseGenerator, **limits: Any) -> TestClient:
@@ -187,13 +184,12 @@ class Repeated(Slow):
     """A generator that finds a phrase everywhere."""
 
     def stream(
-        self,
-        documents: Iterable[Document],
-        wanted: Selection = Selection(),  # noqa: B008
-    ) -> Iterator[tuple[Document, list[Keyphrase]]]:
+        self, documents: Iterable[Document], **selection: Any
+    ) -> Iterator[tuple[Document, KeyphraseList]]:
         for document in documents:
             spans = [(n, n + 1) for n in range(len(document.text))]
-            yield document, [Keyphrase("x", 1.0, present=True, spans=tuple(spans))]
+            found = [Keyphrase("x", 1.0, present=True, spans=tuple(spans))]
+            yield document, KeyphraseList(found)
 
 
 def test_an_answer_that_is_too_large() -> None:

@@ -69,7 +69,7 @@ class HeadTargetBuilder:
             last.append(words.last[end] + offset)
             length.append(end - start + 1)
             is_keyphrase.append(_label(words, start, end, keyphrases))
-            known = [self._phrases.number[k] for k in keyphrases if k in self._phrases.number]
+            known = [self._phrases.index[k] for k in keyphrases if k in self._phrases.index]
             document += [index] * len(known)
             phrase += known
             offset += tokens

@@ -75,7 +75,7 @@ def test_spans_and_phrases_against_plain_sums() -> None:
     loss = objective(batch)
     torch.testing.assert_close(loss.parts["spans"], expected.detach())
 
-    known = heads.phrase_list.number
+    known = heads.phrase_list.index
     assert set(known) == {("deep", "network"), ("set",), ("learn",), ("graph",)}
     counts = {("deep", "network"): 20, ("set",): 10, ("learn",): 10, ("graph",): 10}
     gold = [{("deep", "network"), ("set",)}, {("learn",), ("graph",), ("deep", "network")}]
@@ -117,7 +117,7 @@ def test_an_untrained_classifier_says_how_frequent_phrases_are() -> None:
     nn.init.zeros_(objective.heads.phrases.out.weight)
     states = objective.network.encode(batch).states
     logits = objective.heads.phrases(states, batch.lengths, batch.title_lengths)
-    number = objective.heads.phrase_list.number
+    number = objective.heads.phrase_list.index
     torch.testing.assert_close(torch.sigmoid(logits[0, number[("set",)]]), torch.tensor(0.5))
     assert number[("deep", "network")] == 0  # the most frequent
 
