@@ -7,6 +7,7 @@ is the median over steps.
 """
 
 import argparse
+import inspect
 import json
 import os
 import resource
@@ -92,11 +93,14 @@ def take_steps(scale: str, settings: list[str]) -> None:
         seed=0,
     ).epoch(0)
     torch.set_flush_denormal(True)
+    # Its name up to commit d5c0950 was `rate`.
+    arguments = inspect.signature(stepper.step).parameters
+    rate_argument = "learning_rate" if "learning_rate" in arguments else "rate"
     for number, _ in enumerate(sys.stdin):
         batch = batches[number % len(batches)]
         start = time.process_time()
         losses, tokens = stepper.step(
-            examples, batch, number=number, learning_rate=config.train.learning_rate / 10
+            examples, batch, number=number, **{rate_argument: config.train.learning_rate / 10}
         )
         row = {
             "cpu": time.process_time() - start,
