@@ -87,5 +87,5 @@ def test_phrases_can_be_told_anew_among_words_only(tokenizer: Path, tmp_path: Pa
     documents.write_text('{"title": "on wasps", "abstract": "they sting", "keyphrases": ["wasp"]}')
     prepare(tmp_path / "corpus", Inputs(train=[str(documents)]), tokenizer=tokenizer)
     miniature = Miniature(Corpus(tmp_path / "corpus"))
-    with pytest.raises(ConfigError, match=r"keyphrase_dropout is 0\.2, .* word pieces; .* 0"):
+    with pytest.raises(ConfigError, match=r"keyphrase_dropout is 0\.2, .* word pieces, .* 0"):
         miniature.task(miniature.run(tmp_path / "run", "train.keyphrase_dropout=0.2"))

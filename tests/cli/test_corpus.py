@@ -260,7 +260,7 @@ def test_an_error_of_ours_keeps_its_traceback(papers: str, monkeypatch: pytest.M
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("one2set.data.corpus.statistics.statistics", broken)
+    monkeypatch.setattr("one2set.data.corpus.statistics.compute_statistics", broken)
     monkeypatch.setattr(sys, "argv", ["one2set", "stats", papers])
     with pytest.raises(ZeroDivisionError):
         main()

@@ -202,7 +202,7 @@ def test_options_that_cannot_be(tiny_model: Path, tmp_path: Path) -> None:
     for options, message in (
         (("--beam", "0"), "beam is 0; expected 1"),
         (("--length-penalty", "-1"), "length penalty is -1.0"),
-        (("--exclusive", "1"), "exclusive is 1; this model writes a set"),
+        (("--exclusive", "1"), "exclusive is 1; this model generates a set"),
         (("--exclusive", "-2"), "exclusive is -2; expected a number of phrases, -1 for all"),
         (("--exclusive", "1", "--beam", "2"), "exclusive search is greedy"),
         (("--batch-tokens", "0"), "batch tokens is 0"),

@@ -186,7 +186,7 @@ class MadeUpResult:
 @pytest.fixture
 def ray(monkeypatch: pytest.MonkeyPatch) -> MadeUp:
     made_up = MadeUp({"CPU": 2.0}, {"CPU": 1.0})
-    monkeypatch.setattr(ray_plans, "connected", lambda: made_up)
+    monkeypatch.setattr(ray_plans, "connect_to_ray", lambda: made_up)
     monkeypatch.setattr(ray_plans, "launch", lambda processes: at_once)
     return made_up
 

@@ -189,7 +189,7 @@ def evaluate(
 
     Returns:
         Precision, recall, F1 and more by group ("present", "absent", "all") and cutoff ("5", "10",
-        "M", "O"). F1@M of present keyphrases is `evaluate(…)["present"]["M"].f1`.
+        "M", "O"). F1@M of present keyphrases is the `f1` of group "present" and cutoff "M".
 
     Raises:
         ConfigError: If the protocol is not known.
@@ -199,7 +199,8 @@ def evaluate(
         >>> documents = list(read("test.jsonl"))
         >>> found = (keyphrases for _, keyphrases in KeyphraseGenerator().stream(documents))
         >>> figures = evaluate(documents, [[one.text for one in some] for some in found])
-        >>> print(figures["present"]["M"].f1)
+        >>> present = figures["present"]
+        >>> print(present["M"].f1)
     """
     scores = score([gold_from_document(document) for document in documents], predictions)
     chosen = get_protocol(protocol)
