@@ -209,7 +209,7 @@ class _Read:
                 has_words = any(map(str.isalnum, document.text))
                 self._any_words |= has_words
                 if not has_words:
-                    err.print(f"[yellow]{document.id}: holds no words[/]", soft_wrap=True)
+                    err.print(f"[yellow]{document.id}: contains no words[/]", soft_wrap=True)
                 elif looks_foreign(document.words()):
                     err.print(
                         f"[yellow]{document.id}: does not look like English, which the model was "
@@ -221,7 +221,7 @@ class _Read:
     def expect_words(self) -> None:
         """Fail if no document had words."""
         if not self._any_words:
-            raise DataError("the input holds no words", fix="pass some text")
+            raise DataError("the input contains no words", fix="pass some text")
 
     def _documents(self, each: str, number: int) -> "Iterator[Document]":
         from one2set.data.reading.readers import read
