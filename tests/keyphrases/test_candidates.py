@@ -144,8 +144,12 @@ def test_what_there_is_to_weigh() -> None:
     [
         ("graph", True),
         ("deep nets", True),
-        ("<digit>", True),  # which the document spells 42
+        ("<digit> of", True),  # which the document spells 42 of
         ("<digit> graphs", False),
+        ("<digit>", False),  # what has no letter is no keyphrase
+        ("%", False),
+        ("_ _", False),
+        ("図", True),
         ("graph , network", False),
         ("net .", False),
         ("<sep>", False),

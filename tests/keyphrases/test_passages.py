@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from one2set.data.document import Document
+from one2set.extraction.ngrams import LONGEST
 from one2set.keyphrases.passages import OVERLAP, PASSAGE, passages
 
 
@@ -42,10 +43,39 @@ def test_every_word_is_read_in_passages_that_overlap(title: int, body: int) -> N
 
 
 def test_odd_words_survive() -> None:
-    text = "İstanbul ½ don't 3.14 (a_b) <x> ﬁnite ＡＢＣ " * 200
+    text = " ".join(f"İstanbul ½ don't 3.14 (a_b) <x> ﬁnite ＡＢＣ w{n}" for n in range(200))
     document = Document("d", "", text)
     parts = passages(document)
     assert len(parts) > 1
     words = document.words()
     assert parts[0].words() == words[:PASSAGE]
     assert parts[1].words() == words[PASSAGE - OVERLAP : 2 * PASSAGE - OVERLAP]
+
+
+@pytest.mark.parametrize("marks", [".", "_", ".,;()%'", "---", "<>"])
+def test_runs_of_marks_are_shortened(marks: str) -> None:
+    """Only those of a long text: a short one is read as it is."""
+    text = f"before {marks * 100_000} after"
+    (part,) = passages(Document("d", "", text))
+    words = part.words()
+    assert (words[0], words[-1]) == ("before", "after")
+    assert len(words) <= 2 + LONGEST
+    short = Document("d", "", f"before {marks * 20} after")
+    assert passages(short) == [short]
+
+
+@pytest.mark.parametrize(("raw", "word"), [("x", "x"), ("ﬁnite", "finite"), ("7", "<digit>")])
+def test_runs_of_one_word_are_shortened(raw: str, word: str) -> None:
+    """To as many as an n-gram can have."""
+    document = Document("d", "A title", f"{raw} " * 10_000 + "end")
+    (part,) = passages(document)
+    assert part.words() == [*document.title_words(), *[word] * LONGEST, "end"]
+
+
+def test_equal_passages_are_read_once() -> None:
+    period = "one two three four five six seven eight nine ten "  # ten divides a passage's step
+    assert (PASSAGE - OVERLAP) % 10 == 0
+    parts = passages(Document("d", "", period * 1_000 + "end"))
+    assert len(parts) == 2
+    assert parts[0].words() == (period * 100).split()[:PASSAGE]
+    assert parts[1].words()[-2:] == ["ten", "end"]

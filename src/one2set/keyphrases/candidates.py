@@ -77,10 +77,11 @@ class Candidate:
 
     @property
     def readable(self) -> bool:
-        """Whether it can be shown: it consists of words. A digit placeholder that does not occur in
-        the document cannot."""
+        """Whether it can be shown: it consists of words, and has a letter. A digit placeholder that
+        does not occur in the document cannot."""
         unreadable = _NO_WORDS if self.present else {*_NO_WORDS, DIGIT}
-        return bool(self.stems) and unreadable.isdisjoint(self.stems)
+        letters = any(any(map(str.isalpha, stem)) for stem in self.stems if stem != DIGIT)
+        return letters and unreadable.isdisjoint(self.stems)
 
 
 class CandidateBuilder:
