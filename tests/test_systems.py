@@ -37,8 +37,7 @@ from one2set.systems import (
 )
 from one2set.training.objectives.adversarial import AdversarialLoss
 from one2set.training.objectives.likelihood import Likelihood
-from one2set.training.objectives.policy import SelfCritical
-from one2set.training.objectives.reward import AdaptiveReward
+from one2set.training.objectives.policy import AdaptiveReward, SelfCritical
 from one2set.training.objectives.set_loss import SetLoss
 from tests.model import tiny
 from tests.training.conftest import SETTINGS

@@ -42,8 +42,7 @@ from one2set.training.objectives.assignment import Assignment
 from one2set.training.objectives.discriminator import Discriminator
 from one2set.training.objectives.likelihood import Likelihood
 from one2set.training.objectives.multitask import MultiTaskLoss
-from one2set.training.objectives.policy import SelfCritical
-from one2set.training.objectives.reward import AdaptiveReward
+from one2set.training.objectives.policy import AdaptiveReward, SelfCritical
 from one2set.training.objectives.set_loss import SetLoss
 
 Targets = Literal[

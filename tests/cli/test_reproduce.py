@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from one2set.cli import app
 from one2set.errors import ConfigError
-from one2set.reproduction import launching
+from one2set.reproduction import job
 from tests.reproduction.conftest import QUICK, at_once, tested_corpus
 
 __all__ = ["tested_corpus"]  # a fixture
@@ -19,7 +19,7 @@ Reproduce = Callable[..., tuple[str, str]]
 @pytest.fixture
 def reproduce(tested_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reproduce:
     """What the command prints on stdout and stderr; it must succeed, or raise the user's error."""
-    monkeypatch.setattr(launching, "launch", lambda processes: at_once)
+    monkeypatch.setattr(job, "launch", lambda processes: at_once)
     quick = ["--scale", "tiny", "--documents", "8", "--seeds", "1"]
     quick += [f"--set={change}" for change in QUICK]
 

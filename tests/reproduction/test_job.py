@@ -13,8 +13,7 @@ import pytest
 
 from one2set.errors import DataError
 from one2set.prediction.engine import Engine
-from one2set.reproduction.job import JobFolder, has_ended
-from one2set.reproduction.launching import InterruptionError, launch
+from one2set.reproduction.job import InterruptionError, JobFolder, has_ended, launch
 from one2set.reproduction.plan import Setup, rows_for
 from one2set.search.null_bias import NullBias
 from tests.reproduction.conftest import at_once
@@ -163,3 +162,28 @@ def test_folders_of_earlier_versions_are_read(job: JobFolder) -> None:
     record = job.training_record()
     assert (record.examples_seen, record.cpu_examples) == (12, 8)
     assert [session["examples"] for session in job._sessions()] == [8, 4]
+
+
+def start_script(folder: Path, processes: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What a program in the place of Python is told."""
+    script = folder / "python"
+    script.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    script.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(script))
+    with (folder / "log").open("wb") as log, (folder / "lock").open("wb") as lock:
+        assert launch(processes)(["train", "corpus"], log, lock).wait() == 0
+    return (folder / "log").read_text().split()
+
+
+def test_one_process_or_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert start_script(tmp_path, 1, monkeypatch) == ["-m", "one2set", "train", "corpus"]
+    assert start_script(tmp_path, 2, monkeypatch) == [
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node=2",
+        "-m",
+        "one2set",
+        "train",
+        "corpus",
+    ]

@@ -15,8 +15,7 @@ from one2set.cli import app
 from one2set.errors import ConfigError, DataError
 from one2set.reproduction import ray as ray_plans
 from one2set.reproduction.execution import Plan
-from one2set.reproduction.job import JobFolder
-from one2set.reproduction.launching import InterruptionError
+from one2set.reproduction.job import InterruptionError, JobFolder
 from one2set.reproduction.plan import Setup, rows_for
 from one2set.reproduction.ray import run_on_ray
 from tests.clusters import said_on_ray

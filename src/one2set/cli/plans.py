@@ -32,7 +32,7 @@ def do_plan(
 
     Ctrl-C ends the command when a checkpoint is saved.
     """
-    from one2set.reproduction.launching import InterruptionError, launch
+    from one2set.reproduction.job import InterruptionError, launch
     from one2set.reproduction.ray import run_on_ray
 
     if engine == "ray":

@@ -1,4 +1,7 @@
-"""Comparison: all metrics of one or more systems on the same documents, under each protocol."""
+"""All metrics of one or more systems on the same documents, with bootstrap intervals of F1.
+
+Letters: D documents, S systems, F metrics, B resamples.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -6,8 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from one2set.evaluation.bootstrap import Intervals, paired_bootstrap
-from one2set.evaluation.metrics import Counts, MetricValues, addends, compute_metrics, count_phrases
+from one2set.arrays import Floats
+from one2set.evaluation.metrics import (
+    Counts,
+    MetricValues,
+    addends,
+    compute_metrics,
+    count_phrases,
+    metrics_from_sums,
+)
 from one2set.evaluation.protocols import PROTOCOLS, Protocol
 from one2set.evaluation.rankings import CUTOFFS, Cutoff
 from one2set.evaluation.scoring import GROUPS, Gold, Group, Scores
@@ -26,6 +36,15 @@ class Cell(NamedTuple):
 CELLS = tuple(Cell(group, cutoff) for group in GROUPS for cutoff in CUTOFFS)
 # The names in tables and records, in the order of `MetricValues`.
 METRIC_NAMES = ("P", "R", "F1", "MAP", "NDCG", "AlphaNDCG")
+_MAX_ELEMENTS = 4_000_000  # of an array: 32 MB
+_BOUNDS = (0.025, 0.975)
+
+
+class Intervals(NamedTuple):
+    """95 % confidence intervals (low, high): F1 of each system, and its difference to the first."""
+
+    f1: Floats  # (S, F, 2)
+    difference: Floats  # (S, F, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,3 +186,37 @@ def document_records(
                 for cell in metrics_of
             },
         }
+
+
+def paired_bootstrap(
+    addends: Floats, protocol: Protocol, *, resamples: int, seed: int
+) -> Intervals:
+    """Confidence intervals by paired bootstrap, from addends (D, S, F, 3, 2) of P, R and F1.
+
+    Each resample draws D documents with replacement, the same ones for every system, so that the
+    difficulty of the documents cancels in differences. Metrics are ratios of sums over documents
+    (`metrics.addends`), so a resample is one row of a matrix product.
+    """
+    documents = len(addends)
+    flat = addends.reshape(documents, -1)
+    generator = np.random.default_rng(seed)
+    chunk = max(1, _MAX_ELEMENTS // documents)
+    f1 = []
+    for start in range(0, resamples, chunk):
+        times_drawn = np.array(
+            [
+                np.bincount(generator.integers(documents, size=documents), minlength=documents)
+                for _ in range(min(chunk, resamples - start))
+            ],
+            dtype=np.float64,
+        )  # (b, D)
+        sums = (times_drawn @ flat).reshape(-1, *addends.shape[1:])  # (b, S, F, 3, 2)
+        f1.append(metrics_from_sums(sums, protocol)[2])  # (b, S, F)
+    drawn = np.concatenate(f1)  # (B, S, F)
+    difference = drawn - drawn[:, :1]
+    return Intervals(
+        *(
+            np.moveaxis(np.quantile(values, _BOUNDS, axis=0), 0, -1)
+            for values in (drawn, difference)
+        )
+    )

@@ -1,56 +1,96 @@
-"""Doing a plan: job after job, each as soon as what it needs is there, beside other processes.
+"""Run a plan: each job starts when the job that it depends on is done.
 
-Several processes may do one plan in one folder, on one machine or on several that share a disk:
-each takes the next job that nobody has claimed. It tells what happens; who listens may print it.
+Several processes can run one plan in the same folder, on one machine or on several that share a
+disk: each takes the next job that is not locked. `Plan.run` yields events, which the caller may
+print.
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from types import MappingProxyType
 from typing import IO, Literal
 
 from one2set.errors import One2SetError
-from one2set.reproduction.forecast import Forecast
-from one2set.reproduction.job import JobFolder
-from one2set.reproduction.launching import Launch
+from one2set.reproduction.job import JobFolder, Launch
 from one2set.reproduction.plan import Job, Setup
 
 JOBS = "jobs"
-SECONDS_BETWEEN_ROUNDS = 2.0  # of looking for a job, while others do what is left
+SECONDS_BETWEEN_ROUNDS = 2.0  # between two searches for a free job
+EventKind = Literal["begun", "training", "measuring", "done", "failed", "waiting"]
 
 
-What = Literal["begun", "training", "measuring", "done", "failed", "waiting"]
+class Forecast:
+    """Estimates how long jobs will take, from the speed of those that are done."""
+
+    def __init__(self, done: Iterable[JobFolder], splits: Sequence[str]) -> None:
+        self._per_example: dict[str, list[float]] = defaultdict(list)
+        self._measuring: dict[str, list[float]] = defaultdict(list)
+        for one in done:
+            record, name = one.training_record(), one.job.row.name
+            if record.examples_seen:
+                self._per_example[one.job.row.system].append(record.seconds / record.examples_seen)
+            self._measuring[name].append(sum(one.measured(split).seconds for split in splits))
+
+    def note(self, job: Job, examples_seen: int, seconds: float) -> None:
+        """Record the speed of a running training."""
+        if examples_seen > 0:
+            self._per_example[job.row.system] = [seconds / examples_seen]
+
+    def seconds(self, job: Job, examples_seen: int = 0) -> float | None:
+        """Estimate the remaining time of a job. An unknown system counts as average; None while
+        nothing is known."""
+        left = max(job.num_examples - examples_seen, 0)
+        per_example = _estimate(self._per_example, job.row.system)
+        measuring = _estimate(self._measuring, job.row.name)
+        if per_example is None and left:
+            return None
+        return left * (per_example or 0.0) + (measuring or 0.0)
+
+    def total(self, jobs: Iterable[tuple[Job, int]]) -> float | None:
+        """Estimate the remaining time of several jobs, one after the other."""
+        found = [self.seconds(job, examples_seen) for job, examples_seen in jobs]
+        known = [seconds for seconds in found if seconds is not None]
+        return sum(known) if len(known) == len(found) else None
+
+
+def _estimate(known: dict[str, list[float]], name: str) -> float | None:
+    if known.get(name):
+        return fmean(known[name])
+    everything = [seconds for found in known.values() for seconds in found]
+    return fmean(everything) if everything else None
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something happened, and how far the plan is."""
+    """What happened to a job, and the progress of the plan."""
 
-    what: What
+    what: EventKind
     job: Job
-    split: str = ""  # that is measured
+    split: str = ""  # the set being measured
     jobs_done: int = 0
     examples_done: int = 0  # of all jobs
-    seconds_left: float | None = None  # if all who work on it go on
-    beside: int = 0  # jobs that are done at the same time
+    seconds_left: float | None = None  # if all processes that work on the plan continue
+    beside: int = 0  # number of other jobs that run at the same time
 
 
 class Plan:
-    """Jobs in the order in which they can be done, and the folder where that happens."""
+    """Jobs in an order in which they can run, and their folder."""
 
     def __init__(
         self, jobs: Sequence[Job], setup: Setup, root: Path, *, splits: Sequence[str]
     ) -> None:
         self.setup, self.splits = setup, list(splits)
         self.jobs = {job.name: JobFolder(job, setup, root / JOBS) for job in jobs}
-        self.failed: dict[str, One2SetError] = {}  # why jobs could not be done
+        self.failed: dict[str, One2SetError] = {}  # the errors of failed jobs
 
     @property
     def num_examples(self) -> int:
-        """The documents that all trainings together see."""
+        """The number of examples that all trainings see together."""
         return sum(one.job.num_examples for one in self.jobs.values())
 
     def done(self) -> list[JobFolder]:
@@ -58,8 +98,8 @@ class Plan:
         return [one for one in self.jobs.values() if one.done(self.splits)]
 
     def run(self, start: Launch, *, tidy: bool) -> Iterator[Event]:
-        """Do what is not done yet, until all is, by us or by others. A job that fails does not stop
-        those that do not need it."""
+        """Run the jobs that are not done, until this process or others have done them. A failed job
+        stops only the jobs that depend on it."""
         while True:
             taken: list[JobFolder] = []
             worked = False
@@ -69,7 +109,7 @@ class Plan:
                 with one.locked() as lock:
                     if lock is None:
                         taken.append(one)
-                    elif not one.done(self.splits):  # nobody did it meanwhile
+                    elif not one.done(self.splits):  # by another process in the meantime
                         worked = True
                         try:
                             yield from self._perform(one, lock, start, tidy, beside=len(taken))
@@ -84,7 +124,7 @@ class Plan:
             time.sleep(SECONDS_BETWEEN_ROUNDS)
 
     def is_next(self, one: JobFolder) -> bool:
-        """Whether a job is to be done, and what it needs is there."""
+        """Whether a job is not done and can start."""
         before = one.job.before
         if before is not None and not self.jobs[before.name].done(self.splits):
             return False
@@ -111,7 +151,7 @@ class Plan:
 
     def event(
         self,
-        what: What,
+        what: EventKind,
         job: Job,
         *,
         split: str = "",
@@ -119,8 +159,8 @@ class Plan:
         examples_seen: Mapping[str, int] = MappingProxyType({}),
         beside: int = 0,
     ) -> Event:
-        """Make an event of a job, with the progress of all jobs. `examples_seen` has those of jobs
-        that are not done yet."""
+        """An event of a job, with the progress of all jobs. `examples_seen` are those of running
+        jobs."""
         done = {one.job.name for one in self.done()}
         left = [one.job for one in self.jobs.values() if one.job.name not in done]
         so_far = [(other, examples_seen.get(other.name, 0)) for other in left]

@@ -16,13 +16,15 @@ import fcntl
 import platform
 import resource
 import shutil
+import subprocess
+import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 import numpy as np
 import orjson
@@ -33,7 +35,6 @@ from one2set.atomic import atomic_file
 from one2set.data.corpus.corpus import TRAIN, VALID, Corpus
 from one2set.errors import DataError
 from one2set.prediction.engine import Engine
-from one2set.reproduction.launching import InterruptionError, Launch
 from one2set.reproduction.measure import Measured, load_documents, measure, tune_null_bias
 from one2set.reproduction.plan import Job, Setup
 from one2set.search.null_bias import AS_TRAINED, NullBias
@@ -43,9 +44,59 @@ from one2set.training.run import Run
 from one2set.training.schedule import Progress
 from one2set.training.validation import spread_indices
 
-_LOOK = (0.05, 2.0)  # seconds between looks at a training: first, at most
-_LOG_LINES = 12  # shown of a training that failed
-_TUNING = 1000  # validation documents for a bias on ∅
+_POLL_SECONDS = (0.05, 2.0)  # between two looks at a training process: at first, at most
+_LOG_LINES = 12  # of a failed training's log in the error message
+_TUNING_DOCUMENTS = 1000  # validation documents on which a bias on ∅ is tuned
+
+
+# --- Training processes ---------------------------------------------------------------------------
+
+
+class TrainingProcess(Protocol):
+    """A training in a process of its own, which frees all its memory when it ends."""
+
+    def poll(self) -> int | None:
+        """The exit code; None while it runs."""
+
+    def wait(self) -> int:
+        """Wait for the end, and return the exit code."""
+
+    def terminate(self) -> None:
+        """Ask it to save a checkpoint and stop."""
+
+
+# Starts one2set with these arguments. The first file receives its messages; the second is a lock
+# that it holds until it ends.
+Launch = Callable[[Sequence[str], IO[bytes], IO[bytes]], TrainingProcess]
+
+
+def launch(processes: int = 1) -> Launch:
+    """A function that starts trainings, each in one process, or in several through torchrun."""
+    python = [sys.executable, "-m"]
+    if processes > 1:
+        python += ["torch.distributed.run", "--standalone", f"--nproc-per-node={processes}", "-m"]
+
+    def start(arguments: Sequence[str], log: IO[bytes], lock: IO[bytes]) -> TrainingProcess:
+        return subprocess.Popen(
+            [*python, "one2set", *arguments],
+            stdout=log,
+            stderr=log,
+            pass_fds=[lock.fileno()],
+            start_new_session=True,  # only we receive Ctrl-C, and pass it on once
+        )
+
+    return start
+
+
+class InterruptionError(Exception):
+    """A signal stopped the command, and the training has saved a checkpoint."""
+
+    def __init__(self, signal: int) -> None:
+        super().__init__(signal)
+        self.signal = signal
+
+
+# --- Jobs -----------------------------------------------------------------------------------------
 
 
 class TrainingRecord(BaseModel):
@@ -196,7 +247,7 @@ class JobFolder:
             self.examples_seen(),
             _children_cpu_seconds(),
         )
-        pause, most = _LOOK
+        pause, most = _POLL_SECONDS
         with catch_signals() as signals, log_path.open("ab") as log:
             child = start(self.command(), log, lock)
             while (code := child.poll()) is None:
@@ -234,7 +285,7 @@ class JobFolder:
         if decoding is not None and decoding.tuned_bias:
             valid = load_documents(self._setup.corpus, VALID)
             null_bias = tune_null_bias(
-                engine, [valid[i] for i in spread_indices(len(valid), _TUNING)]
+                engine, [valid[i] for i in spread_indices(len(valid), _TUNING_DOCUMENTS)]
             )
         sessions = self._sessions()
         record = TrainingRecord(

@@ -16,9 +16,8 @@ from one2set.bulk.ray import connect_to_ray, find_user_error
 from one2set.config import SCALES
 from one2set.data.corpus.corpus import Corpus
 from one2set.errors import ConfigError, DataError
-from one2set.reproduction.execution import SECONDS_BETWEEN_ROUNDS, Event, Plan, What
-from one2set.reproduction.job import JobFolder
-from one2set.reproduction.launching import InterruptionError, launch
+from one2set.reproduction.execution import SECONDS_BETWEEN_ROUNDS, Event, EventKind, Plan
+from one2set.reproduction.job import InterruptionError, JobFolder, launch
 from one2set.reproduction.plan import Setup
 from one2set.reproduction.version import code_version
 from one2set.training.interruption import catch_signals
@@ -75,7 +74,7 @@ def run_on_ray(plan: Plan, *, processes: int, tidy: bool) -> Iterator[Event]:
 
 
 def _do(far: JobFolder, splits: Sequence[str], processes: int, tidy: bool, code: str) -> None:
-    """The task. What its worker left behind when it died, a training, is waited for."""
+    """The task. If a worker died and its training still runs, wait for the training."""
     if (own := code_version()) != code:
         raise ConfigError(
             f"the code on {platform.node()} has the version {own}, where the plan was begun "
@@ -115,7 +114,7 @@ def _wait(ray: Any, plan: Plan, running: dict[str, _Running]) -> Iterator[Event]
             )
         except ConfigError as error:
             plan.failed[one.job.name] = error
-        what: What = "failed" if one.job.name in plan.failed else "done"
+        what: EventKind = "failed" if one.job.name in plan.failed else "done"
         yield plan.event(what, one.job, beside=len(running))
 
 
@@ -162,8 +161,8 @@ def _stop(ray: Any, running: Mapping[str, _Running]) -> None:
 
 
 def _needs(ray: Any, plan: Plan, processes: int) -> dict[str, int]:
-    """What a job takes of a machine: for each process a GPU where there are any, and its threads,
-    one unless they are set."""
+    """The resources of a job: for each process a GPU, if there are any, and its threads, one unless
+    they are set."""
     machine = next(iter(plan.jobs.values())).job.config.machine
     needs = {"num_cpus": processes * (machine.threads or 1)}
     if machine.device in ("auto", "cuda") and ray.cluster_resources().get("GPU"):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from one2set.arrays import Floats
-from one2set.evaluation.bootstrap import paired_bootstrap
+from one2set.evaluation.comparison import paired_bootstrap
 from one2set.evaluation.metrics import metrics_from_sums
 from one2set.evaluation.protocols import YE2021
 from one2set.reproduction.execution import JOBS, Plan

@@ -5,15 +5,19 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from one2set.data.corpus.corpus import Corpus
-from one2set.data.corpus.prepare import Inputs, prepare
+from one2set.data.corpus.prepare import Dictionary, Inputs, prepare
 from one2set.data.corpus.selection import Filters
 from one2set.data.document import Document
 from one2set.data.reading.records import Fields
 from one2set.data.reading.streams import ErrorPolicy
 from one2set.data.specials import SPECIALS
+from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError, DataError
 from one2set.text import split_present_absent
 from tests.data.corpora import made_up, tree
@@ -299,3 +303,65 @@ def test_nor_on_the_size_of_the_chunks(tmp_path: Path, monkeypatch: pytest.Monke
         prepare(tmp_path / str(size), inputs)
         trees.append(tree(tmp_path / str(size)))
     assert trees[0] == trees[1] == trees[2]
+
+
+CHUNKS = st.lists(
+    st.tuples(st.lists(st.sampled_from("abcdefgh"), max_size=12), st.booleans()), max_size=6
+)
+
+
+def add(dictionary: Dictionary, text: list[str], *, counted: bool) -> list[int]:
+    """Hand over words as a worker does: as numbers into a list of its own, which may hold more."""
+    words = [*sorted(set(text), reverse=True), "unused"]
+    tokens = np.array([words.index(word) for word in text], dtype=np.int32)
+    return [int(id) for id in dictionary.add(tokens, words, counted=counted)]
+
+
+@given(CHUNKS)
+def test_the_order_is_that_of_a_counter(chunks: list[tuple[list[str], bool]]) -> None:
+    dictionary = Dictionary()
+    provisional = [add(dictionary, text, counted=counted) for text, counted in chunks]
+    vocabulary, final = dictionary.close(size=10)
+
+    counts = Counter(word for text, counted in chunks if counted for word in text)
+    seen = list(dict.fromkeys(word for text, _ in chunks for word in text))
+    expected = sorted(seen, key=lambda word: (-counts[word], seen.index(word)))
+    assert vocabulary.words == [*SPECIALS, *expected]
+    assert vocabulary.counts == [0] * len(SPECIALS) + [counts[word] for word in expected]
+    # Words without a count were never in training: networks do not know them.
+    assert vocabulary.size == min(10, len(SPECIALS) + len(counts))
+    for (text, _), ids in zip(chunks, provisional, strict=True):
+        assert [vocabulary.words[id] for id in final[ids]] == text
+
+
+def test_specials_in_a_text_keep_their_ids_and_are_not_counted() -> None:
+    dictionary = Dictionary()
+    assert add(dictionary, ["<unk>", "a", "<unk>"], counted=True) == [1, 7, 1]
+    vocabulary, final = dictionary.close(size=99)
+    assert vocabulary.words == [*SPECIALS, "a"]
+    assert vocabulary.counts[1] == 0
+    assert final.tolist() == list(range(8))
+
+
+@given(CHUNKS)
+def test_words_that_a_model_knows_keep_their_ids(chunks: list[tuple[list[str], bool]]) -> None:
+    """Whether or not the texts hold them; what follows is ordered as ever."""
+    model = WordVocabulary([*SPECIALS, "z", "c", "a", "only copied"], size=len(SPECIALS) + 3)
+    dictionary, other = Dictionary(model), Dictionary()
+    provisional = [add(dictionary, text, counted=counted) for text, counted in chunks]
+    for text, counted in chunks:
+        add(other, text, counted=counted)
+    vocabulary, final = dictionary.close(size=5)
+    rest = [word for word in other.close(size=5)[0].words if word not in (*SPECIALS, "z", "c", "a")]
+    assert vocabulary.words == [*SPECIALS, "z", "c", "a", *rest]
+    assert vocabulary.size == model.size
+    for (text, _), ids in zip(chunks, provisional, strict=True):
+        assert [vocabulary.words[id] for id in final[ids]] == text
+
+
+@pytest.mark.parametrize("text", [[], ["a"]])
+def test_a_dictionary_may_be_nearly_empty(text: list[str]) -> None:
+    dictionary = Dictionary()
+    add(dictionary, text, counted=True)
+    vocabulary, _ = dictionary.close(size=99)
+    assert vocabulary.words == [*SPECIALS, *text]

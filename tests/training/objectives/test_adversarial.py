@@ -11,7 +11,7 @@ from one2set.data.specials import EOS, SEP
 from one2set.model.dropout import Dropout
 from one2set.training.objectives.adversarial import AdversarialLoss, score_tokens, split_phrases
 from one2set.training.objectives.discriminator import Discriminator, DiscriminatorOutput, Phrases
-from one2set.training.objectives.rollout import Rollout, generate_rollouts
+from one2set.training.objectives.policy import Rollout, generate_rollouts
 from tests.model import tiny
 
 STEPS = 8

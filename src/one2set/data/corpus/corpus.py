@@ -2,27 +2,33 @@
 
     manifest.json            counts, filters, versions, hashes
     words.tsv                the dictionary (or tokenizer.json, for word pieces)
-    train/00000.arrow …      shards of Arrow IPC, one row a document, dictionary ids
+    train/00000.arrow …      shards: Arrow IPC files with one row per document, as dictionary ids
     valid/, inspec/, …       the other splits
 
-`prepare` writes it; this module knows its layout and reads it.
+`prepare` writes it with the functions of this module.
 """
 
 import hashlib
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from one2set.data.corpus.shards import MappedShard
-from one2set.data.example import Example, Examples
+from one2set.data.example import Example, Examples, Ids
 from one2set.data.vocabulary import Vocabulary, load_vocabulary, vocabulary_file
-from one2set.errors import DataError
+from one2set.errors import DataError, missing_extra
+
+try:
+    import pyarrow as pa
+except ImportError:
+    raise missing_extra("pyarrow", extra="data", purpose="a prepared corpus") from None
+
+_Array = Any  # pyarrow is not typed
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -44,7 +50,7 @@ class Shard(_Strict):
 
 
 class SplitCounts(_Strict):
-    """What was read, kept and left out, and why."""
+    """The number of documents read, kept and dropped, and the reasons."""
 
     read: int
     documents: int
@@ -56,7 +62,7 @@ class SplitCounts(_Strict):
 
 
 class Manifest(_Strict):
-    """All that is known of a corpus without opening its shards."""
+    """What is known about a corpus without opening its shards."""
 
     format: int
     versions: dict[str, str]
@@ -90,7 +96,7 @@ class Manifest(_Strict):
 
 
 class Split(Examples):
-    """A split's examples, read from memory-mapped shards as they are asked for."""
+    """The examples of a split, read from memory-mapped shards on access."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self._shards = [MappedShard(path) for path in paths]
@@ -105,7 +111,7 @@ class Split(Examples):
         return self._shards[shard].example(index - start)
 
     def source_lengths(self) -> NDArray[np.int64]:
-        """The number of source ids of every document, for batches of like lengths."""
+        """The number of source ids of every document, to batch documents of similar length."""
         lengths = [np.diff(shard.source_ends) for shard in self._shards]
         return np.concatenate(lengths).astype(np.int64) if lengths else np.zeros(0, np.int64)
 
@@ -177,3 +183,103 @@ def file_hash(path: Path) -> str:
     """The SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+# --- Shards ---------------------------------------------------------------------------------------
+
+
+class MappedShard:
+    """A shard as numpy views of its memory-mapped file: nothing is copied until it is used."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            with pa.memory_map(str(path)) as file:
+                batch = pa.ipc.open_file(file).get_batch(0)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise DataError(
+                f"is not a shard of a corpus ({error})",
+                fix="make the corpus again with one2set prepare",
+                path=path,
+            ) from None
+        self._ids = batch.column("id")
+        self._title_lengths = _numpy(batch.column("title_length"))
+        self._num_present = _numpy(batch.column("num_present"))
+        self._source, self.source_ends = _flat(batch.column("source"))
+        phrases = batch.column("phrases")
+        self._phrase_ends = _numpy(phrases.offsets)
+        self._words, self._word_ends = _flat(phrases.values)
+
+    def __len__(self) -> int:
+        return len(self._title_lengths)
+
+    def example(self, index: int) -> Example:
+        first, last = self._phrase_ends[index : index + 2]
+        ends = self._word_ends[first : last + 1]
+        phrases = [self._words[a:b] for a, b in pairwise(ends)]
+        num_present = int(self._num_present[index])
+        return Example(
+            self._ids[index].as_py(),
+            source=self._source[self.source_ends[index] : self.source_ends[index + 1]],
+            title_length=int(self._title_lengths[index]),
+            present=tuple(phrases[:num_present]),
+            absent=tuple(phrases[num_present:]),
+        )
+
+
+def write_shard(
+    path: Path,
+    *,
+    ids: Sequence[str],
+    title_lengths: Sequence[int],
+    source: Ids,
+    source_lengths: Sequence[int],
+    num_present: Sequence[int],
+    phrase_counts: Sequence[int],
+    words: Ids,
+    word_counts: Sequence[int],
+) -> None:
+    """Write a shard. `source` and `words` are the ids of all its documents, concatenated."""
+    phrases = pa.ListArray.from_arrays(_offsets(word_counts), pa.array(words, pa.int32()))
+    columns = {
+        "id": pa.array(ids, pa.string()),
+        "title_length": pa.array(title_lengths, pa.int32()),
+        "num_present": pa.array(num_present, pa.int32()),
+        "source": pa.ListArray.from_arrays(_offsets(source_lengths), pa.array(source, pa.int32())),
+        "phrases": pa.ListArray.from_arrays(_offsets(phrase_counts), phrases),
+    }
+    batch = pa.RecordBatch.from_pydict(columns)
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
+        writer.write_batch(batch)
+
+
+def remap_shard(path: Path, target: Path, new_ids: Ids) -> None:
+    """Rewrite a shard with new ids: `new_ids[old]`."""
+    with pa.memory_map(str(path)) as file:
+        batch = pa.ipc.open_file(file).get_batch(0)
+        source, phrases = batch.column("source"), batch.column("phrases")
+        words = _remap(phrases.values, new_ids)
+        columns = [
+            *(batch.column(name) for name in ("id", "title_length", "num_present")),
+            _remap(source, new_ids),
+            pa.ListArray.from_arrays(phrases.offsets, words),
+        ]
+        moved = pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+        with pa.OSFile(str(target), "wb") as out, pa.ipc.new_file(out, moved.schema) as writer:
+            writer.write_batch(moved)
+
+
+def _offsets(counts: Sequence[int]) -> _Array:
+    return pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
+
+
+def _numpy(array: _Array) -> NDArray[np.int32]:
+    view: NDArray[np.int32] = array.to_numpy(zero_copy_only=True)
+    return view
+
+
+def _flat(lists: _Array) -> tuple[Ids, NDArray[np.int32]]:
+    return _numpy(lists.values), _numpy(lists.offsets)
+
+
+def _remap(lists: _Array, new_ids: Ids) -> _Array:
+    return pa.ListArray.from_arrays(lists.offsets, pa.array(new_ids[_numpy(lists.values)]))

@@ -21,11 +21,12 @@ from one2set.data.specials import MARKS
 from one2set.model.network import Network
 from one2set.training.objectives.discriminator import Discriminator, DiscriminatorOutput, Phrases
 from one2set.training.objectives.likelihood import Loss
-from one2set.training.objectives.policy import disable_dropout, policy_loss
-from one2set.training.objectives.rollout import (
+from one2set.training.objectives.policy import (
     Rollout,
     Strategy,
+    disable_dropout,
     generate_rollouts,
+    policy_loss,
     sample_with_baseline,
 )
 
