@@ -8,6 +8,7 @@ from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
 
+import pandas
 import pytest
 from hypothesis import given, settings
 
@@ -16,7 +17,7 @@ from one2set.data.document import Document
 from one2set.data.reading.records import document_from_text
 from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import WordVocabulary
-from one2set.errors import ConfigError
+from one2set.errors import ConfigError, DataError
 from one2set.export.export import export_model
 from one2set.export.runtime import Runtime
 from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalibration
@@ -230,3 +231,17 @@ def test_it_explores_what_it_generates(
             assert position == BIASES[number]
             assert [(o.text, o.spans) for o in keyphrases] == [(o.text, o.spans) for o in found]
             assert [o.score for o in keyphrases] == pytest.approx([o.score for o in found])
+
+
+def test_texts_and_documents_in_any_container(
+    generator: KeyphraseGenerator, documents: list[Document]
+) -> None:
+    expected = [found for _, found in generator.stream(documents[:2])]
+    assert generator.generate(documents[0]) == expected[0]
+    assert generator.generate(documents[:2]) == expected
+    assert generator.generate(pandas.Series([one.text for one in documents[:2]])) == expected
+    for wrong in (None, b"x", {"text": "a"}, [documents[0].text, float("nan")]):
+        with pytest.raises(DataError, match="expected a string"):
+            generator.generate(wrong)  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="into a list"):
+        generator.stream("a text")  # type: ignore[arg-type]

@@ -52,7 +52,7 @@ class KeyphraseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mis
         if not hasattr(self, "_generator"):
             self.fit(X)
         found = self._generator.generate(
-            list(X), top=self.top, min_score=self.min_score, only=self.only, more=self.more
+            X, top=self.top, min_score=self.min_score, only=self.only, more=self.more
         )
         return [[one.text.lower() for one in keyphrases] for keyphrases in found]
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, overload
 
 from one2set.data.document import Document
-from one2set.data.reading.records import document_from_text
 from one2set.extraction.knowledge import Knowledge
 from one2set.keyphrases.calibration import Calibration
 from one2set.keyphrases.candidates import CandidateBuilder
 from one2set.keyphrases.exploration import BIASES, Exploration, explore
+from one2set.keyphrases.inputs import Text, iterate_documents
 from one2set.keyphrases.loading import load_predictor
 from one2set.keyphrases.passages import passages
 from one2set.keyphrases.results import KeyphraseList
@@ -72,7 +72,7 @@ class KeyphraseGenerator:
     @overload
     def generate(  # type: ignore[overload-overlap]  # a string is an iterable of strings too
         self,
-        text: str,
+        text: Text,
         *,
         top: int | None = None,
         min_score: float = 0.0,
@@ -83,7 +83,7 @@ class KeyphraseGenerator:
     @overload
     def generate(
         self,
-        text: Iterable[str],
+        text: Iterable[Text],
         *,
         top: int | None = None,
         min_score: float = 0.0,
@@ -93,7 +93,7 @@ class KeyphraseGenerator:
 
     def generate(
         self,
-        text: str | Iterable[str],
+        text: Text | Iterable[Text],
         *,
         top: int | None = None,
         min_score: float = 0.0,
@@ -103,8 +103,9 @@ class KeyphraseGenerator:
         """Find the keyphrases of a text, or of several texts in batches.
 
         Args:
-            text: A text of any length, or an iterable of texts. A short first line without a full
-                stop is taken as the title.
+            text: A text of any length, or several: a list, a column of a pandas table, or any
+                other iterable. A short first line without a full stop is taken as the title. A
+                text may also be a `Document`.
             top: Maximum number of keyphrases per text; None for 20.
             min_score: Leave out keyphrases with a lower score, from 0 to 1.
             only: "present" or "absent" for keyphrases of that kind; None for both.
@@ -118,6 +119,7 @@ class KeyphraseGenerator:
 
         Raises:
             ConfigError: If `top`, `min_score`, `only` or `more` is out of its range.
+            DataError: If a text is something else, such as None or a path.
 
         Example:
             >>> text = "We forecast traffic on road networks with graph neural networks."
@@ -125,9 +127,10 @@ class KeyphraseGenerator:
             ...     print(f"{keyphrase.score:.2f} {keyphrase.text}")
         """
         options: dict[str, Any] = {"top": top, "min_score": min_score, "only": only, "more": more}
-        if isinstance(text, str):
-            return next(self.stream([document_from_text(text)], **options))[1]
-        return [found for _, found in self.stream(map(document_from_text, text), **options)]
+        if isinstance(text, Text):
+            return next(self.stream(iterate_documents([text]), **options))[1]
+        # All are checked before the first is read.
+        return [found for _, found in self.stream(list(iterate_documents(text)), **options)]
 
     def stream(
         self,
@@ -154,6 +157,7 @@ class KeyphraseGenerator:
 
         Raises:
             ConfigError: If `top`, `min_score`, `only` or `more` is out of its range.
+            DataError: If a document is something else, such as None or a path.
 
         Example:
             >>> from one2set import read
@@ -161,7 +165,7 @@ class KeyphraseGenerator:
             ...     print(document.id, [keyphrase.text for keyphrase in keyphrases])
         """
         selection = Selection(_DEFAULT_TOP if top is None else top, min_score, only, more)
-        return self._stream(documents, selection)
+        return self._stream(iterate_documents(documents), selection)
 
     def _stream(
         self, documents: Iterable[Document], selection: Selection
