@@ -8,6 +8,7 @@ import pytest
 
 from one2set.adapters.keybert import KeyBERT, extract_keywords
 from one2set.errors import ConfigError
+from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.text import words_of
 
 # Of KeyBERT 0.9.0; the last test compares with the installed one, where there is one.
@@ -69,6 +70,25 @@ def test_lengths_and_candidates(keybert: KeyBERT, texts: list[str]) -> None:
     first, second, *_ = everything
     assert keybert.extract_keywords(texts[0], candidates=[second[0].upper()]) == [second]
     assert first != second
+
+
+def test_phrases_of_the_text_only_unless_asked(model: Path, texts: list[str]) -> None:
+    generator = KeyphraseGenerator(model, threads=1)
+    everything = generator.generate(texts[0], top=1000, more=100.0)
+    expected = {
+        side: [one.text for one in everything if side is None or one.present == (side == "present")]
+        for side in ("present", "absent", None)
+    }
+    assert expected["present"]
+    assert expected["absent"]
+    assert _words(KeyBERT(model).extract_keywords(texts[0], top_n=1000)) == expected["present"]
+    for side, phrases in expected.items():
+        found = extract_keywords(texts[0], 1000, model=model, only=side)  # type: ignore[arg-type]
+        assert sorted(_words(found)) == sorted(phrases)
+
+
+def _words(found: Any) -> list[str]:
+    return [keyword for keyword, _ in found]
 
 
 def test_options_without_effect_and_options_that_are_refused(

@@ -3,11 +3,11 @@
     from one2set.adapters.keybert import KeyBERT
     KeyBERT().extract_keywords(docs, top_n=5)
 
-What is found differs: generated phrases, absent ones among them, of any length unless
-`keyphrase_ngram_range` says otherwise, with the probability that they are right. Options that steer
-KeyBERT's own search (`stop_words`, `min_df`, `use_maxsum`, `use_mmr`, `diversity`,
-`nr_candidates`) have no effect: the keyphrases of a set differ by themselves. Those that ask for
-what cannot be had here are refused.
+As KeyBERT does, it returns phrases that occur in the text; `KeyBERT(only=None)` adds absent ones.
+Phrases have any length unless `keyphrase_ngram_range` says otherwise, and the score is the
+probability that a phrase is right. Options that steer KeyBERT's own search (`stop_words`, `min_df`,
+`use_maxsum`, `use_mmr`, `diversity`, `nr_candidates`) have no effect: keyphrases of a set differ
+by themselves. Those that ask for what cannot be had here are refused.
 """
 
 from collections.abc import Sequence
@@ -16,6 +16,7 @@ from pathlib import Path
 from one2set.errors import ConfigError
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.model.paths import DEFAULT
+from one2set.prediction.prediction import Side
 from one2set.text import stem_all, words_of
 
 Keywords = list[tuple[str, float]]
@@ -24,10 +25,17 @@ _EVERY_CODE = 100.0  # speaks: KeyBERT shows `top_n`, however unlikely they are
 
 
 class KeyBERT:
-    """Stands in for KeyBERT's class of this name. `model` is the folder of one of our models."""
+    """Stands in for KeyBERT's class of this name.
 
-    def __init__(self, model: str | Path = DEFAULT, llm: None = None) -> None:
+    `model` is the name or the folder of one of our models. `only` is "present", "absent", or None
+    for both.
+    """
+
+    def __init__(
+        self, model: str | Path = DEFAULT, llm: None = None, *, only: Side | None = "present"
+    ) -> None:
         _refuse(llm=llm)
+        self._only = only
         self._generator = KeyphraseGenerator(model)
 
     def extract_keywords(
@@ -59,12 +67,14 @@ class KeyBERT:
             word_embeddings=word_embeddings,
             threshold=threshold,
         )
-        texts = [docs] if isinstance(docs, str) else list(docs)
+        texts = [docs] if isinstance(docs, str) else docs
         # Where not everything is allowed, all must be looked at.
         top = _ALL if candidates or keyphrase_ngram_range else top_n
         allowed = None if candidates is None else {stem_all(words_of(one)) for one in candidates}
         found = []
-        for keyphrases in self._generator.generate(texts, top=top, more=_EVERY_CODE):
+        for keyphrases in self._generator.generate(
+            texts, top=top, only=self._only, more=_EVERY_CODE
+        ):
             kept = [
                 (one.text, round(one.score, 4))
                 for one in keyphrases
@@ -75,10 +85,14 @@ class KeyBERT:
 
 
 def extract_keywords(
-    docs: str | list[str], top_n: int = 5, *, model: str | Path = DEFAULT
+    docs: str | list[str],
+    top_n: int = 5,
+    *,
+    model: str | Path = DEFAULT,
+    only: Side | None = "present",
 ) -> Keywords | list[Keywords]:
     """The same in one call. It loads the model every time: keep a `KeyBERT` for more calls."""
-    return KeyBERT(model).extract_keywords(docs, top_n=top_n)
+    return KeyBERT(model, only=only).extract_keywords(docs, top_n=top_n)
 
 
 def _fits(
