@@ -279,5 +279,21 @@ def test_the_sample_is_copied_and_can_be_used(run: Run, tmp_path: Path) -> None:
     assert measured["samples"] == 60
 
 
+def test_the_sample_may_be_there_already(run: Run, tmp_path: Path) -> None:
+    """Several pages of the documentation begin with it."""
+    folder = tmp_path / "sample"
+    assert run("sample", folder).code == 0
+    (folder / "mine.txt").write_text("kept")
+    again = run("sample", folder)
+    assert again.code == 0
+    assert "documents.jsonl" in again.err
+    assert (folder / "mine.txt").read_text() == "kept"
+
+
 def test_the_sample_replaces_nothing(run: Run, tmp_path: Path) -> None:
     assert_user_error(run("sample", tmp_path), "exists already")
+    folder = tmp_path / "sample"
+    run("sample", folder)
+    (folder / "documents.jsonl").write_text("changed")
+    assert_user_error(run("sample", folder), "exists already")
+    assert (folder / "documents.jsonl").read_text() == "changed"
