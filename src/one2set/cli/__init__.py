@@ -16,6 +16,7 @@ from one2set.cli import (
     generate,
     import_checkpoint,
     learn,
+    mcp,
     predict,
     prepare,
     reproduce,
@@ -79,6 +80,7 @@ app = typer.Typer(
 for command in (
     generate.generate,
     serve.serve,
+    mcp.mcp,
     prepare.prepare,
     stats.stats,
     train.train,

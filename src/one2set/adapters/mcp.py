@@ -1,0 +1,193 @@
+"""A server for the Model Context Protocol, through which assistants find keyphrases offline.
+
+    one2set mcp --folder papers
+
+It speaks over standard input and output, as assistants expect. Its tools read texts that they are
+given, and files below one folder, which is named when the server starts.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BaseModel, Field
+
+from one2set import __version__
+from one2set.data.document import Document
+from one2set.data.reading.readers import read
+from one2set.errors import ConfigError, DataError, One2SetError, missing_extra
+from one2set.keyphrases.generator import KeyphraseGenerator
+from one2set.keyphrases.results import KeyphraseList
+
+try:
+    from mcp.server.mcpserver import MCPServer
+    from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.types import ToolAnnotations
+except ImportError:
+    raise missing_extra("mcp", extra="mcp", purpose="the MCP server") from None
+
+_MOST_CHARACTERS = 1_000_000  # of a text: a long book, which takes about a minute
+_MOST_BYTES = 50_000_000  # of a file
+_MOST_DOCUMENTS = 50  # of an answer: assistants read all of it
+_MOST_NAMES = 500
+_INSTRUCTIONS = (
+    "Finds the keyphrases of English texts, on this machine. Scores are probabilities. Present "
+    "keyphrases occur in the text; absent ones do not and are less certain."
+)
+_READS_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+
+Top = Annotated[int, Field(ge=1, le=100, description="At most this many keyphrases per text.")]
+Only = Annotated[
+    Literal["present", "absent"] | None, Field(description="Keyphrases of one kind only.")
+]
+Result = TypeVar("Result")
+
+
+class FoundKeyphrase(BaseModel):
+    """A keyphrase, as an assistant reads it."""
+
+    text: str
+    score: float = Field(description="Probability that it is a keyphrase of the text.")
+    present: bool = Field(description="Whether it occurs in the text.")
+    occurrences: int
+
+
+class FoundDocument(BaseModel):
+    """The keyphrases of a document, best first."""
+
+    id: str
+    title: str
+    keyphrases: list[FoundKeyphrase]
+
+
+class FoundFile(BaseModel):
+    """The keyphrases of the documents of a file."""
+
+    documents: list[FoundDocument]
+    complete: bool = Field(description="False if the file has more documents than are shown.")
+
+
+class ReadableFolder:
+    """A folder and everything below it, and nothing else: no `..`, no links that lead outside."""
+
+    def __init__(self, folder: Path) -> None:
+        if not folder.is_dir():
+            raise ConfigError(f"{folder} is not a folder; pass --folder with one that exists")
+        self._root = folder.resolve()
+
+    def find(self, name: str) -> Path:
+        """The file of this name, which is relative to the folder."""
+        found = self._resolve(name)
+        if found is None:
+            raise DataError(
+                f"there is no file {name!r} in the folder",
+                fix="list_files shows the names that can be read",
+            )
+        if (size := found.stat().st_size) > _MOST_BYTES:
+            raise DataError(
+                f"{name!r} has {size:,} bytes", fix=f"at most {_MOST_BYTES:,} are read; split it"
+            )
+        return found
+
+    def names(self) -> Iterator[str]:
+        """The names of all files that `find` finds, sorted within each folder."""
+        for folder, folders, names in os.walk(self._root):
+            folders.sort()
+            for name in sorted(names):
+                relative = os.path.relpath(os.path.join(folder, name), self._root)
+                if self._resolve(relative) is not None:
+                    yield relative
+
+    def _resolve(self, name: str) -> Path | None:
+        """Where the file really is, all links followed; None if that is not inside, or hidden."""
+        try:
+            found = (self._root / name).resolve(strict=True)
+            inside = found.relative_to(self._root)
+        except (OSError, ValueError, RuntimeError):  # missing, outside, or a circle of links
+            return None
+        hidden = any(part.startswith(".") for part in inside.parts)
+        return found if found.is_file() and not hidden else None
+
+
+def make_server(generator: KeyphraseGenerator, folder: Path | None = None) -> MCPServer:
+    """The server; without a folder it has no tools for files."""
+    server = MCPServer(
+        "one2set", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING"
+    )
+
+    @server.tool(title="Keyphrases of a text", annotations=_READS_ONLY)
+    def find_keyphrases(text: str, top: Top = 10, only: Only = None) -> list[FoundKeyphrase]:
+        """Find the keyphrases of a text, best first. Put its title, if it has one, on the first
+        line."""
+
+        def find() -> list[FoundKeyphrase]:
+            _check_length(text)
+            return _show(generator.generate(text, top=top, only=only))
+
+        return _told(find)
+
+    if folder is not None:
+        _add_file_tools(server, generator, ReadableFolder(folder))
+    return server
+
+
+def _add_file_tools(
+    server: MCPServer, generator: KeyphraseGenerator, folder: ReadableFolder
+) -> None:
+    @server.tool(title="Keyphrases of a file", annotations=_READS_ONLY)
+    def find_keyphrases_in_file(path: str, top: Top = 10, only: Only = None) -> FoundFile:
+        """Find the keyphrases of a file in the folder that this server was given. The path is
+        relative to that folder; list_files lists all. A table or a JSONL file holds several
+        documents, of which the first fifty are shown."""
+
+        def find() -> FoundFile:
+            some = list(islice(_documents(folder.find(path)), _MOST_DOCUMENTS + 1))
+            found = generator.stream(some[:_MOST_DOCUMENTS], top=top, only=only)
+            documents = [
+                FoundDocument(id=one.id, title=one.title, keyphrases=_show(keyphrases))
+                for one, keyphrases in found
+            ]
+            return FoundFile(documents=documents, complete=len(some) <= _MOST_DOCUMENTS)
+
+        return _told(find)
+
+    @server.tool(title="Files that can be read", annotations=_READS_ONLY)
+    def list_files() -> list[str]:
+        """List the files of the folder, as find_keyphrases_in_file takes them; at most 500."""
+        return list(islice(folder.names(), _MOST_NAMES))
+
+
+def _documents(path: Path) -> Iterator[Document]:
+    for document in read(path, titles=True):
+        _check_length(document.text)
+        yield document
+
+
+def _check_length(text: str) -> None:
+    if len(text) > _MOST_CHARACTERS:
+        raise DataError(
+            f"a text has {len(text):,} characters",
+            fix=f"at most {_MOST_CHARACTERS:,} are read; pass it in parts",
+        )
+
+
+def _show(keyphrases: KeyphraseList) -> list[FoundKeyphrase]:
+    return [
+        FoundKeyphrase(
+            text=one.text,
+            score=round(one.score, 2),
+            present=one.present,
+            occurrences=len(one.spans),
+        )
+        for one in keyphrases
+    ]
+
+
+def _told(work: Callable[[], Result]) -> Result:
+    """The result. An error that the assistant can mend reaches it as a message."""
+    try:
+        return work()
+    except One2SetError as error:
+        raise ToolError(str(error)) from None
