@@ -108,6 +108,8 @@ def test_a_saved_file_may_have_removed_settings_that_were_off(tmp_path: Path) ->
         "loss.code_groups": "1",
         "train.short_words": "0",
         "train.short_share": "0.6",
+        "loss.reassign": "false",
+        "train.keyphrase_dropout": "0.0",
     }
     for key, value in removed.items():
         section, name = key.split(".")
@@ -116,6 +118,9 @@ def test_a_saved_file_may_have_removed_settings_that_were_off(tmp_path: Path) ->
     assert Config.load(path) == config
     path.write_text(text.replace("code_attention = false", "code_attention = true"))
     with pytest.raises(ConfigError, match=r"model\.code_attention is True, .*removed; .*d5c0950"):
+        Config.load(path)
+    path.write_text(text.replace("keyphrase_dropout = 0.0", "keyphrase_dropout = 0.2"))
+    with pytest.raises(ConfigError, match=r"train\.keyphrase_dropout is 0\.2, .*; .*50d9ee3"):
         Config.load(path)
     with pytest.raises(ConfigError, match=r"there is no setting model\.code_attention"):
         config.override(["model.code_attention=false"])

@@ -70,7 +70,6 @@ UNUSUAL = (
     "loss.null_weight_present=0.3",
     "loss.null_weight_absent=0.4",
     "loss.shared_encoding=true",
-    "loss.reassign=true",
     "reward.samples=3",
     "adversarial.head_start=5",
     "adversarial.generator_steps=4",
@@ -210,7 +209,6 @@ def test_settings_reach_the_set_loss(
     assert (objective.assignment, objective.teacher_forcing) == (assignment, teacher_forcing)
     assert objective.assign_steps == 3
     assert objective.shared_encoding
-    assert objective.reassign
 
 
 def test_settings_reach_what_rewards() -> None:

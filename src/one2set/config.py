@@ -42,7 +42,6 @@ _FIXED = (
     "adversarial.",
     "train.batch_",
     "train.pool_batches",
-    "train.keyphrase_dropout",
     "train.average_decay",
     "validation.select_by",
 )
@@ -57,15 +56,15 @@ _RENAMED: dict[str, str] = {
     "record.tensorboard": "logging.tensorboard",
     "record.curves": "logging.curves",
 }
-# Those that were removed, with the value that turned each off. `_LAST_WITH_REMOVED` is the last
-# version that has them.
-_REMOVED: dict[str, Any] = {
-    "model.code_attention": False,
-    "loss.code_groups": 1,
-    "train.short_words": 0,
-    "train.short_share": 0.6,
+# Those that were removed: the value that turned each off, and the last commit that has it.
+_REMOVED: dict[str, tuple[Any, str]] = {
+    "model.code_attention": (False, "d5c0950"),
+    "loss.code_groups": (1, "d5c0950"),
+    "train.short_words": (0, "d5c0950"),
+    "train.short_share": (0.6, "d5c0950"),
+    "loss.reassign": (False, "50d9ee3"),
+    "train.keyphrase_dropout": (0.0, "50d9ee3"),
 }
-_LAST_WITH_REMOVED = "d5c0950"
 
 
 class Config(Section):
@@ -182,11 +181,13 @@ def _update_old_settings(values: Mapping[str, Any], path: Path) -> dict[str, Any
             if key not in _REMOVED:
                 new_section, _, new_name = _RENAMED.get(key, key).partition(".")
                 updated.setdefault(new_section, {})[new_name] = value
-            elif value != _REMOVED[key]:
+                continue
+            off, last_commit = _REMOVED[key]
+            if value != off:
                 raise ConfigError(
                     f"{path}: {key} is {value!r}, but this setting was removed; delete it from "
-                    f"the file ({_REMOVED[key]!r} is what remains), or use one2set of commit "
-                    f"{_LAST_WITH_REMOVED}, the last that has it"
+                    f"the file ({off!r} is what remains), or use one2set of commit "
+                    f"{last_commit}, the last that has it"
                 )
     return updated
 

@@ -74,10 +74,6 @@ class LossSettings(Section):
     shared_encoding: bool = False
     """Assign targets with the encoding (with dropout) that the loss uses, instead of encoding each
     document a second time without dropout. Saves a fifth of the computation."""
-    reassign: bool = False
-    """Re-assign targets (WR-One2Set): where a code with target ∅ would generate another code's
-    target, train it on that target if the other code does not generate it; otherwise ignore its
-    loss."""
 
 
 class HeadSettings(Section):
@@ -172,9 +168,6 @@ class TrainSettings(Section):
     """
     warmup_steps: NonNegativeInt = 0
     """Number of steps in which the learning rate rises linearly to its maximum."""
-    keyphrase_dropout: Fraction = 0.0
-    """Fraction of the present keyphrases that each step removes from their documents at random, so
-    that they become absent ones (KPDrop); 0 for none."""
     average_decay: Fraction = 0.0
     """Decay of the moving average of the weights, which is validated and saved as the model; 0 for
     no averaging."""

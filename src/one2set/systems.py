@@ -273,7 +273,6 @@ def _objective(
                 null_weight_present=config.loss.null_weight_present,
                 null_weight_absent=config.loss.null_weight_absent,
                 shared_encoding=config.loss.shared_encoding,
-                reassign=config.loss.reassign,
                 phrase_length=layout.phrase_length,
                 separate=layout.separate,
                 assignment=system.options.assignment,

@@ -1,17 +1,15 @@
 """Create the training task of a run: its system on a corpus."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 import torch
 
 from one2set.data.corpus.corpus import TRAIN, VALID, Corpus, Split
-from one2set.data.corpus.keyphrase_dropout import KeyphraseDropout
 from one2set.data.document import Document
-from one2set.data.example import Example
 from one2set.data.specials import SPECIALS
-from one2set.data.vocabulary import Vocabulary, WordVocabulary, load_vocabulary
+from one2set.data.vocabulary import Vocabulary, load_vocabulary
 from one2set.distributed import choose_device
 from one2set.errors import ConfigError, DataError
 from one2set.model.folder import load_model, save_model
@@ -57,7 +55,6 @@ def create_task(run: Run, corpus: Corpus) -> Task:
         ),
         vocabulary=vocabulary,
         train=train,
-        examples_at_step=_examples_at_step(train, vocabulary, run),
         valid=corpus.split(VALID) if VALID in corpus.manifest.splits else Split([]),
     )
 
@@ -66,22 +63,6 @@ def _generate(engine: Engine, documents: Sequence[Document]) -> list[list[str]]:
     """Generate the phrases of each document with the engine that users have."""
     predictions = engine.predict(documents)
     return [[slot.text for slot in prediction.phrases] for prediction in predictions]
-
-
-def _examples_at_step(
-    train: Split, vocabulary: Vocabulary, run: Run
-) -> Callable[[int], Sequence[Example]]:
-    """The training documents as each step sees them (keyphrase dropout)."""
-    share = run.config.train.keyphrase_dropout
-    if not share:
-        return lambda step: train
-    if not isinstance(vocabulary, WordVocabulary):
-        raise ConfigError(
-            f"train.keyphrase_dropout is {share}, but this corpus consists of word pieces, and "
-            "keyphrase dropout needs whole words: set it to 0, or prepare the corpus without "
-            "--tokenizer"
-        )
-    return lambda step: KeyphraseDropout(train, vocabulary, share, run.metadata.seed, step)
 
 
 def _load_initial_weights(network: Network, vocabulary: Vocabulary, path: Path) -> None:

@@ -82,7 +82,7 @@ def test_what_is_beyond_the_paper_says_what_it_gains_and_costs(whole: Results) -
     assert gained.text.rstrip("*") == f"{difference.mean:+.3f}"
     assert training.text == "–", "it is SetTrans itself"
     assert re.fullmatch(r"\d+\.\d\d×", cost.text)
-    for cell in row_of(table, "SetTrans, targets re-assigned")[-2:]:
+    for cell in row_of(table, "Transformer, <eos> missing")[-2:]:
         assert re.fullmatch(r"\d+\.\d\d×", cell.text)
 
 

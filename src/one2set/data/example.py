@@ -1,13 +1,10 @@
-"""An example: a document as dictionary ids, the one form in which training and generation see it.
+"""An example: a document as dictionary ids, the input of training and prediction.
 
 Dictionary ids are ordered by frequency, specials first. A network's vocabulary is the ids below its
 size; higher ids are words that it can only copy.
 """
 
-from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +16,9 @@ Ids = NDArray[np.int32]
 class Example:
     """One document.
 
-    The first `title_length` of the source's words are the title's. Present phrases stand in the
-    order of their first occurrence, absent ones in author order. Words that even the dictionary
-    lacks have the ids that follow it; `unknown` spells them.
+    The first `title_length` ids of the source are the title. Present phrases are in the order of
+    their first occurrence, absent ones in the author's order. Words that are not in the dictionary
+    have the ids after it; `unknown` has their text.
     """
 
     id: str
@@ -30,24 +27,3 @@ class Example:
     present: tuple[Ids, ...] = ()
     absent: tuple[Ids, ...] = ()
     unknown: tuple[str, ...] = ()
-
-
-class Examples(Sequence[Example]):
-    """Examples that are made or read one by one, as they are asked for."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def at(self, index: int) -> Example:
-        """The one at 0 … length − 1."""
-
-    @overload
-    def __getitem__(self, index: int) -> Example: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Example]: ...
-    def __getitem__(self, index: int | slice) -> Example | list[Example]:
-        if isinstance(index, slice):
-            return [self.at(i) for i in range(*index.indices(len(self)))]
-        if not -len(self) <= index < len(self):
-            raise IndexError(index)
-        return self.at(index % len(self))

@@ -180,10 +180,8 @@ def _pairs(results: Results) -> list[tuple[str, str, str]]:
 
 def _beyond(results: Results) -> list[Block]:
     text = (
-        "What a row gains and costs is compared with the row that it changes. The release forgets "
-        "the <eos> of documents without absent phrases; a beam is one of each code. Targets are "
-        "re-assigned to codes that were given ∅ and would say them. Keyphrase dropout takes a "
-        "fifth of present phrases out of their documents."
+        "Each row is compared with the row that it changes. The release omits the <eos> of "
+        "documents without absent phrases. With a beam, each code has its own."
     )
     biases = [one.training_record().null_bias for one in results.rows.get("settrans-bias", [])]
     if biases:

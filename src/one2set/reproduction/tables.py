@@ -29,8 +29,6 @@ _BEYOND = (
     "transformer",
     "transformer-missing-eos",
     "settrans",
-    "settrans-reassign",
-    "settrans-keyphrase-dropout",
     "settrans-bias",
     "settrans-beam",
 )

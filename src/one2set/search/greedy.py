@@ -52,11 +52,6 @@ def choose_most_probable(rows: Tensor, mixture: Mixture, written: Tensor) -> Cho
     return mixture.greedy()
 
 
-def choose_non_null(rows: Tensor, mixture: Mixture, written: Tensor) -> ChosenTokens:
-    """The greedy choice without ∅: every row generates a phrase."""
-    return mixture.greedy(forbidden=torch.full((len(rows), 1), NULL, device=rows.device))
-
-
 @dataclass(frozen=True)
 class NullBiasedGreedy:
     """The greedy choice, with a bias on ∅ as the first token: a row is silent where

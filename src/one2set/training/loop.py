@@ -38,7 +38,6 @@ class Task:
     save: Callable[[], None]  # write the model folder, replacing the previous one
     vocabulary: Vocabulary
     train: Split
-    examples_at_step: Callable[[int], Sequence[Example]]  # `train` as step n (from 0) sees it
     valid: Split
 
 
@@ -175,7 +174,7 @@ class _Trainer:
         learning_rate = progress.learning_rate(self._fraction_done(), self._config.train)
         batch = self._epoch[progress.batch]
         losses, tokens = self._stepper.step(
-            self._task.examples_at_step(progress.step),
+            self._task.train,
             batch,
             number=progress.step,
             learning_rate=learning_rate,

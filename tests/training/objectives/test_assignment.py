@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from one2set.data.batch import SetLayout
-from one2set.data.specials import EOS, NULL, PAD, UNK
+from one2set.data.specials import EOS, NULL, PAD
 from one2set.model.pointer import ChosenTokens, CopySource, Mixture
 from one2set.model.transformer import Transformer, TransformerMemory, TransformerState
-from one2set.training.objectives.assignment import fixed, hungarian, match_scores, random, reassign
+from one2set.training.objectives.assignment import fixed, hungarian, match_scores, random
 from tests.model import padded, tiny
 
 HALVES = [slice(0, 3), slice(3, 6)]
@@ -140,69 +140,3 @@ def test_scores_do_not_depend_on_what_stands_behind_the_steps() -> None:
 def test_scores_that_are_no_numbers_still_give_an_order() -> None:
     order = hungarian(torch.full((1, 4, 4), torch.nan), WHOLE)
     assert sorted(order[0].tolist()) == [0, 1, 2, 3]
-
-
-def padded_rows(rows: list[list[int]]) -> Tensor:
-    """(1, M, 4) targets of one document."""
-    return torch.tensor([[row + [PAD] * (4 - len(row)) for row in rows]])
-
-
-def test_codes_that_know_a_phrase_are_not_taught_null() -> None:
-    a, b, c, d = [10, 11, 12, EOS], [13, EOS], [14, 15, EOS], [10, UNK, EOS]
-    targets = padded_rows([a, b, [NULL], [NULL], c, d, [NULL], [NULL]])
-    halves = [slice(0, 4), slice(4, 8)]
-    order = torch.tensor([[2, 0, 3, 1, 4, 6, 7, 5]])
-
-    def guessed(*guesses: list[int]) -> tuple[list[int], list[bool]]:
-        found, taught = reassign(order, torch.tensor([guesses]), targets, halves)
-        return found[0].tolist(), taught[0].tolist()
-
-    nothing, other = [20, 21], [11, 10]
-    as_before = order[0].tolist()
-    assert guessed(*[nothing] * 8) == (as_before, [True] * 8)
-    # The words of a in another order, and those of d, which nobody knows, are no phrase.
-    assert guessed(other, *[nothing] * 4, [10, UNK], *[nothing] * 2) == (as_before, [True] * 8)
-    # Code 0 knows a, which code 1 does not say; code 2 knows b, which code 3 says itself.
-    found, taught = guessed(a[:2], nothing, b, b, *[nothing] * 4)
-    assert found == [0, 0, 3, 1, 4, 6, 7, 5]
-    assert taught == [True, True, False, *[True] * 5]
-    # Code 5, an absent one, knows a present phrase; code 6 knows c, and so does its own code.
-    found, taught = guessed(*[nothing] * 4, c[:2], a[:2], c[:2], nothing)
-    assert (found, taught) == (as_before, [True] * 5 + [False, False, True])
-
-
-words = st.lists(st.integers(10, 11), min_size=1, max_size=3)
-phrases = st.lists(words.map(lambda phrase: [*phrase, EOS]), max_size=4)
-
-
-@given(st.integers(1, 3), st.sampled_from([HALVES, [slice(0, 6)]]), st.data())
-def test_targets_are_reassigned_as_the_rules_say(
-    steps: int, parts: list[slice], data: st.DataObject
-) -> None:
-    rows: list[list[int]] = []
-    order: list[int] = []
-    for part in parts:
-        count = part.stop - part.start
-        rows += (data.draw(phrases)[:count] + [[NULL]] * count)[:count]
-        order += data.draw(st.permutations(range(part.start, part.stop)))
-    word = st.sampled_from([10, 11, EOS])
-    guesses = [[data.draw(word) for _ in range(steps)] for _ in order]
-    found, taught = reassign(
-        torch.tensor([order]), torch.tensor([guesses]), padded_rows(rows), parts
-    )
-
-    def says(code: int, target: int) -> bool:
-        begin = rows[target][:steps]
-        return begin != [NULL] and guesses[code][: len(begin)] == begin
-
-    for code, given_target in enumerate(order):
-        same = [target for target in range(len(rows)) if says(code, target)]
-        expected = given_target, True
-        if rows[given_target] == [NULL] and same:
-            (home,) = [part for part in parts if part.start <= code < part.stop]
-            alone = len(same) == 1 and home.start <= same[0] < home.stop
-            if alone and not says(order.index(same[0]), same[0]):
-                expected = same[0], True
-            else:
-                expected = given_target, False
-        assert (int(found[0, code]), bool(taught[0, code])) == expected

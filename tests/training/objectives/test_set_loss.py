@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from one2set.data.batch import Batch, SetLayout, collate
-from one2set.data.specials import EOS, NULL, PAD
+from one2set.data.specials import EOS, NULL
 from one2set.model.pointer import Mixture
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import TransformerMemory
-from one2set.search.greedy import choose_non_null, greedy_set, roll_out
+from one2set.search.greedy import greedy_set
 from one2set.training.objectives.assignment import hungarian
 from one2set.training.objectives.set_loss import SetLoss
 from tests.model import padded, tiny
@@ -180,7 +180,7 @@ def changes() -> Iterator[Any]:
                 spy = Spy(objective.network, patch)
                 batch = batch_for(objective)
                 torch.manual_seed(0)
-                order, _ = objective.assign(batch, objective.network.encode(batch))
+                order = objective.assign(batch, objective.network.encode(batch))
                 torch.manual_seed(0)
                 loss = objective(batch)
                 targets = batch.targets.take_along_dim(order[:, :, None], 1)
@@ -215,52 +215,6 @@ def test_a_single_set_changes_layout_and_weights(changes: Any) -> None:
 
 def test_null_weights_change_the_loss_only(changes: Any) -> None:
     assert changes(null_weight_absent=0.7) == {"weights", "loss"}
-
-
-@pytest.mark.parametrize(
-    ("knows", "order", "taught"),
-    [(1, [0, 0, 2, 3, 4, 5], 6), (4, [0, 1, 2, 3, 4, 5], 5)],
-    ids=["a code of its part", "another"],
-)
-def test_codes_that_know_a_phrase_are_taught_it_or_nothing(
-    knows: int, order: list[int], taught: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The first code is given what another one, that is given ∅, would say."""
-    network = tiny.settrans(seed=8, dropout=0.3)
-    assert network.codes is not None
-    torch.nn.init.normal_(network.codes.weight, std=3.0)
-    with torch.no_grad():
-        network.pointer.gate.bias.add_(2.0)
-    objective = SetLoss(network, assignment="fixed", reassign=True).eval()
-    batch = batch_for(objective, count=1)
-    memory = network.encode(batch)
-    walk = roll_out(network, memory, steps=2, choose=choose_non_null)
-    guesses = torch.stack([step.choice.tokens for step in walk], 1)  # (N, 2)
-    assert len(set(map(tuple, guesses.tolist()))) == tiny.CODES
-    targets = torch.full_like(batch.targets, PAD)
-    targets[:, :, 0] = NULL
-    targets[0, 0, :3] = torch.tensor([*guesses[knows].tolist(), EOS])
-    batch = replace(batch, targets=targets, target_mask=targets != PAD)
-
-    weights = torch.tensor([0.2] * 3 + [0.1] * 3)
-    weights[knows] *= taught == 6
-    expected = padded.set_loss(network, batch, torch.tensor([order]), weights)
-    loss = objective(batch)
-    torch.testing.assert_close(loss.total, expected)
-    assert loss.tokens == 3 + 5 + (2 if taught == 6 else 0)
-
-    spy = Spy(network, monkeypatch)
-    objective.train()(batch)
-    assert spy.encoded == [True, False]
-    assert spy.stepped == [False, False]
-
-
-def test_reassigning_is_rolled_out_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    objective = SetLoss(tiny.settrans(dropout=0.3), reassign=True)
-    spy = Spy(objective.network, monkeypatch)
-    objective(batch_for(objective))
-    assert spy.encoded == [True, False], "but nothing is read a third time"
-    assert spy.stepped == [False] * 4
 
 
 def test_students_read_what_they_write(monkeypatch: pytest.MonkeyPatch) -> None:

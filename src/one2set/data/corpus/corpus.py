@@ -13,13 +13,13 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from one2set.data.example import Example, Examples, Ids
+from one2set.data.example import Example, Ids
 from one2set.data.vocabulary import Vocabulary, load_vocabulary, vocabulary_file
 from one2set.errors import DataError, missing_extra
 
@@ -95,7 +95,7 @@ class Manifest(_Strict):
         return manifest
 
 
-class Split(Examples):
+class Split(Sequence[Example]):
     """The examples of a split, read from memory-mapped shards on access."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
@@ -105,7 +105,16 @@ class Split(Examples):
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0
 
-    def at(self, index: int) -> Example:
+    @overload
+    def __getitem__(self, index: int) -> Example: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Example]: ...
+    def __getitem__(self, index: int | slice) -> Example | list[Example]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(index)
+        index %= len(self)
         shard = bisect_right(self._ends, index)
         start = self._ends[shard - 1] if shard else 0
         return self._shards[shard].example(index - start)

@@ -5,7 +5,7 @@
 3. Assign each code a target, a phrase or ∅, by the probability of its words (Eqs. 2 and 3).
 4. Supervise: the likelihood of the assigned targets with teacher forcing (Eqs. 4 and 5).
 
-The options are the paper's ablations, and re-assignment (WR-One2Set).
+The options are the paper's ablations.
 
 Shapes: B documents, N codes, L words per target, C target words without padding.
 """
@@ -22,14 +22,13 @@ from one2set.model.network import Memory
 from one2set.model.pointer import Mixture
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import TransformerMemory
-from one2set.search.greedy import Choose, choose_most_probable, choose_non_null, roll_out
+from one2set.search.greedy import roll_out
 from one2set.training.objectives.assignment import (
     Assignment,
     fixed,
     hungarian,
     match_scores,
     random,
-    reassign,
 )
 from one2set.training.objectives.likelihood import Loss
 
@@ -50,7 +49,6 @@ class SetLoss(nn.Module):
         null_weight_present: float = 0.2,
         null_weight_absent: float = 0.1,
         shared_encoding: bool = False,
-        reassign: bool = False,
         phrase_length: int = 6,
         separate: bool = True,
         assignment: Assignment = "hungarian",
@@ -60,7 +58,6 @@ class SetLoss(nn.Module):
         self.network = network
         self.assign_steps = assign_steps
         self.shared_encoding = shared_encoding
-        self.reassign = reassign
         self.assignment = assignment
         self.teacher_forcing = teacher_forcing
         self.layout = SetLayout(network.rows, phrase_length, separate)
@@ -76,22 +73,20 @@ class SetLoss(nn.Module):
     def compute(self, batch: Batch, memory: TransformerMemory) -> Loss:
         """The loss of a batch, given its encoding."""
         with self._evaluation_mode(batch, memory) as evaluation_memory:
-            order, loss_mask = self.assign(batch, evaluation_memory)
+            order = self.assign(batch, evaluation_memory)
             targets = batch.targets.take_along_dim(order[:, :, None], 1)  # (B, N, L)
             target_mask = batch.target_mask.take_along_dim(order[:, :, None], 1)
             inputs = targets
             if not self.teacher_forcing:
                 inputs = self._greedy_roll_out(evaluation_memory, steps=targets.shape[2])
         mixture = self.network.decode(memory, shift_right(inputs), target_mask)
-        return self._supervise(mixture, targets, target_mask, loss_mask)
+        return self._supervise(mixture, targets, target_mask)
 
-    def _supervise(
-        self, mixture: Mixture, targets: Tensor, target_mask: Tensor, loss_mask: Tensor
-    ) -> Loss:
+    def _supervise(self, mixture: Mixture, targets: Tensor, target_mask: Tensor) -> Loss:
         """Eqs. 4 and 5: the weighted negative log-likelihood of the assigned targets (B, N, L)."""
-        document, code, _ = target_mask.nonzero(as_tuple=True)  # (C,)
+        _, code, _ = target_mask.nonzero(as_tuple=True)  # (C,)
         words = targets[target_mask]
-        weight = self.null_weight[code].where(words == NULL, 1.0) * loss_mask[document, code]
+        weight = self.null_weight[code].where(words == NULL, 1.0)
         losses = -mixture.log_likelihood(words) * weight
         parts = {
             name: losses[(code >= part.start) & (code < part.stop)].sum()
@@ -100,29 +95,23 @@ class SetLoss(nn.Module):
         total = torch.stack(list(parts.values())).sum()
         return Loss(total, len(words), {name: part.detach() for name, part in parts.items()})
 
-    def assign(self, batch: Batch, memory: Memory) -> tuple[Tensor, Tensor]:
-        """The index of each code's target (B, N), and a loss mask (B, N): False where a code has no
-        loss."""
+    def assign(self, batch: Batch, memory: Memory) -> Tensor:
+        """The index of each code's target, (B, N)."""
         parts, device = list(self.layout.parts.values()), batch.targets.device
-        steps = min(self.assign_steps, batch.targets.shape[2])
         match self.assignment:
             case "hungarian":
-                scores = match_scores(self.network, memory, batch.targets, steps=steps)
-                order = hungarian(scores, parts)
+                steps = min(self.assign_steps, batch.targets.shape[2])
+                return hungarian(
+                    match_scores(self.network, memory, batch.targets, steps=steps), parts
+                )
             case "fixed":
-                order = fixed(len(batch.ids), parts).to(device)
+                return fixed(len(batch.ids), parts).to(device)
             case "random":
-                order = random(len(batch.ids), parts).to(device)
-        if self.reassign:
-            guesses = self._greedy_roll_out(memory, steps=steps, choose=choose_non_null)
-            return reassign(order, guesses, batch.targets, parts)
-        return order, torch.ones_like(order, dtype=torch.bool)
+                return random(len(batch.ids), parts).to(device)
 
-    def _greedy_roll_out(
-        self, memory: Memory, *, steps: int, choose: Choose = choose_most_probable
-    ) -> Tensor:
+    def _greedy_roll_out(self, memory: Memory, *, steps: int) -> Tensor:
         """(B, N, steps) the words that each code generates from its own previous words."""
-        walk = roll_out(self.network, memory, steps=steps, choose=choose)
+        walk = roll_out(self.network, memory, steps=steps)
         tokens = torch.stack([step.choice.tokens for step in walk], 1)  # (B·N, steps)
         return tokens.view(-1, self.network.rows, steps)
 
@@ -134,7 +123,7 @@ class SetLoss(nn.Module):
         unless `shared_encoding` is set or nothing is rolled out.
         """
         training = self.network.training
-        rolls_out = self.assignment == "hungarian" or self.reassign or not self.teacher_forcing
+        rolls_out = self.assignment == "hungarian" or not self.teacher_forcing
         has_dropout = training and self.network.dropout > 0
         encode_again = rolls_out and has_dropout and not self.shared_encoding
         self.network.eval()
