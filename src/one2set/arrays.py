@@ -38,6 +38,12 @@ def single_thread_matmul(a: Float32s, b: Float32s) -> Float32s:
     return out
 
 
+def silu(x: Float32s) -> Float32s:
+    """x · σ(x)"""
+    found: Float32s = x * (0.5 * (1 + np.tanh(0.5 * x)))
+    return found
+
+
 def load_npz(
     folder: Path, names: Sequence[str], kind: str, build: Callable[[Arrays], _T]
 ) -> _T | None:

@@ -30,7 +30,6 @@ from one2set.data.specials import (
 from one2set.errors import ConfigError
 
 Phrases = Sequence[Sequence[int]]
-USUAL_TITLE = 10  # words; a document without a title is told by so many of its first words
 # The rows of a document's targets, a pure function of its present and its absent phrases.
 Layout = Callable[[Phrases, Phrases], list[list[int]]]
 
@@ -165,10 +164,7 @@ def collate(
     return Batch(
         ids=tuple(example.id for example in examples),
         lengths=sources.lengths,
-        title_lengths=tuple(
-            min(example.title_length or USUAL_TITLE, length)
-            for example, length in zip(examples, sources.lengths, strict=True)
-        ),
+        title_lengths=sources.title_lengths,
         oov=tuple(map(tuple, sources.oov)),
         tokens=int(target_mask.sum()),
         source=torch.from_numpy(sources.known(vocabulary_size)),

@@ -18,12 +18,14 @@ from one2set.data.example import Example, Ids
 from one2set.data.specials import PAD, UNK
 
 MAX_OOV = 1000  # copyable unknown words of one document; further ones are `<unk>`
+USUAL_TITLE = 10  # words: the start of a document without a title stands for one
 
 
 class Sources(NamedTuple):
     """The sources of some documents."""
 
     lengths: tuple[int, ...]
+    title_lengths: tuple[int, ...]  # how many of its first words tell what it is about
     oov: tuple[dict[int, int], ...]  # of each document, dictionary id → extended id
     extended: Ints  # (B, S), unknown words have their extended ids
     first: Ints  # (B, S), the place where the same word stands first
@@ -48,7 +50,12 @@ def pad_sources(examples: Sequence[Example], *, vocabulary_size: int) -> Sources
         sources.append(source)
         firsts.append(first[inverse])
         oov.append(extended)
-    return Sources(tuple(map(len, sources)), tuple(oov), pad_rows(sources), pad_rows(firsts))
+    lengths = tuple(map(len, sources))
+    title_lengths = tuple(
+        min(example.title_length or USUAL_TITLE, length)
+        for example, length in zip(examples, lengths, strict=True)
+    )
+    return Sources(lengths, title_lengths, tuple(oov), pad_rows(sources), pad_rows(firsts))
 
 
 def pad_rows(rows: Sequence[Sequence[int] | Ints]) -> Ints:

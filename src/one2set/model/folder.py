@@ -14,9 +14,11 @@ import torch
 from torch import Tensor
 
 from one2set.atomic import atomic_folder
+from one2set.data.phrase_list import PhraseList
 from one2set.data.vocabulary import Vocabulary, load_vocabulary
 from one2set.errors import ConfigError, DataError, missing_extra
 from one2set.model.exhird import ExHiRD
+from one2set.model import heads as heads_module
 from one2set.model.heads import Heads
 from one2set.model.network import Network
 from one2set.model.recurrent import Recurrent
@@ -28,6 +30,7 @@ FORMAT = 1
 # Exported graphs store some weights under other names: transposed ones and quantization scales get
 # a suffix, and the table of sinusoidal positions is stored too.
 TRANSPOSED, SCALE, POSITIONS = " transposed", " scale", "places"
+HEADS_PREFIX = "heads."  # of the names of the heads' weights in an exported folder
 NETWORKS: dict[str, Callable[..., Network]] = {
     "transformer": Transformer,
     "settrans": SetTrans,
@@ -92,20 +95,13 @@ def save_config(folder: Path, network: Network, config: Mapping[str, Any] | None
 
 def load_model(folder: Path) -> Model:
     """Read a folder. The network is in eval mode, on the CPU."""
-    try:
-        from safetensors import SafetensorError
-        from safetensors.torch import load_file
-    except ImportError:
-        raise missing_extra("safetensors", extra="train", purpose="Loading a model") from None
-
     description = _read_config(folder / CONFIG)
     path = folder / WEIGHTS
-    try:
-        weights = _dequantize(load_file(path))
-    except OSError as error:
-        raise DataError(f"cannot be read ({error.strerror})", fix=_FIX, path=path) from None
-    except SafetensorError as error:
-        raise DataError(f"is not a safetensors file ({error})", fix=_FIX, path=path) from None
+    weights = {
+        name: weight
+        for name, weight in _load_weights(path).items()
+        if not name.startswith(HEADS_PREFIX)
+    }
     network = build_network(
         description["network"], description["arguments"], weights, path=path, fix=_FIX
     )
@@ -118,6 +114,35 @@ def load_model(folder: Path) -> Model:
             path=folder,
         )
     return Model(network, vocabulary, description["config"])
+
+
+def load_heads(folder: Path) -> Heads | None:
+    """The heads of a model, which were trained with its network; None where it has none."""
+    if (folder / heads_module.FILE).exists():
+        weights = _load_weights(folder / heads_module.FILE)
+    else:
+        weights = {
+            name.removeprefix(HEADS_PREFIX): weight.float()
+            for name, weight in _load_weights(folder / WEIGHTS).items()
+            if name.startswith(HEADS_PREFIX)
+        }
+    return Heads.from_weights(weights, PhraseList.load(folder)) if weights else None
+
+
+def _load_weights(path: Path) -> dict[str, Tensor]:
+    """The weights in a file, in floating point."""
+    try:
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+    except ImportError:
+        raise missing_extra("safetensors", extra="train", purpose="Loading a model") from None
+
+    try:
+        return _dequantize(load_file(path))
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror})", fix=_FIX, path=path) from None
+    except SafetensorError as error:
+        raise DataError(f"is not a safetensors file ({error})", fix=_FIX, path=path) from None
 
 
 def build_network(

@@ -142,11 +142,11 @@ def test_heads_are_saved_with_the_model(tmp_path: Path) -> None:
     assert batch.heads is not None
     folder = tmp_path / "model"
     save_model(folder, system.network, VOCABULARY, heads=system.heads)
-    heads, network = Heads.load(folder), load_model(folder).network
+    heads, network = load_heads(folder), load_model(folder).network
     assert heads is not None
     assert list(heads.phrase_list.phrases) == list(system.heads.phrase_list.phrases)
     states = network.encode(batch).states  # type: ignore[attr-defined]
     torch.testing.assert_close(
         heads.spans(states, batch.heads), system.heads.spans(states, batch.heads)
     )
-    assert Heads.load(tmp_path) is None
+    assert load_heads(tmp_path) is None
