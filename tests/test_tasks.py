@@ -7,12 +7,17 @@ import torch
 
 from one2set.config import Config
 from one2set.data.corpus.corpus import Corpus
+from one2set.data.phrase_list import KnownPhrase, PhraseList
+from one2set.data.specials import SPECIALS
+from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError
-from one2set.model.folder import load_model
+from one2set.model.folder import load_model, save_model
+from one2set.model.heads import Heads
 from one2set.model.settrans import SetTrans
 from one2set.systems import SYSTEMS, System
-from one2set.tasks import check_init
+from one2set.tasks import check_init, load_initial_heads
 from one2set.training.run import Run, RunMetadata
+from tests.model.tiny import V, settrans
 from tests.training.conftest import SETTINGS, Miniature
 
 
@@ -48,3 +53,26 @@ def test_a_run_can_start_from_another_ones_model(corpus_folder: Path, tmp_path: 
         start(before.folder, system="transformer")
     with pytest.raises(ConfigError, match=r"is \(8, 16\), but this run's is \(4, 16\)"):
         start(before.folder, "model.num_codes=4")
+
+
+def test_heads_start_from_those_of_another_model(tmp_path: Path) -> None:
+    def heads(*phrases: str, hidden: int = 4) -> Heads:
+        known = PhraseList({(one,): KnownPhrase(one, 20) for one in phrases})
+        return Heads(
+            known, documents=90, width=16, span_width=6, phrase_width=hidden, dropout=0.0
+        ).eval()
+
+    before = heads("graph", "network", "set")
+    vocabulary = WordVocabulary([*SPECIALS, *map(str, range(len(SPECIALS), V))], size=V)
+    save_model(tmp_path / "model", settrans(), vocabulary, heads=before)
+
+    after = heads("set", "new", "graph")
+    initial = after.phrases.out.weight[1].clone()
+    load_initial_heads(after, tmp_path / "model")
+    assert torch.equal(after.phrases.out.weight[[0, 2]], before.phrases.out.weight[[2, 0]])
+    assert torch.equal(after.phrases.out.weight[1], initial)
+    assert torch.equal(after.spans.first.weight, before.spans.first.weight)
+    # What does not fit is initialised anew.
+    wider = heads("graph", hidden=5)
+    load_initial_heads(wider, tmp_path / "model")
+    assert torch.equal(wider.spans.hidden.weight, before.spans.hidden.weight)

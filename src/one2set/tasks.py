@@ -12,7 +12,8 @@ from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import Vocabulary, load_vocabulary
 from one2set.distributed import choose_device
 from one2set.errors import ConfigError, DataError
-from one2set.model.folder import load_model, save_model
+from one2set.model.folder import load_heads, load_model, save_model
+from one2set.model.heads import Heads
 from one2set.model.network import Network
 from one2set.model.paths import model_folder
 from one2set.prediction.engine import Engine
@@ -34,6 +35,8 @@ def create_task(run: Run, corpus: Corpus) -> Task:
     started = Checkpoints(run.checkpoints, run_fingerprint=run.fingerprint).last() is not None
     if run.metadata.init is not None and not started:
         _load_initial_weights(built.network, vocabulary, Path(run.metadata.init))
+        if built.heads is not None:
+            load_initial_heads(built.heads, Path(run.metadata.init))
     description = {
         "system": run.metadata.system,
         "seed": run.metadata.seed,
@@ -86,6 +89,24 @@ def _load_initial_weights(network: Network, vocabulary: Vocabulary, path: Path) 
                 "train the same network at the same scale"
             )
     network.load_state_dict(theirs)
+
+
+def load_initial_heads(heads: Heads, path: Path) -> None:
+    """Load the heads of another run, or of a model folder, if it has heads of the same widths.
+    Phrases that it does not know keep their initial weights."""
+    other = load_heads(model_folder(path))
+    if other is None:
+        return
+    ours, theirs = heads.state_dict(), other.state_dict()
+    common = [stems for stems in heads.phrase_list.index if stems in other.phrase_list.index]
+    rows = torch.tensor([heads.phrase_list.index[stems] for stems in common], dtype=torch.int64)
+    given = torch.tensor([other.phrase_list.index[stems] for stems in common], dtype=torch.int64)
+    for name, weight in ours.items():
+        if name.startswith("phrases.out."):
+            if weight.shape[1:] == theirs[name].shape[1:]:
+                weight[rows] = theirs[name][given]
+        elif weight.shape == theirs[name].shape:
+            weight.copy_(theirs[name])
 
 
 def check_init(name: str, *, init: Path | None, corpus: Path) -> None:

@@ -116,7 +116,8 @@ class Runtime:
 
     def _states(self, memory: "Values", sources: Sources) -> Iterator[NDArray[np.float32]]:
         """(S, D) of each document: the values that the decoder's last layer attends to."""
-        values = memory[self._encoder.get_outputs()[-1].name].numpy()  # (B, heads, S, D / heads)
+        layers = sum(name.startswith("value-") for name in memory)
+        values = memory[f"value-{layers - 1}"].numpy()  # (B, heads, S, D / heads)
         for value, length in zip(values, sources.lengths, strict=True):
             yield value[:, :length].transpose(1, 0, 2).reshape(length, -1)
 
@@ -166,6 +167,7 @@ class Runtime:
         """Encode the documents: the inputs that every step needs."""
         words: dict[str, NDArray[Any]] = {
             "lengths": np.array(sources.lengths, np.int32),
+            "title_lengths": np.array(sources.title_lengths, np.int32),
             "source": sources.known(self.description.vocabulary_size),
             "extended": sources.extended,
             "first": sources.first,

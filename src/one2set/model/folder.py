@@ -17,8 +17,8 @@ from one2set.atomic import atomic_folder
 from one2set.data.phrase_list import PhraseList
 from one2set.data.vocabulary import Vocabulary, load_vocabulary
 from one2set.errors import ConfigError, DataError, missing_extra
-from one2set.model.exhird import ExHiRD
 from one2set.model import heads as heads_module
+from one2set.model.exhird import ExHiRD
 from one2set.model.heads import Heads
 from one2set.model.network import Network
 from one2set.model.recurrent import Recurrent
