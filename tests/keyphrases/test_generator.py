@@ -4,6 +4,7 @@ import math
 import pickle
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
@@ -245,3 +246,28 @@ def test_texts_and_documents_in_any_container(
             generator.generate(wrong)  # type: ignore[arg-type]
     with pytest.raises(DataError, match="into a list"):
         generator.stream("a text")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("explores", [False, True])
+def test_work_can_be_given_up_at_every_passage(
+    generator: KeyphraseGenerator, documents: list[Document], explores: bool
+) -> None:
+    """A long document is not read to its end if nobody waits for it."""
+    long = document_from_text("\n".join(document.abstract for document in documents))
+    checks = 0
+
+    def check(last: float = math.inf) -> None:
+        nonlocal checks
+        checks += 1
+        if checks == last:
+            raise LookupError("enough")
+
+    work = generator.explore if explores else generator.stream
+    list(work([long], check=check))
+    every, checks = checks, 0
+    assert every > len(passages(long))
+    for last in (1, 2, every):
+        checks = 0
+        with pytest.raises(LookupError, match="enough"):
+            list(work([long], check=partial(check, last)))
+        assert checks == last

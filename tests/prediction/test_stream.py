@@ -73,3 +73,19 @@ def test_a_window_at_a_time() -> None:
 def test_sizes_that_cannot_be(sizes: tuple[int, int]) -> None:
     with pytest.raises(ConfigError, match="expected 1 or more"):
         Stream(VOCABULARY, *sizes)
+
+
+def test_a_check_before_each_batch_can_end_the_work() -> None:
+    note = Note()
+    checks = 0
+
+    def check() -> None:
+        nonlocal checks
+        checks += 1
+        if checks == 3:
+            raise LookupError("enough")
+
+    stream = Stream(VOCABULARY, batch_tokens=2, max_source_length=10)
+    with pytest.raises(LookupError, match="enough"):
+        list(stream.predict(documents([1] * 20), note, order="score", check=check))
+    assert [len(batch) for batch in note.batches] == [2, 2]

@@ -14,7 +14,7 @@ from one2set.evaluation.protocols import YE2021
 from one2set.evaluation.scoring import evaluate, gold_from_document, score
 from one2set.prediction.engine import Engine
 from one2set.prediction.prediction import Prediction, Slot
-from one2set.prediction.stream import Project
+from one2set.prediction.stream import Check, Project, go_on
 from one2set.reproduction.measure import (
     CELLS,
     CodeShares,
@@ -100,6 +100,7 @@ class Talker(Engine):
         *,
         null_bias: NullBias = AS_TRAINED,
         project: Project | None = None,
+        check: Check = go_on,
     ) -> Iterator[Prediction]:
         for document in documents:
             slots = []

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -10,6 +11,7 @@ import pytest
 
 from one2set.data.document import Document
 from one2set.keyphrases.generator import KeyphraseGenerator
+from one2set.prediction.stream import Check
 from one2set.serving.batching import Batcher
 from one2set.serving.limits import BusyError, Limits
 from one2set.serving.metrics import Metrics
@@ -30,7 +32,7 @@ class Shout:
     mark: str = "!"
 
     def __call__(
-        self, generator: KeyphraseGenerator, documents: Sequence[Document]
+        self, generator: KeyphraseGenerator, documents: Sequence[Document], check: Check
     ) -> Iterable[str]:
         engine = cast(Engine, generator)
         engine.free.wait(10)
@@ -154,7 +156,7 @@ class Hold:
     done: list[str] = field(default_factory=list)
 
     def __call__(
-        self, generator: KeyphraseGenerator, documents: Sequence[Document]
+        self, generator: KeyphraseGenerator, documents: Sequence[Document], check: Check
     ) -> Iterable[str]:
         self.free.wait(10)
         self.done.extend(document.id for document in documents)
@@ -241,5 +243,67 @@ def test_it_ends_when_all_is_answered() -> None:
             threading.Timer(0.1, engine.free.set).start()
         assert not batcher.running
         assert await asyncio.gather(*tasks) == [["a!"], ["b!"], ["c!"]]
+
+    run(test())
+
+
+def test_it_ends_when_all_is_answered_by_slow_threads() -> None:
+    """On a busy machine a batch may be taken long before its thread runs."""
+
+    async def test() -> None:
+        batcher = make(engine := Engine())
+        engine.free.set()
+        loop = asyncio.get_running_loop()
+        start = loop.run_in_executor
+
+        def start_late(threads: Any, work: Any, *given: Any) -> asyncio.Future[Any]:
+            for _ in range(2):  # which keeps both threads busy
+                threads.submit(time.sleep, 0.1)
+            return start(threads, work, *given)
+
+        async with batcher.run():
+            loop.run_in_executor = start_late  # type: ignore[method-assign, assignment]
+            (task,) = await begun(batcher, batcher.answer(documents("a"), Shout(), ""))
+        assert await task == ["a!"]
+
+    run(test())
+
+
+@dataclass(frozen=True)
+class Work:
+    """An operation that goes on until it is told that nobody waits."""
+
+    begun: threading.Event = field(default_factory=threading.Event)
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    def __call__(
+        self, generator: KeyphraseGenerator, documents: Sequence[Document], check: Check
+    ) -> Iterable[str]:
+        self.begun.set()
+        try:
+            for _ in range(1_000):
+                check()
+                time.sleep(0.01)
+        finally:
+            self.ended.set()
+        return [document.id for document in documents]
+
+
+def test_work_ends_when_all_its_clients_have_gone() -> None:
+    """And not before: the last one may still wait."""
+
+    async def test() -> None:
+        batcher = make(engine := Engine())
+        operation = Work()
+        async with batcher.run():
+            both = (batcher.answer(documents(id), operation, id) for id in "ab")
+            tasks = [asyncio.ensure_future(one) for one in both]
+            await asyncio.to_thread(operation.begun.wait, 10)
+            tasks[0].cancel()
+            assert not await asyncio.to_thread(operation.ended.wait, 0.1)
+            tasks[1].cancel()
+            assert await asyncio.to_thread(operation.ended.wait, 5)
+            engine.free.set()
+            assert await batcher.answer(documents("c"), Shout(), "c") == ["c!"]
 
     run(test())

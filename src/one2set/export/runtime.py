@@ -24,7 +24,7 @@ from one2set.errors import ConfigError, DataError
 from one2set.parallel import count_cores
 from one2set.prediction.prediction import Prediction
 from one2set.prediction.spelling import DecodedRow, Speller
-from one2set.prediction.stream import Generated, Project, Stream
+from one2set.prediction.stream import Check, Generated, Project, Stream, go_on
 from one2set.search.null_bias import AS_TRAINED, NullBias, is_silent
 
 if TYPE_CHECKING:
@@ -81,10 +81,12 @@ class Runtime:
         *,
         null_bias: NullBias = AS_TRAINED,
         project: Project | None = None,
+        check: Check = go_on,
     ) -> Iterator[Prediction]:
-        """The prediction of each document, in order; with `word_states` if `project` is given."""
+        """The prediction of each document, in order; with `word_states` if `project` is given.
+        `check` is called before each batch."""
         generate = partial(self._generate, null_bias=null_bias, project=project)
-        return self._stream.predict(documents, generate, order="score")
+        return self._stream.predict(documents, generate, order="score", check=check)
 
     def _generate(
         self, examples: Sequence[Example], *, null_bias: NullBias, project: Project | None

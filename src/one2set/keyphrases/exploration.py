@@ -15,6 +15,7 @@ from one2set.keyphrases.candidates import CandidateBuilder
 from one2set.keyphrases.results import Keyphrase
 from one2set.keyphrases.selection import Selection, select_keyphrases
 from one2set.prediction.prediction import SIDES, Prediction, Side, Slot, apply_null_bias
+from one2set.prediction.stream import Check, checked, go_on
 from one2set.text import stem_all, words_of
 
 BIASES = tuple(half / 2 for half in range(-6, 7))  # −3 to 3
@@ -47,13 +48,15 @@ def explore(
     predictions: Sequence[tuple[Prediction, Document]],
     calibration: Calibration,
     selections: Iterable[Selection],
+    check: Check = go_on,
 ) -> Exploration:
     """`predictions` are those of each passage, in which every code generates a phrase."""
     dial = []
     for selection in selections:
         bias = calibration.null_bias(selection.more)
         pool = [
-            builder.candidates(apply_null_bias(one, bias), passage) for one, passage in predictions
+            builder.candidates(apply_null_bias(one, bias), passage)
+            for one, passage in checked(predictions, check)
         ]
         dial.append((selection.more, select_keyphrases(pool, builder, calibration, selection)))
     outputs = tuple(

@@ -24,6 +24,7 @@ from one2set.keyphrases.results import KeyphraseList
 from one2set.keyphrases.selection import Selection, select_keyphrases
 from one2set.model.paths import DEFAULT, find_model_folder
 from one2set.prediction.prediction import Prediction, Side
+from one2set.prediction.stream import Check, checked, go_on
 from one2set.search.null_bias import NO_NULL, NullBias
 
 _DEFAULT_TOP = 20  # keyphrases per document: as many as networks have codes
@@ -140,6 +141,7 @@ class KeyphraseGenerator:
         min_score: float = 0.0,
         only: Side | None = None,
         more: float = 0.0,
+        check: Check = go_on,
     ) -> Iterator[tuple[Document, KeyphraseList]]:
         """Find the keyphrases of documents one after the other, in bounded memory.
 
@@ -150,6 +152,7 @@ class KeyphraseGenerator:
             min_score: Leave out keyphrases with a lower score, from 0 to 1.
             only: "present" or "absent" for keyphrases of that kind; None for both.
             more: Above 0 for more keyphrases, below 0 for fewer, as in `generate`.
+            check: Called often while documents are computed. What it raises ends the work.
 
         Returns:
             An iterator over pairs of a document and its keyphrases, best first, in the order of
@@ -165,25 +168,31 @@ class KeyphraseGenerator:
             ...     print(document.id, [keyphrase.text for keyphrase in keyphrases])
         """
         selection = Selection(_DEFAULT_TOP if top is None else top, min_score, only, more)
-        return self._stream(iterate_documents(documents), selection)
+        return self._stream(iterate_documents(documents), selection, check)
 
     def _stream(
-        self, documents: Iterable[Document], selection: Selection
+        self, documents: Iterable[Document], selection: Selection, check: Check
     ) -> Iterator[tuple[Document, KeyphraseList]]:
-        for builder, pairs in self._read(documents, self._calibration.null_bias(selection.more)):
-            pool = (builder.candidates(*pair) for pair in pairs)
+        bias = self._calibration.null_bias(selection.more)
+        for builder, pairs in self._read(documents, bias, check):
+            pool = (builder.candidates(*pair) for pair in checked(pairs, check))
             yield builder.document, select_keyphrases(pool, builder, self._calibration, selection)
 
     def explore(
-        self, documents: Iterable[Document], dial: Sequence[float] = BIASES
+        self,
+        documents: Iterable[Document],
+        dial: Sequence[float] = BIASES,
+        *,
+        check: Check = go_on,
     ) -> Iterator[Exploration]:
-        """Each document at several positions of the dial, and what every code says of it."""
+        """Each document at several positions of the dial, and what every code says of it. `check`
+        is that of `stream`."""
         selections = [Selection(_DEFAULT_TOP, more=more) for more in dial]
-        for builder, pairs in self._read(documents, NO_NULL):
-            yield explore(builder, pairs, self._calibration, selections)
+        for builder, pairs in self._read(documents, NO_NULL, check):
+            yield explore(builder, pairs, self._calibration, selections, check)
 
     def _read(
-        self, documents: Iterable[Document], null_bias: NullBias
+        self, documents: Iterable[Document], null_bias: NullBias, check: Check
     ) -> Iterator[tuple[CandidateBuilder, list[tuple[Prediction, Document]]]]:
         """Each document, with what the network says of its passages."""
         waiting: deque[tuple[Document, list[Document]]] = deque()
@@ -195,7 +204,7 @@ class KeyphraseGenerator:
                 yield from parts
 
         predictions = self._predictor.predict(
-            pieces(), null_bias=null_bias, project=self._knowledge.project
+            pieces(), null_bias=null_bias, project=self._knowledge.project, check=check
         )
         for prediction in predictions:
             document, parts = waiting.popleft()

@@ -24,7 +24,7 @@ from one2set.model.paths import model_folder
 from one2set.model.transformer import TransformerMemory
 from one2set.prediction.prediction import Order, Prediction, Slot
 from one2set.prediction.spelling import DecodedRow, Speller
-from one2set.prediction.stream import Generated, Project, Stream
+from one2set.prediction.stream import Check, Generated, Project, Stream, go_on
 from one2set.search.null_bias import AS_TRAINED, NullBias
 from one2set.search.search import Generation, Search, generate
 
@@ -86,12 +86,14 @@ class Engine:
         *,
         null_bias: NullBias = AS_TRAINED,
         project: Project | None = None,
+        check: Check = go_on,
     ) -> Iterator[Prediction]:
-        """The prediction of each document, in order; with `word_states` if `project` is given."""
+        """The prediction of each document, in order; with `word_states` if `project` is given.
+        `check` is called before each batch."""
         # The phrases of a single row are already in order.
         order: Order = "score" if self.network.rows > 1 else "written"
         generate = partial(self._generate, null_bias=null_bias, project=project)
-        return self._stream.predict(documents, generate, order=order)
+        return self._stream.predict(documents, generate, order=order, check=check)
 
     @torch.no_grad()
     def _generate(

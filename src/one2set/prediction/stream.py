@@ -7,7 +7,7 @@ Documents are read in windows, sorted by length within a window and batched. `en
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from one2set.prediction.prediction import Order, Prediction, Slot
 from one2set.search.null_bias import AS_TRAINED, NullBias
 
 WINDOW = 256  # documents
+
+
+Item = TypeVar("Item")
 
 
 class Generated(NamedTuple):
@@ -35,6 +38,20 @@ Project = Callable[[NDArray[np.float32]], NDArray[Any]]
 # Of each of some documents.
 Generate = Callable[[Sequence[Example]], Iterable[Generated]]
 
+# Called before each piece of work. What it raises ends the work, which nobody waits for any more.
+Check = Callable[[], None]
+
+
+def go_on() -> None:
+    """The check that never ends the work."""
+
+
+def checked(items: Iterable[Item], check: Check) -> Iterator[Item]:
+    """The items, with a check before each."""
+    for item in items:
+        check()
+        yield item
+
 
 class Predictor(Protocol):
     """A network that predicts, with torch or without."""
@@ -45,9 +62,11 @@ class Predictor(Protocol):
         *,
         null_bias: NullBias = AS_TRAINED,
         project: Project | None = None,
+        check: Check = go_on,
     ) -> Iterator[Prediction]:
         """The prediction of each document, in their order. It has `word_states` only if
-        `project` is given, which projects the encoder's states."""
+        `project` is given, which projects the encoder's states. `check` is called before each
+        batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,22 +90,28 @@ class Stream:
             )
 
     def predict(
-        self, documents: Iterable[Document], generate: Generate, *, order: Order
+        self,
+        documents: Iterable[Document],
+        generate: Generate,
+        *,
+        order: Order,
+        check: Check = go_on,
     ) -> Iterator[Prediction]:
         """The prediction of each document, in order. At most `WINDOW` documents are in memory, and
         the windows depend on the documents only."""
         remaining = iter(documents)
         while window := list(islice(remaining, WINDOW)):
-            yield from self._predict(window, generate, order)
+            yield from self._predict(window, generate, order, check)
 
     def _predict(
-        self, documents: Sequence[Document], generate: Generate, order: Order
+        self, documents: Sequence[Document], generate: Generate, order: Order, check: Check
     ) -> list[Prediction]:
         # The network must not see the known keyphrases.
         examples = [self.vocabulary.encode(replace(d, keyphrases=None)) for d in documents]
         outputs = [Generated()] * len(examples)
         read = [replace(e, source=e.source[: self.max_source_length]) for e in examples]
-        for batch in self._batches([len(example.source) for example in read]):
+        batches = self._batches([len(example.source) for example in read])
+        for batch in checked(batches, check):
             found = generate([read[index] for index in batch])
             for index, generated in zip(batch, found, strict=True):
                 outputs[index] = generated

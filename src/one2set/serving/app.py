@@ -16,6 +16,7 @@ from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.keyphrases.language import looks_foreign
 from one2set.keyphrases.results import Keyphrase
 from one2set.keyphrases.selection import Selection
+from one2set.prediction.stream import Check
 from one2set.serving.answers import (
     DocumentAnswer,
     ExploreAnswer,
@@ -51,9 +52,9 @@ class _Generate:
     wanted: Selection
 
     def __call__(
-        self, generator: KeyphraseGenerator, documents: Sequence[Document]
+        self, generator: KeyphraseGenerator, documents: Sequence[Document], check: Check
     ) -> Iterator[tuple[list[Keyphrase], list[str]]]:
-        for document, found in generator.stream(documents, **asdict(self.wanted)):
+        for document, found in generator.stream(documents, **asdict(self.wanted), check=check):
             yield found, _notices(document)
 
 
@@ -62,9 +63,9 @@ class _Explore:
     """The operation behind /v1/explore."""
 
     def __call__(
-        self, generator: KeyphraseGenerator, documents: Sequence[Document]
+        self, generator: KeyphraseGenerator, documents: Sequence[Document], check: Check
     ) -> Iterator[tuple[Exploration, list[str]]]:
-        for found in generator.explore(documents):
+        for found in generator.explore(documents, check=check):
             yield found, _notices(found.document)
 
 

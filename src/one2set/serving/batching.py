@@ -21,6 +21,7 @@ from typing import Any, Protocol, TypeVar
 
 from one2set.data.document import Document
 from one2set.keyphrases.generator import KeyphraseGenerator
+from one2set.prediction.stream import Check
 from one2set.serving.limits import BusyError, Limits
 from one2set.serving.metrics import Metrics
 
@@ -37,9 +38,10 @@ class Operation(Protocol[Answer_co]):
     """What to compute for documents. Equal operations of several clients share a batch."""
 
     def __call__(
-        self, generator: KeyphraseGenerator, documents: Sequence[Document], /
+        self, generator: KeyphraseGenerator, documents: Sequence[Document], check: Check, /
     ) -> Iterable[Answer_co]:
-        """Return an answer for each document, in their order."""
+        """Return an answer for each document, in their order. `check` is called often: it raises
+        if nobody waits for an answer any more."""
 
 
 @dataclass(eq=False, slots=True)
@@ -51,6 +53,10 @@ class _Job:
     @property
     def long(self) -> bool:
         return len(self.document.text) > _LONG
+
+
+class _AbandonedError(Exception):
+    """All clients of a batch have gone."""
 
 
 class Batcher:
@@ -67,7 +73,8 @@ class Batcher:
     async def answer(
         self, documents: Sequence[Document], operation: Operation[Answer], client: str
     ) -> list[Answer]:
-        """Return the answers, in order. Waiting documents are dropped if their client gives up."""
+        """Return the answers, in order. If a client gives up, its waiting documents are dropped,
+        and what is being computed for it alone is given up."""
         self._drop_abandoned()
         every, own = self._count(), len(self._waiting.get(client, ()))
         if (
@@ -91,26 +98,27 @@ class Batcher:
     async def run(self) -> AsyncIterator[None]:
         """Run the generator during a block. Accepted documents are answered before it ends."""
         with ThreadPoolExecutor(2, thread_name_prefix="generator") as threads:
+            self.running = True
             workers = [
                 asyncio.create_task(self._run_batches(threads, long=long)) for long in self._arrived
             ]
-            self.running = True
             try:
                 yield
-                while self._waiting and not any(one.done() for one in workers):
-                    await asyncio.sleep(0.01)
             finally:
-                for one in workers:
-                    one.cancel()
-                await asyncio.gather(*workers, return_exceptions=True)
                 self.running = False
+                for arrived in self._arrived.values():
+                    arrived.set()
+                await asyncio.gather(*workers)
 
     async def _run_batches(self, threads: ThreadPoolExecutor, *, long: bool) -> None:
+        """Until nothing is left and `run` has ended."""
         loop = asyncio.get_running_loop()
         while True:
             await self._arrived[long].wait()
             if jobs := self._next_batch(long=long):
                 await loop.run_in_executor(threads, self._run_batch, jobs, loop)
+            elif not self.running:
+                return
             else:
                 self._arrived[long].clear()
 
@@ -157,10 +165,17 @@ class Batcher:
 
     def _run_batch(self, jobs: Sequence[_Job], loop: asyncio.AbstractEventLoop) -> None:
         """Runs in a thread. If a batch fails, its documents are tried one by one."""
+
+        def check() -> None:
+            if all(job.answer.done() for job in jobs):
+                raise _AbandonedError
+
         start = time.perf_counter()
         try:
             documents = [job.document for job in jobs]
-            answers = list(jobs[0].operation(self._generator, documents))
+            answers = list(jobs[0].operation(self._generator, documents, check))
+        except _AbandonedError:
+            return
         except Exception as error:
             if len(jobs) == 1:
                 loop.call_soon_threadsafe(_set_error, jobs[0], error)
