@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from one2set.data.control_codes import SIDES
 from one2set.data.document import Document
 from one2set.evaluation.scoring import evaluate
 from one2set.extraction.knowledge import Knowledge, Proposals
@@ -25,7 +26,7 @@ from one2set.keyphrases.tuning import (
     score_and_select,
     tune,
 )
-from one2set.prediction.prediction import SIDES, Prediction, Slot
+from one2set.prediction.prediction import Prediction, Slot
 from one2set.search.null_bias import NullBias
 
 CODES = 6

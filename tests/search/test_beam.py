@@ -1,6 +1,7 @@
 """Beam search against an enumeration of everything that can be written."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,8 +14,17 @@ from one2set.data.specials import EOS, NULL
 from one2set.model.pointer import Mixture
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer, TransformerMemory, TransformerState
-from one2set.search.beam import Beams, beam_sequence, beam_set
-from one2set.search.greedy import DecodedRows, greedy_sequence, greedy_set
+from one2set.search.beam import Beams, beam_search
+from one2set.search.greedy import (
+    PHRASE_STOP_IDS,
+    SEQUENCE_STOP_IDS,
+    DecodedRows,
+    greedy_sequence,
+    greedy_set,
+)
+
+beam_set = partial(beam_search, stop_ids=PHRASE_STOP_IDS)
+beam_sequence = partial(beam_search, stop_ids=SEQUENCE_STOP_IDS)
 
 V, CODES = 10, 4
 SIZES = {

@@ -13,10 +13,10 @@ by themselves. Those that ask for what cannot be had here are refused.
 from collections.abc import Sequence
 from pathlib import Path
 
+from one2set.data.control_codes import Side
 from one2set.errors import ConfigError
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.model.paths import DEFAULT
-from one2set.prediction.prediction import Side
 from one2set.text import stem_all, words_of
 
 Keywords = list[tuple[str, float]]

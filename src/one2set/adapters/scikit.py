@@ -10,10 +10,10 @@ is asked for one text at a time.
 from collections.abc import Iterable
 from typing import Any, Self
 
+from one2set.data.control_codes import Side
 from one2set.errors import missing_extra
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.model.paths import DEFAULT
-from one2set.prediction.prediction import Side
 
 try:
     from sklearn.base import BaseEstimator, TransformerMixin

@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass
 from itertools import tee
 from typing import Any
 
+from one2set.data.control_codes import Side
 from one2set.data.reading.records import document_from_text
 from one2set.errors import missing_extra
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.keyphrases.selection import Selection
 from one2set.model.paths import DEFAULT
-from one2set.prediction.prediction import Side
 
 try:
     from spacy.language import Language

@@ -9,8 +9,8 @@ from one2set.data.reading.streams import OnError
 from one2set.errors import ConfigError
 
 if TYPE_CHECKING:
+    from one2set.data.control_codes import Side
     from one2set.keyphrases.selection import Selection
-    from one2set.prediction.prediction import Side
 
 # Groups of options in the help.
 INPUT = "Input"

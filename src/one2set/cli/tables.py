@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
+from one2set.data.control_codes import SIDES
 from one2set.data.corpus.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -65,8 +66,6 @@ def manifest_tables(manifest: "Manifest") -> Iterator[Table]:
 
 def calibration_table(calibration: "Calibration", check: "CalibrationCheck") -> Table:
     """The operating point of each side, and its measured quality."""
-    from one2set.prediction.prediction import SIDES  # it needs numpy, which starts slowly
-
     table = _table(
         "Calibration",
         "phrases",

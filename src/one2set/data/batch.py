@@ -13,6 +13,7 @@ from itertools import chain
 import torch
 from torch import Tensor
 
+from one2set.data.control_codes import codes_by_side
 from one2set.data.example import Example
 from one2set.data.head_targets import HeadTargetBuilder, HeadTargets
 from one2set.data.sources import pad_rows, pad_sources
@@ -89,20 +90,18 @@ class SetLayout:
 
     @property
     def parts(self) -> dict[str, slice]:
-        """The rows that share their targets."""
-        half = self.num_codes // 2
+        """The rows of each set of targets."""
         if self.separate:
-            return {"present": slice(0, half), "absent": slice(half, self.num_codes)}
+            return codes_by_side(self.num_codes)
         return {"all": slice(0, self.num_codes)}
 
     def __call__(self, present: Phrases, absent: Phrases) -> list[list[int]]:
-        if self.separate:
-            half = self.num_codes // 2
-            return self._rows(present, half) + self._rows(absent, half)
         mark = [[PEOS]] if self.peos else []
-        return self._rows([*present, *mark, *absent], self.num_codes)
+        phrases = {"present": present, "absent": absent, "all": [*present, *mark, *absent]}
+        return [*chain(*(self._rows(phrases[name], part) for name, part in self.parts.items()))]
 
-    def _rows(self, phrases: Phrases, count: int) -> list[list[int]]:
+    def _rows(self, phrases: Phrases, part: slice) -> list[list[int]]:
+        count = part.stop - part.start
         rows = [[*phrase, EOS] for phrase in phrases if len(phrase) < self.phrase_length][:count]
         rows += [[NULL]] * (count - len(rows))
         return [row + [PAD] * (self.phrase_length - len(row)) for row in rows]

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from one2set.arrays import Ints
+from one2set.data.control_codes import is_present_code
 from one2set.data.document import Document
 from one2set.data.example import Example
 from one2set.data.sources import Sources, pad_sources
@@ -127,8 +128,8 @@ class Runtime:
         """Decode each code until `<eos>` or ∅."""
         size, codes, steps = self.description[:3]
         count = documents * codes
-        # The first half of the codes is for present phrases.
-        first_bias = np.tile(np.repeat(null_bias, [codes // 2, codes - codes // 2]), documents)
+        is_present = is_present_code(np.arange(count) % codes, codes)
+        first_bias = np.where(is_present, null_bias.present, null_bias.absent)
         written = DecodedRows(
             length=np.zeros(count, np.int64),
             tokens=np.zeros((count, steps), np.int64),

@@ -17,9 +17,9 @@ from typing import Any
 import orjson
 
 from one2set.atomic import atomic_file
+from one2set.data.control_codes import SIDES
 from one2set.errors import DataError
 from one2set.keyphrases.candidates import INPUTS, Candidate
-from one2set.prediction.prediction import SIDES
 from one2set.search.null_bias import NullBias
 
 FILE = "calibration.json"

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from one2set.data.control_codes import Side
 from one2set.data.document import Document
 from one2set.data.phrase_list import Stems
 from one2set.data.specials import SPECIALS
 from one2set.extraction.candidate_scorer import MIN_LOG_ODDS
 from one2set.extraction.knowledge import NO_KNOWLEDGE, NO_PROPOSALS, Knowledge, Proposals
-from one2set.prediction.prediction import Prediction, Side, Slot
+from one2set.prediction.prediction import Prediction, Slot
 from one2set.text import DIGIT, PhraseIndex, Span, stem_all
 
 _TINY = 1e-12  # its logarithm stands for that of 0

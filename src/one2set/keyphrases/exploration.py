@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from one2set.data.control_codes import SIDES, Side
 from one2set.data.document import Document
 from one2set.keyphrases.calibration import Calibration
 from one2set.keyphrases.candidates import CandidateBuilder
 from one2set.keyphrases.results import Keyphrase
 from one2set.keyphrases.selection import Selection, select_keyphrases
-from one2set.prediction.prediction import SIDES, Prediction, Side, Slot, apply_null_bias
+from one2set.prediction.prediction import Prediction, Slot, apply_null_bias
 from one2set.prediction.stream import Check, checked, go_on
 from one2set.text import stem_all, words_of
 

@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, overload
 
+from one2set.data.control_codes import Side
 from one2set.data.document import Document
 from one2set.extraction.knowledge import Knowledge
 from one2set.keyphrases.calibration import Calibration
@@ -23,7 +24,7 @@ from one2set.keyphrases.passages import passages
 from one2set.keyphrases.results import KeyphraseList
 from one2set.keyphrases.selection import Selection, select_keyphrases
 from one2set.model.paths import DEFAULT, find_model_folder
-from one2set.prediction.prediction import Prediction, Side
+from one2set.prediction.prediction import Prediction
 from one2set.prediction.stream import Check, checked, go_on
 from one2set.search.null_bias import NO_NULL, NullBias
 

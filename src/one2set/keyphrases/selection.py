@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from one2set.data.control_codes import Side
 from one2set.data.document import Document
 from one2set.errors import ConfigError
 from one2set.keyphrases.calibration import Calibration
 from one2set.keyphrases.candidates import Candidate, CandidateBuilder
 from one2set.keyphrases.results import Keyphrase, KeyphraseList
-from one2set.prediction.prediction import Side
 from one2set.text import Span, words_of
 
 

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from one2set.arrays import Flags, Floats, Ints
+from one2set.data.control_codes import SIDES, Side, is_present_code
 from one2set.data.document import Document
 from one2set.errors import missing_extra
 from one2set.evaluation.metrics import f1_score, precision_recall
@@ -31,7 +32,7 @@ from one2set.keyphrases.candidates import (
     CandidateBuilder,
 )
 from one2set.keyphrases.selection import without_subphrases
-from one2set.prediction.prediction import SIDES, Prediction, Side
+from one2set.prediction.prediction import Prediction
 from one2set.search.null_bias import NullBias, is_silent
 from one2set.text import stem_all
 
@@ -119,7 +120,7 @@ class Pool:
                 number,
                 slot.first_probability,
                 slot.null,
-                slot.code < self.documents[document].num_codes // 2,
+                is_present_code(slot.code, self.documents[document].num_codes),
             )
             for number, (document, one) in enumerate(
                 zip(self.document.tolist(), self.candidates, strict=True)

@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from one2set.data.control_codes import is_present_code
 from one2set.data.specials import NULL, SPECIALS
 from one2set.search.null_bias import NullBias, is_silent
 
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
 
 # The order of the phrases of a prediction: by `Slot.score`, or as generated.
 Order = Literal["score", "written"]
-# The first half of the codes of a set is for present phrases, the second for absent ones.
-Side = Literal["present", "absent"]
-SIDES: tuple[Side, Side] = ("present", "absent")
 _TINY = 1e-30  # log(max(p, _TINY)) is finite
 
 
@@ -87,8 +85,8 @@ class Prediction:
         return sorted(spoken, key=lambda slot: -slot.score)
 
     def half(self, slot: Slot) -> int:
-        """0 for the codes of present phrases (the first half), 1 for those of absent ones."""
-        return int(slot.code >= len(self.slots) // 2)
+        """0 for the codes of present phrases, 1 for those of absent ones."""
+        return 0 if is_present_code(slot.code, len(self.slots)) else 1
 
 
 def apply_null_bias(prediction: Prediction, bias: NullBias) -> Prediction:

@@ -13,6 +13,7 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Literal, NamedTuple
 
+from one2set.data.control_codes import codes_by_side
 from one2set.reproduction.explanations import (
     SHORT,
     count_unique,
@@ -271,11 +272,9 @@ def _check_codes_specialise(results: Results) -> Outcome:
     rows = (_SET, "settrans-single")
     separate, single = (_purity(results.codes_by_seed(row, results.reference)) for row in rows)
     codes = results.codes(_SET, results.reference)
-    half = len(codes) // 2
-    first, second = codes[:half], codes[half:]
-    sides = all(
-        sum(getattr(x, side) for x in part) > sum(getattr(x, other) for x in part)
-        for part, side, other in ((first, "present", "absent"), (second, "absent", "present"))
+    present, absent = (codes[part] for part in codes_by_side(len(codes)).values())
+    sides = (
+        sum(x.present - x.absent for x in present) > 0 > sum(x.present - x.absent for x in absent)
     )
     kinds = "present and absent" if sides else "the same kind of"
     return Outcome(

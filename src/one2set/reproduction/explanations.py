@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
+from one2set.data.control_codes import Side, codes_by_side
 from one2set.reproduction.plan import ROWS
 from one2set.reproduction.published import Metric
 from one2set.reproduction.results import Results
@@ -87,14 +88,14 @@ def explain_count(results: Results, row: str, metric: Metric) -> str:
     gold = results.gold(results.reference, metric)
     if not gold or 0.67 < said / gold < 1.5:
         return ""
-    kind = "present" if metric == "num_present" else "absent"
+    kind: Side = "present" if metric == "num_present" else "absent"
     text = (
         f"{ROWS[row].label} predicts {said:.2f} {kind} phrases per document; there are {gold:.2f}"
     )
     codes = results.codes(row, results.reference)
-    half = codes[: len(codes) // 2] if metric == "num_present" else codes[len(codes) // 2 :]
-    if half:
-        text += f"; {fmean(one.null for one in half):.0%} of the output of its {kind} codes is ∅"
+    if codes:
+        null = fmean(one.null for one in codes[codes_by_side(len(codes))[kind]])
+        text += f"; {null:.0%} of the output of its {kind} codes is ∅"
     repeated = on_reference_set(results, row, "duplication")
     return f"{text}, and {format_number(repeated, '.0%')} of its phrases are duplicates."
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from one2set.data.specials import BOS, EOS, NULL
+from one2set.data.specials import BOS, NULL
 from one2set.model.network import Memory, Network
 from one2set.model.pointer import ChosenTokens
 from one2set.search.greedy import DecodedRows
@@ -57,44 +57,20 @@ class _Paths(NamedTuple):
         return _Paths(*(x[indices] for x in self))
 
 
-def beam_set(
-    network: Network,
-    memory: Memory,
-    *,
-    steps: int,
-    beam: int,
-    length_penalty: float,
-    pool: bool = False,
-) -> Beams:
-    """Search each row until `<eos>` or ∅. With `pool`, every row returns a full beam of phrases,
-    even where ∅ is its best first token."""
-    return _search(network, memory, steps, beam, length_penalty, (EOS, NULL), pool=pool)
-
-
-def beam_sequence(
-    network: Network,
-    memory: Memory,
-    *,
-    steps: int,
-    beam: int,
-    length_penalty: float,
-    pool: bool = False,
-) -> Beams:
-    """Search one row per document until `<eos>`; with `pool`, return a full beam."""
-    return _search(network, memory, steps, beam, length_penalty, (EOS,), pool=pool)
-
-
 @torch.no_grad()
-def _search(
+def beam_search(
     network: Network,
     memory: Memory,
+    *,
+    stop_ids: Sequence[int],
     steps: int,
     beam: int,
     length_penalty: float,
-    stop_ids: Sequence[int],
-    *,
-    pool: bool,
+    pool: bool = False,
 ) -> Beams:
+    """Search each row until it generates one of `stop_ids`: `PHRASE_STOP_IDS` for a set,
+    `SEQUENCE_STOP_IDS` for a sequence. With `pool`, every row returns a full beam of phrases, even
+    where ∅ is its best first token."""
     device = memory.copy_source.extended_ids.device
     state = network.start(memory, steps=steps)
     rows = len(state.documents)

@@ -9,14 +9,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from one2set.data.control_codes import is_present_code
 from one2set.data.specials import BOS, EOS, NULL
 from one2set.model.network import Memory, Network
 from one2set.model.pointer import ChosenTokens, Mixture
-from one2set.search.null_bias import AS_TRAINED, NullBias
+from one2set.search.null_bias import AS_TRAINED, NullBias, is_silent
 
+# The tokens that end a row: the phrase of a control code, or a sequence.
+PHRASE_STOP_IDS, SEQUENCE_STOP_IDS = (EOS, NULL), (EOS,)
 # Chooses the next tokens of the active rows: their indices (r,), mixtures and tokens so far (r, t).
 Choose = Callable[[Tensor, Mixture, Tensor], ChosenTokens]
 
@@ -54,8 +58,7 @@ def choose_most_probable(rows: Tensor, mixture: Mixture, written: Tensor) -> Cho
 
 @dataclass(frozen=True)
 class NullBiasedGreedy:
-    """The greedy choice, with a bias on ∅ as the first token: a row is silent where
-    P(∅)·e^bias > P(word). The first half of a document's `count` rows is for present phrases."""
+    """The greedy choice, with a bias on ∅ as the first token. A document has `count` rows."""
 
     null_bias: NullBias
     count: int
@@ -66,9 +69,10 @@ class NullBiasedGreedy:
         null = torch.full((len(rows), 1), NULL, device=rows.device)
         word, value = mixture.greedy(forbidden=null)
         null_value = mixture.probability(null).squeeze(1)
-        present, absent = torch.tensor(self.null_bias, device=rows.device).exp()
-        factor = torch.where(rows % self.count < self.count // 2, present, absent)
-        silent = null_value * factor > value
+        is_present = is_present_code(rows.cpu().numpy() % self.count, self.count)
+        bias = np.where(is_present, self.null_bias.present, self.null_bias.absent)
+        is_null = is_silent(value.float().cpu().numpy(), null_value.float().cpu().numpy(), bias)
+        silent = torch.from_numpy(is_null).to(rows.device)
         return ChosenTokens(word.where(~silent, NULL), value.where(~silent, null_value))
 
 
@@ -77,14 +81,14 @@ def greedy_set(
 ) -> DecodedRows:
     """Decode each row until `<eos>` or ∅. A row that ends in ∅ is not a phrase."""
     choose = NullBiasedGreedy(null_bias, network.rows) if any(null_bias) else choose_most_probable
-    return _greedy(network, memory, steps, stop_ids=(EOS, NULL), choose=choose)
+    return _greedy(network, memory, steps, stop_ids=PHRASE_STOP_IDS, choose=choose)
 
 
 def greedy_sequence(
     network: Network, memory: Memory, *, steps: int, choose: Choose = choose_most_probable
 ) -> DecodedRows:
     """Decode one row per document until `<eos>`."""
-    return _greedy(network, memory, steps, stop_ids=(EOS,), choose=choose)
+    return _greedy(network, memory, steps, stop_ids=SEQUENCE_STOP_IDS, choose=choose)
 
 
 def roll_out(

@@ -1,7 +1,4 @@
-"""The bias on ∅, and the rule by which a control code is silent. Without torch.
-
-`greedy.NullBiasedGreedy` applies the same rule to a mixture, in torch.
-"""
+"""The bias on ∅, and the rule by which a control code is silent. Needs no torch."""
 
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple

@@ -10,9 +10,11 @@ from torch import Tensor
 
 from one2set.errors import ConfigError
 from one2set.model.network import Memory, Network
-from one2set.search.beam import beam_sequence, beam_set
+from one2set.search.beam import beam_search
 from one2set.search.exclusion import ALL, Exclusive, ExclusiveNested
 from one2set.search.greedy import (
+    PHRASE_STOP_IDS,
+    SEQUENCE_STOP_IDS,
     Choose,
     DecodedRows,
     choose_most_probable,
@@ -117,9 +119,10 @@ def generate(
                 greedy_set(network, memory, steps=how.steps, null_bias=null_bias)
             )
         return _unsqueeze_beam(greedy_sequence(network, memory, steps=how.steps, choose=how.choose))
-    beams = (beam_set if how.rows == "phrase" else beam_sequence)(
+    beams = beam_search(
         network,
         memory,
+        stop_ids=PHRASE_STOP_IDS if how.rows == "phrase" else SEQUENCE_STOP_IDS,
         steps=how.steps,
         beam=search.beam,
         length_penalty=search.length_penalty,

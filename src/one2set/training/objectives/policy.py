@@ -23,12 +23,12 @@ import torch
 from torch import Tensor, nn
 
 from one2set.data.batch import Batch, shift_right
-from one2set.data.specials import EOS, MARKS, PEOS, SPECIALS
+from one2set.data.specials import MARKS, PEOS, SPECIALS
 from one2set.data.vocabulary import Vocabulary, WordVocabulary
 from one2set.model.dropout import Dropout
 from one2set.model.network import Memory, Network
 from one2set.model.pointer import ChosenTokens, Mixture
-from one2set.search.greedy import roll_out
+from one2set.search.greedy import SEQUENCE_STOP_IDS, roll_out
 from one2set.text import stem_all, words_of
 from one2set.training.objectives.likelihood import Loss
 
@@ -96,7 +96,12 @@ def generate_rollouts(
         return chosen
 
     walk = roll_out(
-        network, memory, steps=steps, stop_ids=(EOS,), choose=choose, copies=len(strategies)
+        network,
+        memory,
+        steps=steps,
+        stop_ids=SEQUENCE_STOP_IDS,
+        choose=choose,
+        copies=len(strategies),
     )
     for t, step in enumerate(walk):
         tokens[step.rows, t], mask[step.rows, t] = step.choice.tokens, True
