@@ -31,9 +31,10 @@ BAD: dict[str, tuple[str, bytes, int | None, str, int]] = {
     "NUL": ("a.jsonl", GOOD + b'{"abstract": "\0"}\n' + GOOD, 2, "is NUL", 2),
     "UTF-16": ("a.jsonl", GOOD.decode().encode("utf-16"), 1, "is not UTF-8.*save the file", 0),
     "binary": ("a.exe", b"MZ\0\1\2", None, "is binary.*expected text or one of .jsonl", 0),
-    "PDF": ("a.pdf", b"%PDF-1.7", None, "is a PDF, not text; save it as plain text", 0),
-    "archive": ("a.docx", b"PK\3\4\24", None, "is a ZIP archive", 0),
-    "binary text": ("a.txt", b"PK\3\4\0", None, "is NUL", 0),
+    "damaged PDF": ("a.pdf", b"%PDF-1.7", None, "is damaged .*copy or download it again", 0),
+    "damaged archive": ("a.docx", b"PK\3\4\24", None, "is damaged", 0),
+    "archive in disguise": ("a.txt", b"PK\3\4\0", None, "is damaged", 0),
+    "binary text": ("a.txt", b"text\0", None, "is NUL", 0),
     "text not UTF-8": ("a.txt", b"caf\xe9", None, "is not UTF-8", 0),
     "empty": ("a.jsonl", b"", None, "contains no documents", 0),
     "empty text": ("a.txt", b" \n", None, "contains no documents", 0),
@@ -111,7 +112,7 @@ def test_a_bad_line_on_either_side_of_a_pair_leaves_both_out(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("name", "what"),
     [
-        ("a.pdf", "'.pdf' is not known"),
+        ("a.png", "'.png' is not known"),
         ("Makefile", "'without extension' is not known"),
         ("y_trg.txt", "contains only keyphrases"),
     ],

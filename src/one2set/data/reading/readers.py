@@ -2,10 +2,11 @@
 
     read("train.jsonl.zst")            one record a line
     read("kp20k_valid_src.txt")        a text pair, with kp20k_valid_trg.txt beside it
+    read("paper.pdf")                  one document
     read("papers/")                    a folder of any of these
 
-The format is taken from the file name, or from the content if the name does not tell. Keyphrases
-and title are optional.
+Documents are recognised by their content; tables of records by the file name, or by the content if
+the name does not tell. Keyphrases and title are optional.
 """
 
 import os
@@ -20,6 +21,8 @@ import orjson
 
 from one2set.data.document import Document
 from one2set.data.reading.delimited import read_csv, read_parquet
+from one2set.data.reading.document_formats.limits import Limits
+from one2set.data.reading.documents import KINDS, read_document, recognise
 from one2set.data.reading.records import (
     Fields,
     default_id,
@@ -41,7 +44,7 @@ from one2set.data.reading.streams import (
 from one2set.data.specials import EOS, SPECIALS
 from one2set.errors import DataError
 
-Format = Literal["jsonl", "pair", "csv", "tsv", "parquet", "text"]
+Format = Literal["jsonl", "pair", "csv", "tsv", "parquet", "document", "text"]
 EXTENSIONS: dict[str, Format] = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
@@ -51,11 +54,9 @@ EXTENSIONS: dict[str, Format] = {
     ".parquet": "parquet",
     ".txt": "text",
     ".text": "text",
-    ".md": "text",
+    **dict.fromkeys(KINDS, "document"),
 }
 _ALLOWED = ", ".join(EXTENSIONS)
-# Files that are not text, by their first bytes.
-_OTHERS = {b"%PDF": "a PDF", b"PK\x03\x04": "a ZIP archive (as .docx, .odt and .epub are)"}
 _DELIMITERS: dict[Format, str] = {"tsv": "\t", "csv": ","}
 _JSON_START = re.compile(r"\s*(?:\{|\[\s*[\{\]])")
 
@@ -112,6 +113,8 @@ def _documents(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Docum
             return read_csv(path, _DELIMITERS[table], fields, errors)
         case "parquet":
             return read_parquet(path, fields, errors)
+        case "document":
+            return _read_document(path, errors)
         case "text":
             return _read_text(path, errors)
         case None:
@@ -119,8 +122,8 @@ def _documents(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Docum
 
 
 def _format_of(path: str, fields: Fields, errors: ErrorPolicy) -> Format | None:
-    """The format by the file name, or by the first bytes if the name does not tell. None for a
-    file that is reported and skipped."""
+    """The format of documents by their first bytes; of others by the file name, or by the first
+    bytes if the name does not tell. None for a file that is reported and skipped."""
     if _is_half(path, "trg"):
         errors.report(
             "contains only keyphrases, the second half of a text pair",
@@ -130,16 +133,13 @@ def _format_of(path: str, fields: Fields, errors: ErrorPolicy) -> Format | None:
         return None
     if _is_half(path, "src"):
         return "pair"
-    if (named := _named_format(path)) is not None:
+    start, named = peek(path), _named_format(path)
+    if _is_document(start, path, named):
+        return "document"
+    if named is not None:
         return named
-    start = peek(path)
     if start.startswith(b"PAR1"):
         return "parquet"
-    for magic, kind in _OTHERS.items():
-        if start.startswith(magic):
-            fix = "save it as plain text first (for a PDF: pdftotext)"
-            errors.report(f"is {kind}, not text", fix=fix, path=path)
-            return None
     if b"\0" in start:
         errors.report("is binary, not text", fix=f"expected text or one of {_ALLOWED}", path=path)
         return None
@@ -154,11 +154,21 @@ def _format_of(path: str, fields: Fields, errors: ErrorPolicy) -> Format | None:
     return "pair" if SPECIALS[EOS] in text else "text"
 
 
+def _is_document(start: bytes, path: str, named: Format | None) -> bool:
+    """Whether this is a document. In a file of records a line may look like LaTeX."""
+    kind = recognise(start, _uncompressed(path))
+    return kind is not None and (kind != "latex" or named in ("document", "text", None))
+
+
 def _named_format(path: str) -> Format | None:
     """The format by the extension, without that of the compression."""
+    return EXTENSIONS.get(Path(_uncompressed(path)).suffix.lower())
+
+
+def _uncompressed(path: str) -> str:
     for extension in COMPRESSED:
         path = path.removesuffix(extension)
-    return EXTENSIONS.get(Path(path).suffix.lower())
+    return path
 
 
 def _is_half(path: str, half: str) -> bool:
@@ -187,7 +197,7 @@ def _read_folder(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Doc
             second_half = _is_half(name, "trg") and os.path.exists(_other_half(file, "trg", "src"))
             if name.startswith(".") or second_half:
                 continue
-            if _named_format(name):
+            if _named_format(name) or recognise(peek(file), name):
                 for document in read(file, fields=fields, errors=errors):
                     plain = document.id == label(file)
                     place = printable(os.path.relpath(file, path))
@@ -203,6 +213,19 @@ def _read_folder(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Doc
 def _refuse(error: OSError) -> None:
     what = f"cannot be read ({error.strerror})"
     raise DataError(what, fix="check its permissions", path=error.filename)
+
+
+def _read_document(path: str, errors: ErrorPolicy) -> Iterator[Document]:
+    limits = Limits()
+    data = b""
+    with open_stream(path, errors) as stream:
+        data = stream.read(limits.bytes + 1)
+    try:
+        document = read_document(data, _uncompressed(path), limits=limits)
+    except DataError as error:
+        errors.report(error.what, fix=error.fix, path=path, line=error.line)
+    else:
+        yield replace(document, id=label(path))
 
 
 def _read_text(path: str, errors: ErrorPolicy) -> Iterator[Document]:

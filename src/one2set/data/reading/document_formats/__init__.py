@@ -1,0 +1,1 @@
+"""The formats of documents, a file for each: from bytes to title and blocks of text."""

@@ -1,0 +1,184 @@
+"""What every format of documents has in common: blocks of text, and how they become one text.
+
+A format yields headings and paragraphs in reading order. Here what is not prose is left out:
+addresses, what stands before an abstract (authors, affiliations), and the list of references.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+_NUMBER = r"(?:[\dIVX]{1,4}(?:\.\d+)*\.?\s+)?"
+_REFERENCES = re.compile(
+    rf"{_NUMBER}(?:references|bibliography|works cited|literature(?: cited)?)(?: and notes)?\s*:?",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(r"\d{1,2}(?:\.\d{1,2})*\.?\s+[A-Z][^.;,]{2,60}")
+_AFTER_REFERENCES = re.compile(r"(?:appendi(?:x|ces)|supplement)", re.IGNORECASE)
+_ABSTRACT = re.compile(rf"{_NUMBER}abstract\s*(?:[.:—–-]\s*|$)", re.IGNORECASE)
+_FRONT_WORDS = 300  # before an abstract: authors and affiliations, not a chapter
+_ADDRESS = re.compile(
+    r"(?:(?:https?|ftp)://|www\.|doi:\s?10\.)[^\s<>()\[\]]*[^\s<>()\[\].,;:]"
+    r"|[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,5}",
+    re.IGNORECASE,
+)
+_BRACKETS_LEFT = re.compile(r"\(\s*\)|\[\s*\]|<\s*>")
+_LIGATURES = str.maketrans(
+    {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st", "\xad": ""}
+)
+_SPACE = re.compile(r"[\s\x00-\x1f\x7f]+")
+_HYPHENS = "-\xad\u2010"
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+
+
+class Block(NamedTuple):
+    """A heading or a paragraph."""
+
+    text: str
+    heading: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """What a format finds in a document. `abstract` is one that stands apart from the blocks."""
+
+    title: str
+    blocks: Sequence[Block]
+    abstract: str = ""
+
+
+def compose(extract: Extract) -> tuple[str, str]:
+    """Make one title, in one line, and one text, a block a line."""
+    title = clean(extract.title)
+    blocks = [Block(clean(block.text), block.heading) for block in extract.blocks]
+    blocks = _without_title([block for block in blocks if block.text], title)
+    lines = [block.text for block in _without_references(_without_front_matter(blocks))]
+    abstract = clean(extract.abstract)
+    if _letters(abstract) not in _letters(" ".join(lines)):
+        lines.insert(0, abstract)
+    return title, "\n".join(lines)
+
+
+def clean(text: str) -> str:
+    """One line without addresses, soft hyphens, ligatures, control characters and half
+    surrogates."""
+    text = _ADDRESS.sub("", text.translate(_LIGATURES))
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return _SPACE.sub(" ", _BRACKETS_LEFT.sub("", text)).strip()
+
+
+def is_references(text: str) -> bool:
+    """Whether this is the heading of a list of references."""
+    return _REFERENCES.fullmatch(text.strip()) is not None
+
+
+def is_section(text: str) -> bool:
+    """Whether a line alone is a heading that matters here, in formats that do not mark headings."""
+    text = text.strip()
+    return (
+        is_references(text)
+        or (len(text) < 80 and _AFTER_REFERENCES.match(text) is not None)
+        or (len(text) < 20 and _ABSTRACT.match(text) is not None)
+    )
+
+
+def join_lines(lines: Iterable[str], known: set[str]) -> str:
+    """Join the lines of a paragraph and undo hyphenation: `key-` and `phrase` become one word,
+    unless `known`, the words of the document, has them with a hyphen only."""
+    parts: list[str] = []
+    for line in map(str.strip, lines):
+        last = parts[-1] if parts else ""
+        if last[-1:] and last[-1] in _HYPHENS and last[-2:-1].isalpha() and line[:1].islower():
+            parts[-1] = last[:-1] + _hyphen_between(last[:-1], line, known)
+            parts.append(line)
+        else:
+            parts += [" ", line] if parts else [line]
+    return "".join(parts)
+
+
+def _hyphen_between(before: str, after: str, known: set[str]) -> str:
+    """The hyphen of a compound, or nothing."""
+    first, second = _last_word(before), _first_word(after)
+    compound, whole = f"{first}-{second}".lower(), f"{first}{second}".lower()
+    return "-" if compound in known and whole not in known else ""
+
+
+def words_with_hyphens(lines: Sequence[str]) -> set[str]:
+    """The words that stand within lines, as `join_lines` wants them."""
+    return {word.lower() for line in lines for word in _WORD.findall(line)}
+
+
+def _last_word(text: str) -> str:
+    return text.rsplit(maxsplit=1)[-1].lstrip("([{\"'“‘")
+
+
+def _first_word(line: str) -> str:
+    found = _WORD.match(line)
+    return found.group() if found else ""
+
+
+def _letters(text: str) -> str:
+    """A text without case, spaces and marks, to compare by."""
+    return "".join(filter(str.isalnum, text.lower()))
+
+
+def _without_title(blocks: list[Block], title: str) -> list[Block]:
+    """Leave out the title where it stands again at the beginning, on one line or several."""
+    wanted = _letters(title)
+    for start in range(min(len(blocks), 8) if wanted else 0):
+        found = ""
+        for end in range(start, min(start + 6, len(blocks))):
+            found += _letters(blocks[end].text)
+            if found == wanted:
+                return blocks[:start] + blocks[end + 1 :]
+    return blocks
+
+
+def _without_front_matter(blocks: list[Block]) -> list[Block]:
+    """Begin with the abstract, if there is one near the beginning."""
+    words = 0
+    for number, block in enumerate(blocks):
+        if found := _ABSTRACT.match(block.text):
+            rest = block.text[found.end() :]
+            return ([Block(rest)] if rest else []) + blocks[number + 1 :]
+        words += len(block.text.split())
+        if words > _FRONT_WORDS:
+            break
+    return blocks
+
+
+def _without_references(blocks: Sequence[Block]) -> Iterator[Block]:
+    """Leave out references, up to the next heading or the end."""
+    inside = False
+    for block in blocks:
+        if is_references(block.text):
+            inside = True
+        elif block.heading or (inside and is_section(block.text)):
+            inside = False
+        if not inside:
+            yield block
+
+
+def paragraphs(lines: Sequence[str]) -> Iterator[Block]:
+    """Group the lines of a page into paragraphs, where only line ends are known: a line that is
+    short, and ends a sentence or is followed by a capital, ends its paragraph."""
+    typical = sorted(map(len, lines))[len(lines) * 3 // 4] if lines else 0
+    known = words_with_hyphens(lines)
+    current: list[str] = []
+    for line, following in pairwise([*lines, ""]):
+        if is_section(line) or _NUMBERED.fullmatch(line):
+            if current:
+                yield Block(join_lines(current, known))
+            yield Block(line, heading=is_section(line))  # a reference may be numbered, too
+            current = []
+            continue
+        current.append(line)
+        end = line.rstrip()[-1:]
+        is_short = len(line) < 0.85 * typical
+        if is_short and (end in ".!?:" or (len(line) < 0.6 * typical and following[:1].isupper())):
+            yield Block(join_lines(current, known))
+            current = []
+    if current:
+        yield Block(join_lines(current, known))

@@ -1,0 +1,93 @@
+"""HTML: the main text of a page, without tags, code, menus and addresses of links."""
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from one2set.data.reading.document_formats.archives import damaged
+from one2set.data.reading.document_formats.blocks import Block, Extract
+from one2set.data.reading.document_formats.encodings import decode_declared
+from one2set.errors import missing_extra
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+_NOT_READ = (
+    "script, style, noscript, template, svg, math, pre, nav, footer, aside, form, button, select, "
+    "iframe, object, canvas, audio, video, head, sup.reference, [hidden], [aria-hidden=true]"
+)
+_BLOCK = re.compile(
+    "address|article|blockquote|body|caption|center|d[dlt]|div|fieldset|fig(caption|ure)|h[1-6]|"
+    "header|hr|html|li|main|[ou]l|p|section|summary|t(able|body|foot|head)|t[dhr]"
+)
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+# The title for libraries and networks; else the only main heading; else the window's title.
+_TITLES = ("citation_title", "dc.title", "dcterms.title", "og:title")
+_ABSTRACTS = ("citation_abstract", "dc.description", "dcterms.abstract", "dcterms.description")
+_DEEP = 200  # elements between a text and its block; deeper ones are blocks of their own
+
+
+def read_html(data: bytes) -> Extract:
+    """Read a page."""
+    tree = _parse(data)
+    meta, window = _meta(tree), _text(tree.css_first("title"))
+    for node in tree.css(_NOT_READ):
+        node.decompose()
+    for node in tree.css("br"):
+        node.replace_with("\n")
+    headings = tree.css("h1")
+    title = _first(meta, _TITLES) or (_text(headings[0]) if len(headings) == 1 else window)
+    return Extract(title, list(_blocks(tree)), _first(meta, _ABSTRACTS))
+
+
+def _parse(data: bytes) -> "LexborHTMLParser":
+    try:
+        from selectolax.lexbor import LexborHTMLParser
+    except ImportError:
+        raise missing_extra("selectolax", extra="documents", purpose="reading HTML") from None
+    try:
+        return LexborHTMLParser(decode_declared(data))
+    except Exception as error:  # the parser's own errors have no common class
+        raise damaged(error) from None
+
+
+def _meta(tree: "LexborHTMLParser") -> dict[str, str]:
+    found: dict[str, str] = {}
+    for node in tree.css("meta"):
+        name = node.attributes.get("name") or node.attributes.get("property") or ""
+        found.setdefault(name.lower(), node.attributes.get("content") or "")
+    return found
+
+
+def _first(meta: dict[str, str], names: tuple[str, ...]) -> str:
+    return next((meta[name] for name in names if meta.get(name, "").strip()), "")
+
+
+def _text(node: "LexborNode | None") -> str:
+    return "" if node is None else node.text()
+
+
+def _blocks(tree: "LexborHTMLParser") -> Iterator[Block]:
+    """The text of each block, in order."""
+    mains = tree.css("main") or tree.css("article")
+    root = mains[0] if len(mains) == 1 else tree.body
+    parts: list[str] = []
+    current, heading = 0, False
+    for node in () if root is None else root.traverse(include_text=True):
+        if node.is_text_node:
+            block = _block_of(node)
+            if block.mem_id != current:
+                yield Block("".join(parts), heading)
+                parts, current, heading = [], block.mem_id, block.tag in _HEADINGS
+            parts.append(node.text_content or "")
+    yield Block("".join(parts), heading)
+
+
+def _block_of(node: "LexborNode") -> "LexborNode":
+    """The block in which a text stands."""
+    above = node
+    for _ in range(_DEEP):
+        if above.parent is None or _BLOCK.fullmatch(above.tag or ""):
+            return above
+        above = above.parent
+    return node

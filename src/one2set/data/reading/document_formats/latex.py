@@ -1,0 +1,121 @@
+"""LaTeX: its text without commands, comments, code, formulas, tables and references.
+
+Files that it includes are not read: a document is one file here.
+"""
+
+import re
+
+from one2set.data.reading.document_formats.archives import damaged
+from one2set.data.reading.document_formats.blocks import Block, Extract
+from one2set.errors import missing_extra
+
+_COMMENT = re.compile(r"(?<!\\)%.*")
+_MADE_UP = re.compile(r"\\(?:maketitle|tableofcontents|listoffigures|listoftables|today)\b")
+_NOT_READ = re.compile(
+    "verbatim|lstlisting|minted|alltt|comment|filecontents|tikzpicture|equation|align|gather|"
+    "multline|eqnarray|displaymath|math|tabular[xy]?|longtable|array|algorithm(ic)?|"
+    "thebibliography|CCSXML|keywords?|IEEEkeywords"
+)
+_ENVIRONMENT = re.compile(r"\\(begin|end)\s*\{(\w{1,40})\*?\}|\$\$|\\\[|\\\]|\\.", re.DOTALL)
+_CLOSING = {"$$": "$$", "\\[": "\\]"}
+_FORMULA = re.compile(r"(?<!\\)\$((?:[^$\\]|\\.){1,2000}?)\$|\\\((.{1,2000}?)\\\)", re.DOTALL)
+_PLAIN = re.compile(r"[\w,.+*/=<> ^-]{1,12}")
+_BODY = re.compile(r"\\begin\s*\{document\}(.*?)(?:\\end\s*\{document\}|\Z)", re.DOTALL)
+_ABSTRACT = re.compile(r"\\begin\s*\{abstract\}")
+_ABSTRACT_END = re.compile(r"\\end\s*\{abstract\}")
+_PARAGRAPH_END = re.compile(r"\n[ \t]*\n\s*|\\par\b|\\item\b")
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
+_SECTION = r"(?:part|chapter|(?:sub){0,2}section|(?:sub)?paragraph)"
+_HEADING = re.compile(rf"\\{_SECTION}\*?\s*(?:\[[^\]]{{0,300}}\])?\s*(?=\{{)")
+# Commands whose arguments are no text: how many of them, after an optional one.
+_SILENT = re.compile(
+    r"[~ ]*\\(?:[Cc]ite\w*|[Cc]ref|[Aa]utoref|eqref|pageref|ref|label|url|path|input|include|"
+    r"includegraphics|bibliography|bibliographystyle|usepackage|documentclass|pagestyle|"
+    r"thispagestyle|vspace|hspace|lstinline|keywords|affiliation|author|date|thanks|email|"
+    r"orcid|institute|address|affil|ccsdesc|href(?=\s*\{))\*?"
+    r"\s*(?:\[[^\]]{0,500}\]\s*){0,2}(?=\{)"
+)
+
+
+def read_latex(text: str) -> Extract:
+    """Read a LaTeX document."""
+    text = _MADE_UP.sub("", _COMMENT.sub("", text))
+    title = _argument_of(text, r"\\title") or ""
+    body = _BODY.search(text)
+    abstract, text = _split_abstract(_without_unread(body.group(1) if body else text))
+    blocks = []
+    for number, section in enumerate(_HEADING.split(text)):
+        end = _end_of_group(section, 0) if number else 0
+        blocks.append(Block(to_text(section[1 : end - 1]), heading=True))
+        blocks += [Block(to_text(part)) for part in _PARAGRAPH_END.split(section[end:])]
+    return Extract(to_text(title), blocks, to_text(abstract))
+
+
+def _without_unread(text: str) -> str:
+    """Leave out code, formulas on lines of their own, tables and references."""
+    parts, done, closing = [], 0, ""
+    for found in _ENVIRONMENT.finditer(text):
+        what = found.group(1) or found.group()
+        name = found.group(2) or ""
+        if closing and what in ("end", "$$", "\\]") and closing in (name, what):
+            closing, done = "", found.end()
+        elif not closing and (what in _CLOSING or (what == "begin" and _NOT_READ.fullmatch(name))):
+            parts.append(text[done : found.start()])
+            closing, done = _CLOSING.get(what, name), len(text)
+    return "\n".join([*parts, text[done:]])
+
+
+def _split_abstract(text: str) -> tuple[str, str]:
+    """The abstract, and the text without it."""
+    start = _ABSTRACT.search(text)
+    end = _ABSTRACT_END.search(text, start.end()) if start else None
+    if start and end:
+        return text[start.end() : end.start()], text[: start.start()] + text[end.end() :]
+    return _argument_of(text, r"\\abstract") or "", text
+
+
+def to_text(source: str) -> str:
+    """The text of a piece of LaTeX, such as a field of BibTeX."""
+    source = _FORMULA.sub(_shown_formula, _without_silent(source))
+    if not source.strip():
+        return ""
+    try:
+        from pylatexenc.latex2text import LatexNodes2Text
+    except ImportError:
+        raise missing_extra("pylatexenc", extra="documents", purpose="reading LaTeX") from None
+    try:
+        text: str = LatexNodes2Text(math_mode="text").latex_to_text(source, tolerant_parsing=True)
+    except Exception as error:  # whatever the parser stumbles over
+        raise damaged(error) from None
+    return text
+
+
+def _shown_formula(found: "re.Match[str]") -> str:
+    """A formula as short as the k of k-means is part of a term; others are left out."""
+    formula = found.group(1) or found.group(2) or ""
+    return formula if _PLAIN.fullmatch(formula) else " "
+
+
+def _without_silent(source: str) -> str:
+    """Leave out commands whose argument is no text, with the argument."""
+    parts, done = [], 0
+    for found in _SILENT.finditer(source):
+        if found.start() >= done:
+            parts.append(source[done : found.start()])
+            done = _end_of_group(source, found.end())
+    return "".join([*parts, source[done:]])
+
+
+def _argument_of(text: str, command: str) -> str | None:
+    found = re.search(rf"{command}\s*(?:\[[^\]]{{0,500}}\]\s*)?(?=\{{)", text)
+    return text[found.end() + 1 : _end_of_group(text, found.end()) - 1] if found else None
+
+
+def _end_of_group(text: str, start: int) -> int:
+    """Where the group ends that starts there with a brace."""
+    depth = 0
+    for found in _BRACE.finditer(text, start):
+        depth += {"{": 1, "}": -1}.get(found.group(), 0)
+        if depth == 0 and found.group() == "}":
+            return found.end()
+    return len(text)

@@ -1,0 +1,51 @@
+"""HTML: titles, blocks, hostile pages."""
+
+import pytest
+
+from one2set.data.reading.document_formats.html import read_html
+
+
+def texts(body: str) -> list[str]:
+    found = [" ".join(block.text.split()) for block in read_html(body.encode()).blocks]
+    return [text for text in found if text]
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "expected"),
+    [
+        ('<meta name="DC.Title" content="Wool"><title>x</title>', "<h1>y</h1>", "Wool"),
+        ('<meta property="og:title" content="Wool"><title>x</title>', "<h1>y</h1>", "Wool"),
+        ("<title>x</title>", "<h1>W<wbr>ool</h1>", "Wool"),
+        ("<title>Wool</title>", "<h1>a</h1><h1>b</h1>", "Wool"),
+        ("<title>Wool</title>", "<p>a", "Wool"),
+        ("", "<p>a", ""),
+    ],
+)
+def test_the_title(head: str, body: str, expected: str) -> None:
+    assert read_html(f"<html><head>{head}</head><body>{body}".encode()).title == expected
+
+
+def test_the_abstract_of_libraries() -> None:
+    page = b'<html><head><meta name="citation_abstract" content="We count."></head><p>a'
+    assert read_html(page).abstract == "We count."
+
+
+def test_blocks() -> None:
+    page = "<div>a <b>b</b><p>c<br>d</p>e</div><ul><li>f<li>g</ul><table><tr><td>h<td>i</table>"
+    assert texts(page) == ["a b", "c d", "e", "f", "g", "h", "i"]
+    assert texts("<p>un<i>broken</i>") == ["unbroken"]
+
+
+def test_the_main_part_is_read_where_there_is_one() -> None:
+    assert texts("<p>menu</p><main><p>a</p></main><p>end</p>") == ["a"]
+    assert texts("<p>b</p><article>c</article><article>d</article>") == ["b", "c", "d"]
+
+
+def test_what_is_not_read() -> None:
+    hidden = "<p hidden>x</p><aside>x</aside><template>x</template><svg><text>x</text></svg>"
+    assert texts(f"<p>a</p>{hidden}<p>b <code>c</code></p><pre>x</pre>") == ["a", "b c"]
+
+
+def test_a_deep_page() -> None:
+    deep = "<i>" * 5_000 + "a" + "</i>" * 5_000
+    assert texts(f"<p>{deep}") == ["a"]

@@ -1,0 +1,63 @@
+"""LaTeX: commands, formulas, environments."""
+
+import pytest
+
+from one2set.data.reading.document_formats.blocks import clean, compose
+from one2set.data.reading.document_formats.latex import read_latex, to_text
+from one2set.errors import DataError
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (r"\emph{counting} \textbf{sheep}", "counting sheep"),
+        (r"G{\"o}del \& Erd\H{o}s, na\"ive", "Gödel & Erdős, naïve"),
+        (r"$k$-means and $\sum_i x_i^2$ here", "k-means and here"),
+        (r"as shown~\citep[see][p.~3]{a,b}, in \ref{c}", "as shown, in"),
+        (r"\href{http://a.example}{wool} and \url{http://b.example}", "wool and"),
+        (r"100\% of \$5", "100% of $5"),
+        (r"unknown \commands{keep} their text", "unknown keep their text"),
+        (r"\cite{never closed", ""),
+        ("", ""),
+    ],
+)
+def test_pieces(source: str, expected: str) -> None:
+    assert clean(to_text(source)) == expected
+
+
+def body(source: str) -> list[str]:
+    return compose(read_latex(source))[1].split("\n")
+
+
+@pytest.mark.parametrize(
+    "unread",
+    [
+        r"\begin{equation*}x\end{equation*}",
+        "$$x$$",
+        r"\[x\]",
+        r"\begin{tabular}{l}x\\ x\end{tabular}",
+        "\\begin{verbatim}\n$x \\begin{x}\n\\end{verbatim}",
+        "% x",
+        r"\begin{table}\begin{tabular}{l}x\end{tabular}\end{table}",
+    ],
+)
+def test_environments_that_are_not_read(unread: str) -> None:
+    assert body(f"a\n{unread}\nb") in (["a b"], ["a", "b"])
+
+
+def test_what_is_never_closed_does_not_take_forever() -> None:
+    for source in ("\\[" * 50_000, "\\begin{equation}" * 20_000, "$$ a " * 49_999):
+        read_latex(source)
+    with pytest.raises(DataError, match="is damaged"):
+        read_latex("{" * 50_000)
+
+
+def test_sections_abstract_and_body() -> None:
+    source = r"""\title[short]{A \textbf{title}}
+\begin{document} x \abstract{We count.} \section[a]{Wool \& {Sleep}} First.
+
+Second. \subsection*{Deep} \begin{itemize} \item one \item two \end{itemize} \end{document} no"""
+    title, text = compose(read_latex(source))
+    assert title == "A title"
+    assert text.split("\n")[-6:] == ["Wool & Sleep", "First.", "Second.", "Deep", "one", "two"]
+    assert "We count." in text

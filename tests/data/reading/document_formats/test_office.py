@@ -1,0 +1,43 @@
+"""DOCX and ODT: titles, and what is not read."""
+
+import pytest
+
+from one2set.data.reading.document_formats.limits import Limits
+from one2set.data.reading.document_formats.office import read_docx, read_odt
+from one2set.errors import DataError
+from tests.data.document_samples import TITLE, docx, odt, zipped
+
+W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+CORE = '<c xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>Wool</dc:title></c>'
+
+
+def document(body: str) -> bytes:
+    return zipped({"word/document.xml": f"<w:document {W}><w:body>{body}</w:body></w:document>"})
+
+
+def test_a_title_on_the_page_is_better_than_one_in_the_properties() -> None:
+    assert read_docx(docx(**{"docProps/core.xml": CORE}), Limits()).title == TITLE
+    untitled = {"word/document.xml": f"<w:document {W}/>", "docProps/core.xml": CORE}
+    assert read_docx(zipped(untitled), Limits()).title == "Wool"
+    assert read_odt(odt(**{"meta.xml": CORE}), Limits()).title == TITLE
+
+
+def test_styles_are_known_by_their_name_or_else_by_their_id() -> None:
+    styled = '<w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr><w:r><w:t>A</w:t></w:r></w:p>'
+    found = [one for one in read_docx(document(styled), Limits()).blocks if one.text]
+    assert found == [("A", True)]
+
+
+def test_tabs_and_breaks_separate_words_and_runs_do_not() -> None:
+    runs = "<w:r><w:t>a</w:t><w:tab/><w:t>b</w:t><w:br/><w:t>c</w:t></w:r><w:r><w:t>d</w:t></w:r>"
+    found = read_docx(document(f"<w:p>{runs}</w:p>"), Limits()).blocks
+    assert [one.text for one in found if one.text] == ["a b cd"]
+
+
+def test_an_encrypted_odt_is_told() -> None:
+    manifest = (
+        '<m:manifest xmlns:m="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0">'
+        "<m:file-entry><m:encryption-data/></m:file-entry></m:manifest>"
+    )
+    with pytest.raises(DataError, match="is encrypted; save it without a password"):
+        read_odt(odt(**{"META-INF/manifest.xml": manifest}), Limits())
