@@ -8,7 +8,7 @@ phrases and associations). Documents must be short enough to be read whole.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from one2set.data.document import Document
+from one2set.data.document import Document, StemmedDocument
 from one2set.data.reading.readers import read
 from one2set.export.runtime import Runtime
 from one2set.extraction.knowledge import NO_KNOWLEDGE, Knowledge
@@ -37,8 +37,9 @@ def load_part(
         found = []
         predictions = predict(documents, calibration.null_bias())
         for document, prediction in zip(documents, predictions, strict=True):
-            reading = CandidateBuilder(document, knowledge)
-            pool = [reading.candidates(prediction, document)]
+            stemmed = StemmedDocument.of(document)
+            reading = CandidateBuilder(stemmed, knowledge)
+            pool = [reading.candidates(prediction, stemmed)]
             shown = select_keyphrases(pool, reading, calibration, Selection(top=_MOST))
             found.append([one.text for one in shown])
         return found

@@ -6,17 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from one2set.text import (
-    PhraseIndex,
     PhraseSplit,
     StemmedSource,
-    Tokens,
     split_present_absent,
     stem,
     stem_all,
-    tokenise,
     words_of,
 )
-from tests.test_text import ANY_TEXT
 
 # Few words, some of the same stem, so that matches are frequent and overlap.
 WORD = st.sampled_from(["net", "nets", "a", "aa", "ba", "netting"])
@@ -73,36 +69,3 @@ def test_present_phrases_stand_in_the_order_of_their_first_occurrence() -> None:
 
 def test_a_phrase_does_not_match_within_words() -> None:
     assert split_present_absent([["net"]], ["cabinet", "network"]).present == []
-
-
-def test_occurrences_keep_the_raw_text() -> None:
-    text = "Real-Time systems: a REAL time System, real  timing. Systems"
-    index = PhraseIndex(tokenise(text))
-    spans = [index.span(at, 3) for at in index.positions(stem_all(["real", "time", "systems"]))]
-    assert [text[start:end] for start, end in spans] == ["Real-Time systems", "REAL time System"]
-    assert index.positions([]) == index.positions(["absent"]) == []
-    assert (index.count("time"), index.count("absent")) == (3, 0)
-
-
-@given(st.lists(st.sampled_from("abc"), max_size=9), st.lists(st.sampled_from("abc"), max_size=3))
-def test_an_index_finds_what_a_plain_search_finds(source: list[str], phrase: list[str]) -> None:
-    index = PhraseIndex(Tokens(source, [(n, n + 1) for n in range(len(source))]))
-    expected = list(StemmedSource(source).positions(phrase)) if phrase else []
-    assert index.positions(phrase) == expected
-    assert [index.span(at, len(phrase)) for at in expected] == [
-        (at, at + len(phrase)) for at in expected
-    ]
-
-
-@given(ANY_TEXT, st.data())
-def test_occurrences_of_words_taken_from_the_text_include_their_place(
-    text: str, data: st.DataObject
-) -> None:
-    tokens = tokenise(text)
-    if not tokens.words:
-        return
-    start = data.draw(st.integers(0, len(tokens.words) - 1))
-    end = data.draw(st.integers(start + 1, len(tokens.words)))
-    index = PhraseIndex(tokens)
-    assert start in index.positions(stem_all(tokens.words[start:end]))
-    assert index.span(start, end - start) == (tokens.spans[start][0], tokens.spans[end - 1][1])

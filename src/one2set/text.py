@@ -42,10 +42,16 @@ def tokenise(text: str, *, tokenised: bool = False) -> Tokens:
     With `tokenised`, the text is preprocessed like KP20k and is only split at white space.
     """
     if tokenised:
-        found = [(m.group(), m.span()) for m in _CHUNK.finditer(text)]
+        matches = list(_CHUNK.finditer(text))
+    elif text.isascii():
+        matches = list(_ASCII.finditer(text.lower()))
     else:
-        found = [(_normalise(text[s:e]), (s, e)) for s, e in _spans(text)]
-    return Tokens([word for word, _ in found], [span for _, span in found])
+        spans = list(_spans(text))
+        return Tokens([_normalise(text[start:end]) for start, end in spans], spans)
+    words = [match[0] for match in matches]
+    if not tokenised:
+        words = [DIGIT if word.isdigit() else word for word in words]
+    return Tokens(words, [match.span() for match in matches])
 
 
 def words_of(text: str, *, tokenised: bool = False) -> list[str]:
@@ -219,35 +225,3 @@ def split_present_absent(phrases: Sequence[Sequence[str]], source: Sequence[str]
         else:
             present.append((position, index))
     return PhraseSplit([index for _, index in sorted(present)], absent)
-
-
-class PhraseIndex:
-    """Finds the occurrences of phrases in a tokenised source, in any inflection.
-
-    Build it once for many phrases: a lookup takes time proportional to the occurrences of the
-    phrase's rarest word, not to the length of the source.
-    """
-
-    def __init__(self, source: Tokens) -> None:
-        self._spans = source.spans
-        self._stems = stem_all(source.words)
-        self._positions: dict[str, list[int]] = {}
-        for position, stemmed in enumerate(self._stems):
-            self._positions.setdefault(stemmed, []).append(position)
-
-    def count(self, stem: str) -> int:
-        """The number of occurrences of a stem."""
-        return len(self._positions.get(stem, ()))
-
-    def positions(self, stems: Sequence[str]) -> list[int]:
-        """The index of the first word of each occurrence of a stemmed phrase, in order."""
-        if not stems:
-            return []
-        wanted, count = tuple(stems), len(stems)
-        rarest = min(range(count), key=lambda at: self.count(wanted[at]))
-        starts = (position - rarest for position in self._positions.get(wanted[rarest], ()))
-        return [at for at in starts if at >= 0 and self._stems[at : at + count] == wanted]
-
-    def span(self, position: int, count: int) -> Span:
-        """The characters of `count` words from a position on."""
-        return self._spans[position][0], self._spans[position + count - 1][1]

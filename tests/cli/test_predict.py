@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from one2set.cli import app
+from one2set.data.document import StemmedDocument
 from one2set.data.reading.readers import read
 from one2set.errors import ConfigError, DataError
 from one2set.keyphrases.candidates import CandidateBuilder
@@ -45,7 +46,7 @@ def test_a_line_for_each_document_as_the_engine_predicts(tiny_model: Path, tmp_p
     lines = lines_of(output)
     for line, document, prediction in zip(lines, documents, predictions, strict=True):
         assert line["id"] == document.id
-        candidates = CandidateBuilder(document).generated(prediction)
+        candidates = CandidateBuilder(StemmedDocument.of(document)).generated(prediction)
         said = {slot.code: one for one in candidates for slot in one.slots}
         for phrase, slot in zip(line["keyphrases"], prediction.phrases, strict=True):
             assert phrase["text"] == slot.text

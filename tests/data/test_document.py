@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from one2set.data.document import Document
+from one2set.data.document import Document, StemmedDocument
+from one2set.text import stem_all
 
 TEXTS = st.text(max_size=30) | st.text("ab .,-'½\n", max_size=30)
 ANY_DOCUMENT = st.builds(Document, st.just("x"), TEXTS, TEXTS, st.none(), st.booleans())
@@ -43,3 +44,11 @@ def test_phrases_follow_the_documents_form() -> None:
     assert field.phrase_words() == [["real-time", "i.e."]]
     assert field.phrase_words(["a b"]) == [["a", "b"]]
     assert Document("", "", "").phrase_words() == []
+
+
+@given(ANY_DOCUMENT)
+def test_a_stemmed_document_has_what_the_document_derives(document: Document) -> None:
+    found = StemmedDocument.of(document)
+    assert (found.words, found.spans) == document.tokens()
+    assert found.words[: found.title_length] == document.title_words()
+    assert found.stems == stem_all(document.words())

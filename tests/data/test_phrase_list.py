@@ -1,13 +1,11 @@
-"""Known phrases: which are kept, and where they are found."""
+"""Known phrases: which are kept."""
 
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from one2set.data.document import Document
-from one2set.data.phrase_list import NO_PHRASES, KnownPhrase, PhraseList, Stems
+from one2set.data.phrase_list import KnownPhrase, PhraseList
 from one2set.errors import DataError
 
 
@@ -46,18 +44,3 @@ def test_they_are_stored_with_a_model(tmp_path: Path) -> None:
     (tmp_path / "phrases.tsv").write_text("graph networks\t12\n")
     with pytest.raises(DataError, match="not a phrase list"):
         PhraseList.load(tmp_path)
-
-
-PHRASE = st.lists(st.sampled_from("abcd"), min_size=1, max_size=3).map(tuple)
-
-
-@given(st.sets(PHRASE), st.lists(st.sampled_from("abcde"), max_size=9))
-def test_what_is_found_against_a_plain_search(phrases: set[Stems], text: list[str]) -> None:
-    known = PhraseList({stems: KnownPhrase(" ".join(stems), 10) for stems in phrases})
-    assert known.find_scattered(text) == {
-        stems for stems in phrases if len(stems) > 1 and all(word in text for word in stems)
-    }
-
-
-def test_nothing_is_known() -> None:
-    assert NO_PHRASES.find_scattered(["a"]) == set()

@@ -8,7 +8,7 @@ from unicodedata import bidirectional, category, name
 import pytest
 
 from one2set.data.document import Document
-from one2set.text import PhraseIndex, PhraseSplit, split_present_absent, stem_all, words_of
+from one2set.text import PhraseSplit, StemmedSource, split_present_absent, stem_all, words_of
 
 SAMPLE = files("one2set.data") / "sample"
 
@@ -107,7 +107,7 @@ def test_one_phrase_has_seven_words(documents: list[Document]) -> None:
 
 def test_a_phrase_of_two_words_occurs_five_times(documents: list[Document]) -> None:
     assert any(
-        len(words) == 2 and len(PhraseIndex(document.tokens()).positions(stem_all(words))) >= 5
+        len(words) == 2 and len([*StemmedSource(document.words()).positions(stem_all(words))]) >= 5
         for document in documents
         for words in document.phrase_words()
     )

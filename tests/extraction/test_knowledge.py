@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from one2set.data.document import Document
+from one2set.data.document import Document, StemmedDocument
+from one2set.data.phrase_list import Stems
 from one2set.errors import DataError
 from one2set.extraction.candidate_scorer import MIN_LOG_ODDS
 from one2set.extraction.features import NUM_FEATURES
@@ -20,12 +21,35 @@ from one2set.extraction.knowledge import (
     Proposals,
     current_versions,
 )
-from one2set.extraction.ngrams import HashedTexts
+from one2set.extraction.ngrams import HashedTexts, hash_of
 from one2set.extraction.span_rescorer import SpanRescorer
 from one2set.extraction.train_scorers import extend_knowledge, fit_knowledge
-from one2set.text import stem_all
 
-TEXT = Document("d", "Graphs of cats", "Here a network of cats is no graph.")
+TEXT = StemmedDocument.of(Document("d", "Graphs of cats", "Here a network of cats is no graph."))
+
+
+def log_odds(proposals: Proposals, text: StemmedDocument) -> dict[Stems, float]:
+    """Of the n-grams of a text."""
+    columns = proposals.at.tolist(), proposals.phrases.length.tolist(), proposals.log_odds.tolist()
+    return {text.stems[a : a + n]: odds for a, n, odds in zip(*columns, strict=True) if a >= 0}
+
+
+def texts(proposals: Proposals, knowledge: Knowledge) -> dict[Stems, str]:
+    """The phrases of the list."""
+    listed = proposals.listed[proposals.listed >= 0]
+    return dict(knowledge.phrase_list.in_order[at] for at in listed.tolist())
+
+
+def count(knowledge: Knowledge, *stems: str) -> float:
+    (found,) = knowledge.log_keyphrase_counts(np.array([hash_of(stems)], np.uint64))
+    return float(found)
+
+
+def assert_same(one: Proposals, other: Proposals, *, pmi: float = 0.0) -> None:
+    for name in ("at", "listed", "log_odds"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    np.testing.assert_array_equal(one.phrases.words, other.phrases.words)
+    np.testing.assert_allclose(one.pmi, other.pmi, atol=pmi)
 
 
 @pytest.fixture(scope="module")
@@ -43,31 +67,38 @@ def knowledge(documents: list[Document]) -> Knowledge:
 def test_it_hints_at_n_grams_of_the_text(knowledge: Knowledge) -> None:
     assert knowledge.candidate_scorer is not None
     proposals = knowledge.propose(TEXT)
-    stems = stem_all(TEXT.words())
-    text = HashedTexts.of([stems], [len(TEXT.title_words())])
+    text = HashedTexts.of([TEXT.stems], [TEXT.title_length])
     at, length, odds = knowledge.candidate_scorer.select(text)
-    assert proposals.log_odds == {
-        stems[a : a + n]: value
+    found = log_odds(proposals, TEXT)
+    assert found == {
+        TEXT.stems[a : a + n]: value
         for a, n, value in zip(at.tolist(), length.tolist(), odds.tolist(), strict=True)
     }
-    assert all(value >= MIN_LOG_ODDS for value in proposals.log_odds.values())
-    assert ("cat",) in proposals.log_odds
+    assert all(value >= MIN_LOG_ODDS for value in found.values())
+    assert ("cat",) in found
+    assert proposals.phrases.hash.tolist() == [
+        hash_of(stems) for stems in (*found, *texts(proposals, knowledge))
+    ]
 
 
 def test_it_hints_at_phrases_that_the_text_does_not_hold(knowledge: Knowledge) -> None:
     proposals = knowledge.propose(TEXT)
     # All words of the first are there, scattered; the other is associated with them.
-    assert proposals.texts == {("graph", "network"): "graph networks", ("pet",): "pets"}
+    found = texts(proposals, knowledge)
+    assert found == {("graph", "network"): "graph networks", ("pet",): "pets"}
     assert knowledge.phrase_classifier is not None
-    _, lift = knowledge.phrase_classifier(HashedTexts.of([stem_all(TEXT.words())], [4]))
-    numbers = {stems: knowledge.phrase_list.index[stems] for stems in (*proposals.texts, ("cat",))}
-    assert proposals.pmi == {stems: lift[number] for stems, number in numbers.items()}
+    _, lift = knowledge.phrase_classifier(HashedTexts.of([TEXT.stems], [4]))
+    every = dict(zip([*log_odds(proposals, TEXT), *found], proposals.pmi.tolist(), strict=True))
+    numbers = {stems: knowledge.phrase_list.index[stems] for stems in (*found, ("cat",))}
+    assert {stems: pmi for stems, pmi in every.items() if pmi} == {
+        stems: lift[number] for stems, number in numbers.items()
+    }
 
 
 def test_it_counts(knowledge: Knowledge) -> None:
     # One document in fifteen is not counted.
-    assert knowledge.log_keyphrase_count(("pet",)) == pytest.approx(math.log1p(56), abs=0.01)
-    assert knowledge.log_keyphrase_count(("never", "seen")) == 0
+    assert count(knowledge, "pet") == pytest.approx(math.log1p(56), abs=0.01)
+    assert count(knowledge, "never", "seen") == 0
 
 
 def test_further_documents_add_their_counts(
@@ -75,9 +106,10 @@ def test_further_documents_add_their_counts(
 ) -> None:
     dogs = Document("e", "Dogs", "We watch dogs bark.", ("dogs", "pets", "dog barks"))
     found = extend_knowledge(knowledge, lambda: [dogs] * 20)
-    assert found.log_keyphrase_count(("pet",)) == pytest.approx(math.log1p(56 + 20), abs=0.01)
-    assert found.log_keyphrase_count(("dog", "bark")) == pytest.approx(math.log1p(20), abs=0.01)
-    assert found.propose(dogs).log_odds[("dog",)] > MIN_LOG_ODDS
+    assert count(found, "pet") == pytest.approx(math.log1p(56 + 20), abs=0.01)
+    assert count(found, "dog", "bark") == pytest.approx(math.log1p(20), abs=0.01)
+    stemmed = StemmedDocument.of(dogs)
+    assert log_odds(found.propose(stemmed), stemmed)["dog",] > MIN_LOG_ODDS
     assert found.phrase_list.phrases[("pet",)].documents == 80
     assert found.phrase_list.phrases[("dog",)].text == "dogs"
     # What is associated with texts is known by its number.
@@ -91,27 +123,25 @@ def test_further_documents_add_their_counts(
 
 def test_it_is_stored_with_a_model(knowledge: Knowledge, tmp_path: Path) -> None:
     knowledge.save(tmp_path)
-    one, other = Knowledge.load(tmp_path).propose(TEXT), knowledge.propose(TEXT)
-    assert (one.log_odds, one.texts) == (other.log_odds, other.texts)
-    assert one.pmi == pytest.approx(other.pmi, abs=0.05)
-    assert Knowledge.load(tmp_path / "elsewhere").propose(TEXT) == NO_PROPOSALS
+    assert_same(Knowledge.load(tmp_path).propose(TEXT), knowledge.propose(TEXT), pmi=0.05)
+    assert Knowledge.load(tmp_path / "elsewhere").propose(TEXT) is NO_PROPOSALS
 
 
 def test_of_few_documents_nothing_is_associated(documents: list[Document]) -> None:
     found = fit_knowledge(lambda: documents)
     assert found.phrase_classifier is None
-    assert found.propose(TEXT).texts == {}
+    assert texts(found.propose(TEXT), found) == {}
 
 
 @pytest.mark.parametrize("text", ["", ".", "the", "‽", "a " * 1000])
 def test_odd_texts(knowledge: Knowledge, text: str) -> None:
-    proposals = knowledge.propose(Document("d", "", text))
-    assert all(np.isfinite([*proposals.log_odds.values(), *proposals.pmi.values()]))
+    proposals = knowledge.propose(StemmedDocument.of(Document("d", "", text)))
+    assert np.isfinite([proposals.log_odds, proposals.pmi]).all()
 
 
 def test_nothing_hints_at_nothing() -> None:
-    assert NO_KNOWLEDGE.propose(TEXT) == Proposals({}, {}, {})
-    assert NO_KNOWLEDGE.log_keyphrase_count(("pet",)) == 0
+    assert NO_KNOWLEDGE.propose(TEXT) is NO_PROPOSALS
+    assert count(NO_KNOWLEDGE, "pet") == 0
 
 
 OLD_NAMES = {
@@ -135,7 +165,7 @@ def test_a_folder_with_old_names_loads(knowledge: Knowledge, tmp_path: Path) -> 
         (tmp_path / name).unlink()
     (tmp_path / VERSIONS).unlink()
     found = Knowledge.load(tmp_path)
-    assert found.propose(TEXT) == new.propose(TEXT)
+    assert_same(found.propose(TEXT), new.propose(TEXT))
     assert found.candidate_scorer is not None
     assert found.candidate_scorer.span_rescorer is not None
     assert found.phrase_classifier is not None

@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from one2set.extraction.ngrams import HashedTexts, hash_of
+from one2set.extraction.ngrams import HashedPhrases, HashedTexts, NgramIndex, hash_of, hash_words
+from one2set.text import StemmedSource
 
 SOURCE = st.lists(st.sampled_from(["a", "b", "c", "the", ".", "<unk>"]), max_size=12)
 
@@ -40,3 +41,30 @@ def test_the_same_n_gram_of_two_documents_is_told_apart() -> None:
     assert words.position.tolist() == [0, 1, 0, 1]
     assert words.length.tolist() == [2, 2]
     assert words.title.tolist() == [1, 0]
+
+
+LETTERS = st.lists(st.sampled_from("abc"), max_size=9)
+PHRASES = st.lists(st.lists(st.sampled_from("abcd"), max_size=4), max_size=6)
+
+
+@given(LETTERS, PHRASES)
+def test_an_index_finds_what_a_plain_search_finds(
+    source: list[str], phrases: list[list[str]]
+) -> None:
+    index, wanted = NgramIndex(hash_words(source)), HashedPhrases.of(phrases)
+    count, first = index.find(wanted.hash, wanted.length)
+    for at, phrase in enumerate(phrases):
+        expected = tuple(StemmedSource(source).positions(phrase)) if phrase else ()
+        assert index.positions(hash_of(phrase), len(phrase)) == expected
+        assert count[at] == len(expected)
+        assert first[at] == (expected[0] if expected else 0)
+
+
+@given(PHRASES, PHRASES)
+def test_hashed_phrases_are_appended_and_taken(one: list[list[str]], more: list[list[str]]) -> None:
+    both = HashedPhrases.of(one).append(HashedPhrases.of(more))
+    assert both.hash.tolist() == [hash_of(phrase) for phrase in one + more]
+    for found, expected in zip(both, HashedPhrases.of(one + more), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    odd = both.take(np.arange(len(both.length)) % 2 == 1)
+    assert odd.hash.tolist() == [hash_of(phrase) for phrase in (one + more)[1::2]]

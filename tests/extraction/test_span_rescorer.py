@@ -87,21 +87,23 @@ def test_engine_and_runtime_see_the_same_whatever_the_batch(
 ) -> None:
     runtime, engine = Runtime(exported, threads=1), Engine.load(exported)
     for predictor in (runtime, engine):
-        assert next(predictor.predict(documents[:1])).word_states is None
+        assert next(predictor.predict(documents[:1])).states is None
     project = random_rescorer(settrans.embedding.embedding_dim).project
     some = [*documents[:7], Document("empty", "", "")]
     found = (predictor.predict(some, project=project) for predictor in (runtime, engine))
     for one, other in zip(*found, strict=True):
         if one.id == "empty":
-            assert one.word_states is other.word_states is None
+            assert one.states is other.states is None
             continue
-        assert one.word_states is not None
-        assert other.word_states is not None
-        np.testing.assert_allclose(one.word_states, other.word_states, rtol=0.01, atol=0.02)
+        assert one.states is not None
+        assert other.states is not None
+        values = one.states.values
+        np.testing.assert_allclose(values, other.states.values, rtol=0.01, atol=0.02)
+        assert one.states.spans == other.states.spans
         same = [document for document in some if document.id == one.id]
         alone = next(runtime.predict(same, project=project))
-        assert alone.word_states is not None
-        np.testing.assert_allclose(alone.word_states, one.word_states, rtol=0.01, atol=0.02)
+        assert alone.states is not None
+        np.testing.assert_allclose(alone.states.values, values, rtol=0.01, atol=0.02)
 
 
 def test_views_of_words_are_means_over_their_pieces() -> None:
@@ -115,11 +117,12 @@ def test_views_of_words_are_means_over_their_pieces() -> None:
         return [Generated((), np.eye(len(one.source), dtype=np.float32)) for one in examples]
 
     (found,) = Stream(vocabulary, max_source_length=most).predict([document], look, order="score")
-    assert found.word_states is not None
-    pieces = vocabulary.spans(document)[:most]
+    assert found.states is not None
+    pieces = vocabulary.read(document)[1][:most]
     words = document.tokens().spans
-    assert len(found.word_states) == len(words) == len(document.words())
-    for view, (start, end) in zip(found.word_states, words, strict=True):
+    pooled = found.states.pool(words)
+    assert len(pooled) == len(words) == len(document.words())
+    for view, (start, end) in zip(pooled, words, strict=True):
         own = [n for n, (a, b) in enumerate(pieces) if a < end and b > start and end > start]
         expected = np.isin(np.arange(most), own) / max(len(own), 1)
         np.testing.assert_allclose(view, expected, atol=1e-6)

@@ -3,53 +3,67 @@
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from one2set.arrays import Floats
+from one2set.data.document import Document, StemmedDocument
+from one2set.data.phrase_list import KnownPhrase, PhraseList
 from one2set.errors import DataError
+from one2set.extraction.knowledge import Knowledge, Proposals
 from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalibration
-from one2set.keyphrases.candidates import INPUTS, Candidate, Inputs
-from one2set.prediction.prediction import Slot
+from one2set.keyphrases.candidates import INPUTS, CandidateBuilder, Inputs
+from one2set.prediction.prediction import Prediction, Slot, TokenStates
 from one2set.search.null_bias import NullBias
+from tests.keyphrases.proposals import make_proposals
 
+DOCUMENT = StemmedDocument.of(Document("d", "", "a b"))
 SLOT = Slot(0, "a b", ("a", "b", "<eos>"), (0.5, 0.5, 0.8), ended=True, null=0.2)
 
 
-def candidate(*, present: bool = True, said: bool = True, **inputs: float) -> Candidate:
-    return Candidate(
-        "a b",
-        ("a", "b"),
-        (SLOT,) if said else (),
-        not said,
-        (3,) if present else (),
-        Inputs(**inputs),
-    )
+def inputs(**values: float) -> Floats:
+    """(1, I)"""
+    return np.array([Inputs(**values)])
 
 
 def test_without_a_curve_a_phrase_is_as_likely_as_its_tokens() -> None:
-    assert SideCalibration().probability(candidate()) == pytest.approx(0.2)
-    assert SideCalibration().probability(candidate(said=False)) == 0
+    given = inputs(probability=math.log(0.2))
+    assert SideCalibration().probabilities(given, np.array([True])) == pytest.approx(0.2)
+    assert SideCalibration().probabilities(given, np.array([False])) == 0
 
 
 def test_a_curve_is_a_logistic() -> None:
     curve = LogisticModel(0.3, {"probability": 0.5, "words": -1.0})
     expected = 1 / (1 + math.exp(-(0.3 + 0.5 * -2.0 - 3.0)))
-    one = candidate(probability=-2.0, words=3.0, title=7.0)
-    assert curve(one) == pytest.approx(expected)
-    assert (LogisticModel(1e6, {})(one), LogisticModel(-1e6, {})(one)) == (1.0, 0.0)
+    given = inputs(probability=-2.0, words=3.0, title=7.0)
+    assert curve(given) == pytest.approx(expected)
+    assert [LogisticModel(z, {})(given).item() for z in (1e6, -1e6)] == [1.0, 0.0]
 
 
 def test_each_kind_of_candidate_has_its_curve() -> None:
-    curves = [LogisticModel(z, {}) for z in (-2.0, -1.0, 1.0, 2.0)]
+    said, unsaid, absent, known = curves = [LogisticModel(z, {}) for z in (-2.0, -1.0, 1.0, 2.0)]
     calibration = Calibration(
-        SideCalibration(generated=curves[0], proposed=curves[1]),
-        SideCalibration(0, 0, curves[2], curves[3]),
+        SideCalibration(generated=said, proposed=unsaid), SideCalibration(0, 0, absent, known)
     )
-    kinds = [(present, said) for present in (True, False) for said in (True, False)]
-    for (present, said), curve in zip(kinds, curves, strict=True):
-        one = candidate(present=present, said=said)
-        assert calibration.side_of(one).probability(one) == curve(one)
+    slots = [Slot(code, text, SLOT.tokens, (0.5,), ended=True) for code, text in enumerate("ax")]
+    knowledge = Taught(PhraseList({("y",): KnownPhrase("y", 9)}))
+    found = CandidateBuilder(DOCUMENT, knowledge).candidates(
+        Prediction("d", tuple(slots), "score", 2, 2), DOCUMENT
+    )
+    by_stems = dict(
+        zip([one.stems for one in found], calibration.probabilities(found), strict=True)
+    )
+    expected = zip("abxy", (float(curve(inputs())[0]) for curve in curves), strict=True)
+    assert by_stems == {(stem,): p for stem, p in expected}
+
+
+class Taught(Knowledge):
+    """Proposes b, and what it knows."""
+
+    def propose(self, passage: StemmedDocument, states: TokenStates | None = None) -> Proposals:
+        return make_proposals(self, passage, {("b",): 0.5}, {})
 
 
 def test_the_dial_moves_biases_and_least_odds_alike() -> None:

@@ -2,41 +2,56 @@
 
 import math
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from one2set.data.document import Document
-from one2set.data.phrase_list import Stems
+from one2set.arrays import Floats
+from one2set.data.document import Document, StemmedDocument
+from one2set.data.phrase_list import KnownPhrase, PhraseList, Stems
 from one2set.extraction.candidate_scorer import MIN_LOG_ODDS
 from one2set.extraction.knowledge import NO_KNOWLEDGE, Knowledge, Proposals
-from one2set.extraction.span_rescorer import WordStates
-from one2set.keyphrases.candidates import INPUTS, Candidate, CandidateBuilder
-from one2set.prediction.prediction import Prediction, Slot
+from one2set.extraction.ngrams import Hashes
+from one2set.keyphrases.candidates import INPUTS, Candidate, CandidateBuilder, Candidates
+from one2set.prediction.prediction import Prediction, Slot, TokenStates
+from one2set.text import StemmedSource
+from tests.keyphrases.proposals import make_proposals
 
-DOCUMENT = Document(
-    "d",
-    "Real-Time Graph Networks",
-    "A graph network for 3D\nmodels of Graph Networks, 42 of them.",
+DOCUMENT = StemmedDocument.of(
+    Document(
+        "d",
+        "Real-Time Graph Networks",
+        "A graph network for 3D\nmodels of Graph Networks, 42 of them.",
+    )
 )
+NOTHING = Prediction("d", (), "score", 12, 12)
 
 
 class Taught(Knowledge):
-    """What a selector could find, and phrases that are known."""
+    """What a candidate scorer could find, and phrases that are known."""
 
-    def propose(self, passage: Document, word_states: WordStates | None = None) -> Proposals:
-        words = passage.words()
-        odds = {("real", "time"): 1.5, ("graph", "network"): -0.5, ("never", "here"): 2.0}
-        texts = {("network", "model"): "network models", ("real", "time"): "real-time"}
-        return Proposals(
-            {stems: value for stems, value in odds.items() if stems[0] in words},
-            {stems: text for stems, text in texts.items() if "models" in words},
-            {("network", "model"): 0.7},
-        )
+    def propose(self, passage: StemmedDocument, states: TokenStates | None = None) -> Proposals:
+        odds: dict[Stems, float] = {
+            ("real", "time"): 1.5,
+            ("graph", "network"): -0.5,
+            ("never", "here"): 2.0,
+        }
+        known = self if "model" in passage.stems else NO_KNOWLEDGE
+        return make_proposals(known, passage, odds, {("network", "model"): 0.7})
 
-    def log_keyphrase_count(self, stems: Stems) -> float:
-        return math.log(8)
+    def log_keyphrase_counts(self, hashes: Hashes) -> Floats:
+        return np.full(len(hashes), math.log(8))
 
 
-KNOWLEDGE = Taught()
+KNOWLEDGE = Taught(
+    PhraseList(
+        {
+            ("network", "model"): KnownPhrase("network models", 20),
+            ("real", "time"): KnownPhrase("real-time", 10),
+        }
+    )
+)
 
 
 def slot(code: int, text: str, p: float, null: float = 0.1) -> Slot:
@@ -44,7 +59,7 @@ def slot(code: int, text: str, p: float, null: float = 0.1) -> Slot:
     return Slot(code, text, (*words, "<eos>"), (p,) * (len(words) + 1), ended=True, null=null)
 
 
-def candidates(*slots: Slot, knowledge: Knowledge = NO_KNOWLEDGE) -> list[Candidate]:
+def candidates(*slots: Slot, knowledge: Knowledge = NO_KNOWLEDGE) -> Candidates:
     prediction = Prediction("d", slots, "score", 12, 12)
     return CandidateBuilder(DOCUMENT, knowledge).candidates(prediction, DOCUMENT)
 
@@ -76,27 +91,33 @@ def test_what_is_suggested_follows_what_is_said() -> None:
     assert (said.generated, said.proposed) == (True, True)
     assert (other.generated, other.proposed) == (True, False)
     assert [(one.text, one.stems, one.present) for one in others] == [
-        ("network models", ("network", "model"), False),
         ("", ("real", "time"), True),
+        ("network models", ("network", "model"), False),
     ]
     assert all(one.proposed and not one.generated for one in others)
-    assert [inputs(one)["keyphrase_count"] for one in (said, others[0])] == [0, math.log(8)]
+    assert [inputs(one)["keyphrase_count"] for one in (said, others[1])] == [0, math.log(8)]
     assert [inputs(one)["candidate_score"] for one in (said, other, *others)] == [
         -0.5,
         MIN_LOG_ODDS,
-        0,
         1.5,
+        0,
     ]
-    assert [inputs(one)["pmi"] for one in (said, *others)] == [0, 0.7, 0]
+    assert [inputs(one)["pmi"] for one in (said, *others)] == [0, 0, 0.7]
     for one in others:
         assert [inputs(one)[name] for name in INPUTS[:4]] == [0, 0, 0, 0]
 
 
 def test_suggestions_are_of_the_passage() -> None:
     reading = CandidateBuilder(DOCUMENT, KNOWLEDGE)
-    nothing = Prediction("d", (), "score", 12, 12)
     passage = Document("d", "", "real time , and network", tokenised=True)
-    assert [one.stems for one in reading.candidates(nothing, passage)] == [("real", "time")]
+    found = reading.candidates(NOTHING, StemmedDocument.of(passage))
+    assert [one.stems for one in found] == [("real", "time")]
+
+
+def test_an_n_gram_of_a_passage_that_the_document_does_not_have_is_no_candidate() -> None:
+    passage = StemmedDocument.of(Document("d", "", "never here but real time"))
+    found = CandidateBuilder(DOCUMENT, KNOWLEDGE).candidates(NOTHING, passage)
+    assert [one.stems for one in found] == [("real", "time")]
 
 
 def test_where_a_candidate_stands() -> None:
@@ -105,7 +126,7 @@ def test_where_a_candidate_stands() -> None:
         "d", (slot(0, "graph network", 0.5), slot(1, "set", 0.4)), "score", 9, 9
     )
     found, absent = reading.generated(prediction)
-    surfaces = [DOCUMENT.text[start:end] for start, end in reading.spans(found)]
+    surfaces = [DOCUMENT.document.text[start:end] for start, end in reading.spans(found)]
     assert surfaces == ["Graph Networks", "graph network", "Graph Networks"]
     assert found.positions == (2, 6, 12)
     assert (absent.positions, reading.spans(absent)) == ((), ())
@@ -156,7 +177,9 @@ def test_what_there_is_to_weigh() -> None:
     ],
 )
 def test_what_can_be_shown(text: str, readable: bool) -> None:
-    tokenised = Document("d", "", "the graph network , <digit> of them .", tokenised=True)
+    tokenised = StemmedDocument.of(
+        Document("d", "", "the graph network , <digit> of them .", tokenised=True)
+    )
     prediction = Prediction("d", (slot(0, text, 0.5),), "score", 8, 8)
     (found,) = CandidateBuilder(tokenised).generated(prediction)
     assert found.readable == readable
@@ -166,3 +189,46 @@ def test_a_phrase_without_words_is_never_shown() -> None:
     (found,) = candidates(slot(0, "–", 0.5))
     assert not found.readable
     assert not found.present
+
+
+def test_columns_are_those_of_the_objects() -> None:
+    found = candidates(slot(0, "graph network", 0.5), slot(1, "of graph", 0.4), knowledge=KNOWLEDGE)
+    assert len(found) == 4
+    for name in ("present", "generated", "proposed"):
+        assert getattr(found, name).tolist() == [getattr(one, name) for one in found]
+    assert [found.stems(at) for at in range(4)] == [one.stems for one in found]
+    assert found[1:3] == [found[1], found[2]]
+    with pytest.raises(IndexError):
+        found[4]
+    last = found.take(np.array([3, 0]))
+    assert list(last) == [found[3], found[0]]
+    assert list(found.take(found.present)) == [one for one in found if one.present]
+
+
+WORDS = st.lists(st.sampled_from(["a", "b", "c", "<digit>", "."]), max_size=12)
+
+
+@given(WORDS, WORDS, st.lists(st.lists(st.sampled_from("abcd"), min_size=1), max_size=4))
+def test_inputs_against_one_phrase_at_a_time(
+    title: list[str], abstract: list[str], phrases: list[list[str]]
+) -> None:
+    """What depends on the text, computed for each phrase by itself."""
+    document = Document("d", " ".join(title), " ".join(abstract), tokenised=True)
+    words = document.words()
+    slots = [slot(code, " ".join(phrase), 0.5) for code, phrase in enumerate(phrases)]
+    stemmed = StemmedDocument.of(document)
+    prediction = Prediction("d", tuple(slots), "score", 1, 1)
+    for one in CandidateBuilder(stemmed).candidates(prediction, stemmed):
+        positions = tuple(StemmedSource(words).positions(one.stems))
+        assert one.positions == positions
+        counts = [min(words.count(word), 20) for word in one.stems]
+        in_title = {*one.stems} & {*document.title_words()}
+        expected = {
+            "words": len(one.stems),
+            "single": float(len(one.stems) == 1),
+            "occurrences": math.log1p(len(positions)),
+            "position": math.log1p(positions[0]) if positions else 0,
+            "title": len(in_title) / len(one.stems),
+            "frequency": math.log1p(math.prod(counts)) / len(one.stems),
+        }
+        assert {name: inputs(one)[name] for name in expected} == pytest.approx(expected)

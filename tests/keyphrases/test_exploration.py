@@ -2,7 +2,7 @@
 
 import pytest
 
-from one2set.data.document import Document
+from one2set.data.document import Document, StemmedDocument
 from one2set.data.vocabulary import WordVocabulary
 from one2set.keyphrases.calibration import Calibration, SideCalibration
 from one2set.keyphrases.candidates import CandidateBuilder
@@ -22,8 +22,8 @@ def engine(settrans: SetTrans, vocabulary: WordVocabulary) -> Engine:
 
 def test_codes_speak_from_their_position_on(engine: Engine, documents: list[Document]) -> None:
     calibration = Calibration(SideCalibration(-1.0), SideCalibration(0.5))
-    document = documents[0]
-    (prediction,) = engine.predict([document], null_bias=NO_NULL)
+    document = StemmedDocument.of(documents[0])
+    (prediction,) = engine.predict(documents[:1], null_bias=NO_NULL)
     found = explore(CandidateBuilder(document), [(prediction, document)], calibration, [])
     (voices,) = found.passages
     assert [voice.side for voice in voices] == ["present"] * 4 + ["absent"] * 4
@@ -37,7 +37,8 @@ def test_a_sequence_has_no_codes_to_silence(
     transformer: Transformer, vocabulary: WordVocabulary, documents: list[Document]
 ) -> None:
     engine = Engine(transformer, vocabulary)
-    for document, prediction in zip(documents[:4], engine.predict(documents[:4]), strict=True):
+    some = map(StemmedDocument.of, documents[:4])
+    for document, prediction in zip(some, engine.predict(documents[:4]), strict=True):
         pair = [(prediction, document)]
         found = explore(
             CandidateBuilder(document), pair, Calibration(), [Selection(more=-3.0), Selection()]
@@ -50,8 +51,8 @@ def test_a_sequence_has_no_codes_to_silence(
 def test_the_stems_of_a_keyphrase_are_those_of_the_codes_that_say_it(
     engine: Engine, documents: list[Document]
 ) -> None:
-    for document in documents[:10]:
-        (prediction,) = engine.predict([document], null_bias=NO_NULL)
+    for document in map(StemmedDocument.of, documents[:10]):
+        (prediction,) = engine.predict([document.document], null_bias=NO_NULL)
         found = explore(
             CandidateBuilder(document), [(prediction, document)], Calibration(), [Selection()]
         )

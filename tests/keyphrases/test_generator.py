@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 
 import one2set
-from one2set.data.document import Document
+from one2set.data.document import Document, StemmedDocument
 from one2set.data.reading.records import document_from_text
 from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import WordVocabulary
@@ -170,11 +170,12 @@ def test_a_long_text_is_read_to_its_end(
     found = generator.generate(text, more=50.0, top=10_000)
     assert_sound(found, text, top=10_000)
     document = document_from_text(text)
-    parts = passages(document)
+    stemmed = StemmedDocument.of(document)
+    parts = [part.document for part in passages(stemmed)]
     assert len(parts) > 10
     runtime = Runtime(folder / "exported", threads=1)
     predictions = list(runtime.predict(parts, null_bias=NO_NULL))
-    reading = CandidateBuilder(document)
+    reading = CandidateBuilder(stemmed)
     said = [
         {one.stems for one in reading.generated(prediction) if one.readable}
         for prediction in predictions
@@ -224,7 +225,9 @@ def test_it_explores_what_it_generates(
     chosen = [documents[0], long, documents[1]]
     explored = list(generator.explore(chosen))
     assert [one.document for one in explored] == chosen
-    assert [len(one.passages) for one in explored] == [len(passages(one)) for one in chosen]
+    assert [len(one.passages) for one in explored] == [
+        len(passages(StemmedDocument.of(one))) for one in chosen
+    ]
     for number in (0, 4, 6, 9):
         direct = generator.stream(chosen, more=BIASES[number])
         for one, (_, found) in zip(explored, direct, strict=True):
@@ -265,7 +268,7 @@ def test_work_can_be_given_up_at_every_passage(
     work = generator.explore if explores else generator.stream
     list(work([long], check=check))
     every, checks = checks, 0
-    assert every > len(passages(long))
+    assert every > len(passages(StemmedDocument.of(long)))
     for last in (1, 2, every):
         checks = 0
         with pytest.raises(LookupError, match="enough"):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from one2set.data.document import Document
+from one2set.data.document import Document, StemmedDocument
 from one2set.extraction.ngrams import LONGEST
 from one2set.keyphrases.passages import OVERLAP, PASSAGE, passages
 
@@ -15,16 +15,18 @@ def numbered(count: int) -> str:
 
 @pytest.mark.parametrize("words", [0, 1, PASSAGE])
 def test_a_short_document_is_its_own_passage(words: int) -> None:
-    document = Document("d", "", numbered(words))
+    document = StemmedDocument.of(Document("d", "", numbered(words)))
     assert passages(document) == [document]
 
 
 @given(st.integers(0, 90), st.integers(0, 3000))
 def test_every_word_is_read_in_passages_that_overlap(title: int, body: int) -> None:
     document = Document("d", numbered(title), "B " + numbered(body).upper())
-    parts = passages(document)
+    stemmed = StemmedDocument.of(document)
+    found = passages(stemmed)
+    parts = [part.document for part in found]
     if len(document.words()) <= PASSAGE:
-        assert parts == [document]
+        assert found == [stemmed]
         return
     head = document.title_words() if title < 64 else []
     rest = document.words()[len(head) :]
@@ -40,12 +42,16 @@ def test_every_word_is_read_in_passages_that_overlap(title: int, body: int) -> N
             new = new[OVERLAP:]
         read += new
     assert read == rest
+    for passage in found:  # as if it were tokenised anew
+        anew = StemmedDocument.of(passage.document)
+        for name in ("words", "spans", "stems", "title_length"):
+            assert getattr(passage, name) == getattr(anew, name)
 
 
 def test_odd_words_survive() -> None:
     text = " ".join(f"İstanbul ½ don't 3.14 (a_b) <x> ﬁnite ＡＢＣ w{n}" for n in range(200))
     document = Document("d", "", text)
-    parts = passages(document)
+    parts = [part.document for part in passages(StemmedDocument.of(document))]
     assert len(parts) > 1
     words = document.words()
     assert parts[0].words() == words[:PASSAGE]
@@ -56,11 +62,11 @@ def test_odd_words_survive() -> None:
 def test_runs_of_marks_are_shortened(marks: str) -> None:
     """Only those of a long text: a short one is read as it is."""
     text = f"before {marks * 100_000} after"
-    (part,) = passages(Document("d", "", text))
-    words = part.words()
+    (part,) = passages(StemmedDocument.of(Document("d", "", text)))
+    words = part.document.words()
     assert (words[0], words[-1]) == ("before", "after")
     assert len(words) <= 2 + LONGEST
-    short = Document("d", "", f"before {marks * 20} after")
+    short = StemmedDocument.of(Document("d", "", f"before {marks * 20} after"))
     assert passages(short) == [short]
 
 
@@ -68,14 +74,13 @@ def test_runs_of_marks_are_shortened(marks: str) -> None:
 def test_runs_of_one_word_are_shortened(raw: str, word: str) -> None:
     """To as many as an n-gram can have."""
     document = Document("d", "A title", f"{raw} " * 10_000 + "end")
-    (part,) = passages(document)
-    assert part.words() == [*document.title_words(), *[word] * LONGEST, "end"]
+    (part,) = passages(StemmedDocument.of(document))
+    assert part.document.words() == [*document.title_words(), *[word] * LONGEST, "end"]
 
 
 def test_equal_passages_are_read_once() -> None:
     period = "one two three four five six seven eight nine ten "  # ten divides a passage's step
     assert (PASSAGE - OVERLAP) % 10 == 0
-    parts = passages(Document("d", "", period * 1_000 + "end"))
-    assert len(parts) == 2
-    assert parts[0].words() == (period * 100).split()[:PASSAGE]
-    assert parts[1].words()[-2:] == ["ten", "end"]
+    first, last = passages(StemmedDocument.of(Document("d", "", period * 1_000 + "end")))
+    assert first.words == (period * 100).split()[:PASSAGE]
+    assert last.words[-2:] == ["ten", "end"]

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from one2set.data.document import Document
+from one2set.data.document import Document, StemmedDocument
 from one2set.errors import ConfigError
 from one2set.keyphrases.calibration import Calibration, SideCalibration
-from one2set.keyphrases.candidates import Candidate, CandidateBuilder
+from one2set.keyphrases.candidates import CandidateBuilder, Candidates
 from one2set.keyphrases.results import Keyphrase
 from one2set.keyphrases.selection import Selection, select_keyphrases, without_subphrases
 from one2set.prediction.prediction import Prediction, Slot
@@ -18,10 +18,10 @@ DOCUMENT = Document(
     "A graph network for 3D\nmodels of Graph Networks.",
 )
 
-READING = CandidateBuilder(DOCUMENT)
+READING = CandidateBuilder(StemmedDocument.of(DOCUMENT))
 
 
-def said(**phrases: float) -> list[Candidate]:
+def said(**phrases: float) -> Candidates:
     """Candidates with given probabilities; `_` stands for a space."""
     slots = []
     for code, (text, p) in enumerate(phrases.items()):
@@ -32,13 +32,13 @@ def said(**phrases: float) -> list[Candidate]:
 
 
 def shown(
-    *passages: list[Candidate], calibration: Calibration | None = None, **wanted: object
+    *passages: Candidates, calibration: Calibration | None = None, **wanted: object
 ) -> list[Keyphrase]:
     wish = Selection(**wanted)  # type: ignore[arg-type]
     return select_keyphrases(passages, READING, calibration or Calibration(), wish)
 
 
-def texts(*passages: list[Candidate], **options: object) -> list[str]:
+def texts(*passages: Candidates, **options: object) -> list[str]:
     return [one.text for one in shown(*passages, **options)]  # type: ignore[arg-type]
 
 

@@ -9,10 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 from one2set.data.control_codes import SIDES
-from one2set.data.document import Document
+from one2set.data.document import Document, StemmedDocument
+from one2set.data.phrase_list import KnownPhrase, PhraseList
 from one2set.evaluation.scoring import evaluate
 from one2set.extraction.knowledge import Knowledge, Proposals
-from one2set.extraction.span_rescorer import WordStates
 from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalibration
 from one2set.keyphrases.candidates import CandidateBuilder
 from one2set.keyphrases.selection import select_keyphrases
@@ -26,8 +26,9 @@ from one2set.keyphrases.tuning import (
     score_and_select,
     tune,
 )
-from one2set.prediction.prediction import Prediction, Slot
+from one2set.prediction.prediction import Prediction, Slot, TokenStates
 from one2set.search.null_bias import NullBias
+from tests.keyphrases.proposals import make_proposals
 
 CODES = 6
 CURVE = LogisticModel(
@@ -38,14 +39,12 @@ CURVE = LogisticModel(
 class Taught(Knowledge):
     """Knows some letters and pairs that the made-up texts hold, and some that they do not."""
 
-    def propose(self, passage: Document, word_states: WordStates | None = None) -> Proposals:
+    def propose(self, passage: StemmedDocument, states: TokenStates | None = None) -> Proposals:
         odds = {("b",): 0.5, ("c", "x"): -1.0, ("e",): -3.0, ("o",): 1.0}
-        return Proposals(
-            odds, {("c", "d"): "c d", ("d", "b"): "d b", ("zz",): "zz"}, {("zz",): 1.0}
-        )
+        return make_proposals(self, passage, odds, {("zz",): 1.0})
 
 
-KNOWLEDGE = Taught()
+KNOWLEDGE = Taught(PhraseList({tuple(t.split()): KnownPhrase(t, 9) for t in ("c d", "d b", "zz")}))
 
 
 def sigmoid(z: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -143,8 +142,9 @@ def test_it_counts_what_readers_are_shown_as_the_evaluation_does(calibration: Ca
             for slot in prediction.slots
             if slot.log_odds >= (bias.present if slot.code < CODES // 2 else bias.absent)
         )
-        reading = CandidateBuilder(document, KNOWLEDGE)
-        candidates = reading.candidates(replace(prediction, slots=spoken), document)
+        stemmed = StemmedDocument.of(document)
+        reading = CandidateBuilder(stemmed, KNOWLEDGE)
+        candidates = reading.candidates(replace(prediction, slots=spoken), stemmed)
         found = select_keyphrases([candidates], reading, calibration)
         shown.append([one.text for one in found])
     figures = evaluate([document for document, _ in pairs], shown)
@@ -172,7 +172,8 @@ def test_how_many_codes_speak() -> None:
     some = pool.num_generating(NullBias(-1.0, math.inf))
     expected = [
         sum(slot.log_odds >= -1 and slot.code < CODES // 2 for slot in one.slots)
-        for one in pool.candidates
+        for labelled in pool.documents
+        for one in labelled.candidates
     ]
     assert some.tolist() == expected
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from one2set.data.document import Document
+from one2set.data.document import Document, StemmedDocument
 from one2set.keyphrases.calibration import Calibration
 from one2set.keyphrases.candidates import CandidateBuilder
 from one2set.keyphrases.results import Keyphrase
@@ -32,18 +32,23 @@ def format_prediction(
     document: Document, prediction: Prediction, calibration: Calibration, *, slots: bool
 ) -> bytes:
     """A JSON line for `one2set evaluate`; with `slots`, it includes every slot."""
-    candidates = CandidateBuilder(document).generated(prediction)
-    said = {slot: one for one in candidates for slot in one.slots}
+    candidates = CandidateBuilder(StemmedDocument.of(document)).generated(prediction)
+    probabilities = calibration.probabilities(candidates).tolist()
+    said = {
+        slot: (one, p)
+        for one, p in zip(candidates, probabilities, strict=True)
+        for slot in one.slots
+    }
     record: dict[str, Any] = {
         "id": prediction.id,
         "keyphrases": [
             {
                 "text": slot.text,
                 "score": _rounded(slot.score),
-                "probability": _rounded(calibration.side_of(one).probability(one)),
+                "probability": _rounded(p),
                 "present": one.present,
             }
-            for slot, one in ((slot, said[slot]) for slot in prediction.phrases)
+            for slot, (one, p) in ((slot, said[slot]) for slot in prediction.phrases)
         ],
     }
     if prediction.read_length < prediction.source_length:

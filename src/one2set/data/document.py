@@ -3,10 +3,11 @@
 It contains raw text. Tokens are derived from it, so that offsets always refer to `text`.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from one2set.text import Span, Tokens, tokenise, words_of
+from one2set.text import Span, Tokens, stem_all, tokenise, words_of
 
 # Titles in the KP20k format end in a full stop, so that no phrase spans title and abstract.
 _TITLE_END = "."
@@ -60,3 +61,29 @@ class Document:
         """The words of phrases, tokenised like this document; by default of its own keyphrases."""
         chosen = self.keyphrases or () if phrases is None else phrases
         return [words_of(phrase, tokenised=self.tokenised) for phrase in chosen]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StemmedDocument:
+    """A document with its words and stems, for code that needs them more than once.
+
+    Attributes:
+        document: The document.
+        words: Its words, those of the title first.
+        spans: The span of each word in `document.text`.
+        stems: The stem of each word.
+        title_length: The number of words of the title.
+    """
+
+    document: Document
+    words: Sequence[str]
+    spans: Sequence[Span]
+    stems: tuple[str, ...]
+    title_length: int
+
+    @classmethod
+    def of(cls, document: Document) -> "StemmedDocument":
+        """Tokenise and stem a document."""
+        words, spans = document.tokens()
+        abstract = len(document.text) - len(document.abstract)  # where it begins
+        return cls(document, words, spans, stem_all(words), bisect_left(spans, (abstract,)))

@@ -5,7 +5,7 @@ classifier finds it likely, even if no code generates it.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -110,16 +110,6 @@ class PhraseList:
                 "is not a phrase list", fix="make it again with one2set learn", path=path
             ) from None
 
-    def find_scattered(self, stems: Sequence[str]) -> set[Stems]:
-        """The phrases of several words whose stems all occur in a text, anywhere."""
-        words = set(stems)
-        return {
-            phrase
-            for word in words
-            for phrase in self._by_rarest.get(word, ())
-            if words.issuperset(phrase)
-        }
-
     @cached_property
     def index(self) -> dict[Stems, int]:
         """The indices of phrases: the most frequent first, but merged ones last."""
@@ -129,15 +119,6 @@ class PhraseList:
     def in_order(self) -> list[tuple[Stems, str]]:
         """Stems and spelling of each phrase, by index."""
         return [(stems, known.text) for stems, known in self.phrases.items()]
-
-    @cached_property
-    def _by_rarest(self) -> dict[str, list[Stems]]:
-        """Phrases by the rarest of their words."""
-        frequency = Counter(word for stems in self.phrases for word in set(stems))
-        found: dict[str, list[Stems]] = {}
-        for stems in (one for one in self.phrases if len(one) > 1):
-            found.setdefault(min(stems, key=frequency.__getitem__), []).append(stems)
-        return found
 
 
 NO_PHRASES = PhraseList({})

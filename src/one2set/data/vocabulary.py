@@ -5,7 +5,7 @@
 can be written with them, so nothing is out of vocabulary.
 
 What stands above sees dictionary ids (`Example`), a way back to text (`text`), and the characters
-of the raw text that each source id stands for (`spans`).
+of the raw text that each source id stands for (`read`).
 """
 
 import json
@@ -40,8 +40,9 @@ class Vocabulary(Protocol):
     def encode(self, document: Document) -> Example:
         """The document's ids; its phrases too where it has keyphrases."""
 
-    def spans(self, document: Document) -> list[Span]:
-        """The characters of `document.text` that each source id stands for."""
+    def read(self, document: Document) -> tuple[Example, list[Span]]:
+        """The document's ids without its keyphrases, and the characters of `document.text` that
+        each source id stands for."""
 
     def text(self, ids: Iterable[int], *, unknown: Sequence[str] = ()) -> str:
         """The text of a phrase; `unknown` is that of the example that it was generated for."""
@@ -76,8 +77,16 @@ class WordVocabulary:
         return {word: id for id, word in enumerate(self.words)}
 
     def encode(self, document: Document) -> Example:
-        title, source = document.title_words(), document.words()
         phrases = document.phrase_words()
+        return self._example(document, document.words(), phrases)
+
+    def read(self, document: Document) -> tuple[Example, list[Span]]:
+        words, spans = document.tokens()
+        return self._example(document, words, []), spans
+
+    def _example(
+        self, document: Document, source: Sequence[str], phrases: Sequence[Sequence[str]]
+    ) -> Example:
         split = split_present_absent(phrases, source)
         unknown: dict[str, int] = {}
 
@@ -94,14 +103,11 @@ class WordVocabulary:
         return Example(
             document.id,
             source=ids(source),
-            title_length=len(title),
+            title_length=len(document.title_words()),
             present=tuple(ids(phrases[i]) for i in split.present),
             absent=tuple(ids(phrases[i]) for i in split.absent),
             unknown=tuple(unknown),
         )
-
-    def spans(self, document: Document) -> list[Span]:
-        return document.tokens().spans
 
     def text(self, ids: Iterable[int], *, unknown: Sequence[str] = ()) -> str:
         known = len(self.words)
@@ -147,7 +153,7 @@ class PieceVocabulary:
 
     def pieces(self, text: str) -> Ids:
         """The ids of a text's pieces, without the pretrained model's own markers."""
-        return np.array(self._encoded(text).ids, dtype=np.int32) + len(SPECIALS)
+        return _ids_of(self._encoded(text))
 
     def _encoded(self, text: str) -> "Encoding":
         """A number that the field's form hides is any number, in as many characters; half of a
@@ -168,13 +174,12 @@ class PieceVocabulary:
             absent=tuple(self.pieces(keyphrases[i]) for i in split.absent),
         )
 
-    def spans(self, document: Document) -> list[Span]:
+    def read(self, document: Document) -> tuple[Example, list[Span]]:
+        title, abstract = self._encoded(document.title), self._encoded(document.abstract)
+        source = np.concatenate([_ids_of(title), _ids_of(abstract)])
         shift = len(document.text) - len(document.abstract)
-        return [
-            (start + moved, end + moved)
-            for text, moved in ((document.title, 0), (document.abstract, shift))
-            for start, end in self._encoded(text).offsets
-        ]
+        spans = title.offsets + [(start + shift, end + shift) for start, end in abstract.offsets]
+        return Example(document.id, source, title_length=len(title.ids)), spans
 
     def text(self, ids: Iterable[int], *, unknown: Sequence[str] = ()) -> str:
         pieces: list[int] = []
@@ -215,6 +220,10 @@ class PieceVocabulary:
         path = folder / _PIECES_FILE
         self._tokenizer.save(str(path))
         return path
+
+
+def _ids_of(pieces: "Encoding") -> Ids:
+    return np.array(pieces.ids, dtype=np.int32) + len(SPECIALS)
 
 
 def document_from_example(example: Example, vocabulary: Vocabulary) -> Document:

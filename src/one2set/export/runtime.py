@@ -84,7 +84,7 @@ class Runtime:
         project: Project | None = None,
         check: Check = go_on,
     ) -> Iterator[Prediction]:
-        """The prediction of each document, in order; with `word_states` if `project` is given.
+        """The prediction of each document, in order; with `states` if `project` is given.
         `check` is called before each batch."""
         generate = partial(self._generate, null_bias=null_bias, project=project)
         return self._stream.predict(documents, generate, order="score", check=check)
@@ -109,7 +109,7 @@ class Runtime:
             yield Generated(tuple(slots), projected)
 
     def encode_words(self, documents: Iterable[Document]) -> Iterator[Prediction]:
-        """Predictions without slots, whose `word_states` are the encoder's, unprojected."""
+        """Predictions without slots, whose `states` are the encoder's, unprojected."""
 
         def read(examples: Sequence[Example]) -> Iterator[Generated]:
             sources = pad_sources(examples, vocabulary_size=self.description.vocabulary_size)

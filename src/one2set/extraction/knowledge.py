@@ -7,22 +7,24 @@ kind is worth. `train_scorers` fits it.
 """
 
 import json
-import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from one2set.data.document import Document
-from one2set.data.phrase_list import NO_PHRASES, PhraseList, Stems
+from one2set.arrays import Float32s, Floats, Ints
+from one2set.data.document import StemmedDocument
+from one2set.data.phrase_list import NO_PHRASES, PhraseList
 from one2set.errors import DataError
-from one2set.extraction.candidate_scorer import CandidateScorer
+from one2set.extraction.candidate_scorer import MIN_LOG_ODDS, CandidateScorer
 from one2set.extraction.features import FEATURES_VERSION
-from one2set.extraction.ngrams import HashedTexts, hash_of
+from one2set.extraction.ngrams import HashedPhrases, HashedTexts, Hashes, NgramIndex
 from one2set.extraction.phrase_classifier import BagOfWordsClassifier
-from one2set.extraction.span_rescorer import WordStates
+from one2set.extraction.phrase_finder import PhraseFinder
+from one2set.prediction.prediction import TokenStates
 from one2set.prediction.stream import Project
 from one2set.text import stem_all, words_of
 
@@ -37,17 +39,22 @@ agreed plastered motoring conflated troubled sized falling happy sky digitizer f
 
 
 class Proposals(NamedTuple):
-    """What is proposed for a passage."""
+    """What is proposed for a passage: its likely n-grams, then phrases of the list that need not
+    occur in it. Each phrase is there once. Q of them, L words of the longest."""
 
-    log_odds: dict[Stems, float]  # its likely n-grams, and their log odds of being keyphrases
-    texts: dict[Stems, str]  # phrases that need not occur in it, as authors write them
-    pmi: dict[Stems, float]  # log P(phrase | passage) − log P(phrase), where it is known
+    phrases: HashedPhrases  # (Q, L)
+    at: Ints  # (Q,) where an n-gram first begins in the passage; −1 for phrases of the list
+    listed: Ints  # (Q,) the index in the list; −1 for n-grams
+    log_odds: Floats  # (Q,) of being keyphrases; `MIN_LOG_ODDS` for phrases of the list
+    pmi: Floats  # (Q,) log P(phrase | passage) − log P(phrase), 0 where it is unknown
 
 
-NO_PROPOSALS = Proposals({}, {}, {})
+_NONE, _NO_FLOATS = np.empty(0, np.int64), np.empty(0)
+NO_PROPOSALS = Proposals(HashedPhrases.of([]), _NONE, _NONE, _NO_FLOATS, _NO_FLOATS)
 
 
-class Knowledge(NamedTuple):
+@dataclass(frozen=True)
+class Knowledge:
     """A phrase list, a candidate scorer and a phrase classifier, where a model has them."""
 
     phrase_list: PhraseList = NO_PHRASES
@@ -77,7 +84,8 @@ class Knowledge(NamedTuple):
         """Without the span rescorer, which fits one network only."""
         if self.candidate_scorer is None:
             return self
-        return self._replace(candidate_scorer=replace(self.candidate_scorer, span_rescorer=None))
+        scorer = replace(self.candidate_scorer, span_rescorer=None)
+        return replace(self, candidate_scorer=scorer)
 
     @property
     def project(self) -> Project | None:
@@ -86,48 +94,78 @@ class Knowledge(NamedTuple):
         rescorer = None if scorer is None else scorer.span_rescorer
         return None if rescorer is None else rescorer.project
 
-    def log_keyphrase_count(self, stems: Stems) -> float:
-        """log(1 + the number of training documents that have a phrase as a keyphrase)."""
+    def log_keyphrase_counts(self, hashes: Hashes) -> Floats:
+        """(Q,) log(1 + the number of training documents that have each phrase as a keyphrase)."""
         if self.candidate_scorer is None:
-            return 0.0
-        hashes = np.array([hash_of(stems)], np.uint64)
-        return math.log1p(self.candidate_scorer.lexicon.phrases(hashes)[0][0])
+            return np.zeros(len(hashes))
+        counts: Floats = np.log1p(self.candidate_scorer.lexicon.phrases(hashes)[0])
+        return counts
 
-    def propose(self, passage: Document, word_states: WordStates | None = None) -> Proposals:
-        """The proposals for a passage, better ones with the states of its words."""
-        if self.candidate_scorer is None and not self.phrase_list.phrases:
+    def propose(self, passage: StemmedDocument, states: TokenStates | None = None) -> Proposals:
+        """The proposals for a passage, better ones with the states of its tokens."""
+        if not passage.stems or (self.candidate_scorer is None and not self.phrase_list.phrases):
             return NO_PROPOSALS
-        stems = stem_all(passage.words())
-        text = HashedTexts.of([stems], [len(passage.title_words())])
-        log_odds: dict[Stems, float] = {}
-        if self.candidate_scorer is not None:
-            columns = self.candidate_scorer.select(text, word_states)
-            found = zip(*(column.tolist() for column in columns), strict=True)
-            log_odds = {stems[at : at + length]: value for at, length, value in found}
-        scattered = sorted(self.phrase_list.find_scattered(stems))
-        texts = {one: self.phrase_list.phrases[one].text for one in scattered}
-        pmi: dict[Stems, float] = {}
-        if self.phrase_classifier is not None:
-            log_probabilities, every_pmi = self.phrase_classifier(text)
-            # Many of the most probable phrases are present; only absent ones are proposed.
-            best = np.argsort(-log_probabilities)[: 5 * _NUM_CLASSIFIED].tolist()
-            joined = f" {' '.join(stems)} "
-            absent = [
-                self.phrase_list.in_order[index]
-                for index in best
-                if f" {' '.join(self.phrase_list.in_order[index][0])} " not in joined
-            ]
-            texts |= dict(absent[:_NUM_CLASSIFIED])
-            indices = {one: self.phrase_list.index.get(one) for one in (*log_odds, *texts)}
-            pmi = {
-                one: float(every_pmi[index])
-                for one, index in indices.items()
-                if index is not None and index < len(every_pmi)
-            }
-        return Proposals(log_odds, texts, pmi)
+        text = HashedTexts.of([passage.stems], [passage.title_length])
+        at, length, log_odds = self._select(text, passage, states)
+        columns = np.arange(length.max(initial=0))
+        inside = columns < length[:, None]
+        words = np.where(inside, text.hash[np.where(inside, at[:, None] + columns, 0)], 0)
+        ngrams = HashedPhrases.of_words(words, length)
+        index = self.finder.index_of(ngrams.hash)
+        likely, every_pmi = self._list(text)
+        known = {*index.tolist()}
+        listed = np.array([one for one in likely if one not in known], np.int64)
+        index = np.concatenate([index, listed])
+        pmi = np.zeros(len(index))
+        classified = (index >= 0) & (index < len(every_pmi))
+        pmi[classified] = every_pmi[index[classified]]
+        none = np.full(len(listed), -1)
+        return Proposals(
+            ngrams.append(self.finder.phrases.take(listed)),
+            np.concatenate([at, none]),
+            np.concatenate([np.full(len(at), -1), listed]),
+            np.concatenate([log_odds, np.full(len(listed), MIN_LOG_ODDS)], dtype=np.float64),
+            pmi,
+        )
+
+    def _select(
+        self, text: HashedTexts, passage: StemmedDocument, states: TokenStates | None
+    ) -> tuple[Ints, Ints, Float32s]:
+        """The likely n-grams of a passage, as in `CandidateScorer.select`."""
+        if self.candidate_scorer is None:
+            return _NONE, _NONE, np.empty(0, np.float32)
+        pooled = None if states is None else states.pool(passage.spans)
+        return self.candidate_scorer.select(text, pooled)
+
+    def _list(self, text: HashedTexts) -> tuple[list[int], Float32s]:
+        """The phrases of the list to propose for a text: those that are scattered over it, and the
+        most likely ones that do not occur in it. And the pmi of the first phrases of the list."""
+        scattered = sorted(self.finder.find_scattered(np.unique(text.hash)).tolist())
+        if self.phrase_classifier is None:
+            return scattered, np.empty(0, np.float32)
+        log_probabilities, pmi = self.phrase_classifier(text)
+        # Many of the most probable phrases are present; only absent ones are proposed.
+        best = _highest(log_probabilities, 5 * _NUM_CLASSIFIED)
+        phrases = self.finder.phrases.take(best)
+        occurrences, _ = NgramIndex(text.hash).find(phrases.hash, phrases.length)
+        absent = best[occurrences == 0][:_NUM_CLASSIFIED].tolist()
+        return list(dict.fromkeys(scattered + absent)), pmi
+
+    @cached_property
+    def finder(self) -> PhraseFinder:
+        """Finds phrases of the list."""
+        return PhraseFinder.of(list(self.phrase_list.phrases))
 
 
 NO_KNOWLEDGE = Knowledge()
+
+
+def _highest(values: Float32s, count: int) -> Ints:
+    """The indices of the highest values, highest first."""
+    some = (
+        np.argpartition(-values, count)[:count] if count < len(values) else np.arange(len(values))
+    )
+    return some[np.argsort(-values[some], kind="stable")]
 
 
 def current_versions() -> dict[str, Any]:

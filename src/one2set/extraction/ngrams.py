@@ -3,7 +3,8 @@
 Each stem has a hash of 64 bits, and a run of stems has one that is computed from theirs. So a few
 operations on arrays find all n-grams of a text.
 
-Shapes: D documents, S their words end to end, O occurrences of n-grams.
+Shapes: D documents, S their words end to end, O occurrences of n-grams, Q phrases, L words of the
+longest of them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -55,7 +56,7 @@ class HashedTexts(NamedTuple):
         """Hash stemmed sources, which begin with titles of these lengths."""
         lengths = np.array([len(source) for source in sources], np.int64)
         return cls(
-            hash=np.array([_hashes[s] for source in sources for s in source], np.uint64),
+            hash=hash_words([stem for source in sources for stem in source]),
             mark=np.array([s in _MARKS for source in sources for s in source], np.bool_),
             document=np.repeat(np.arange(len(sources)), lengths),
             start=np.cumsum(lengths) - lengths,
@@ -91,6 +92,87 @@ class HashedTexts(NamedTuple):
     def hash_in_document(self, at: Ints, hashes: Hashes) -> Hashes:
         """Hashes (O,) of n-grams that start at `at` (O,), made different in different documents."""
         return hashes ^ ((self.document[at].astype(np.uint64) + np.uint64(1)) * _DOCUMENT)
+
+
+class HashedPhrases(NamedTuple):
+    """Phrases as hashes."""
+
+    words: Hashes  # (Q, L) the hashes of their words, 0 beyond the end of a phrase
+    length: Ints  # (Q,) in words
+    hash: Hashes  # (Q,) as in `HashedTexts.ngrams`
+
+    @classmethod
+    def of(cls, phrases: Sequence[Sequence[str]]) -> "HashedPhrases":
+        """Hash stemmed phrases."""
+        length = np.array([len(stems) for stems in phrases], np.int64)
+        words = np.zeros((len(phrases), length.max(initial=1)), np.uint64)
+        words[np.arange(words.shape[1]) < length[:, None]] = hash_words(
+            [stem for stems in phrases for stem in stems]
+        )
+        return cls.of_words(words, length)
+
+    @classmethod
+    def of_words(cls, words: Hashes, length: Ints) -> "HashedPhrases":
+        """Phrases of these lengths (Q,) from the hashes of their words (Q, L)."""
+        found = np.zeros(len(length), np.uint64)
+        for at, column in enumerate(words.T):
+            found = np.where(length > at, found * _NEXT + column, found)
+        return cls(words, length, found)
+
+    def append(self, other: "HashedPhrases") -> "HashedPhrases":
+        """These phrases, then others."""
+        (count, width), (more, other_width) = self.words.shape, other.words.shape
+        words = np.zeros((count + more, max(width, other_width)), np.uint64)
+        words[:count, :width], words[count:, :other_width] = self.words, other.words
+        length = np.concatenate([self.length, other.length])
+        return HashedPhrases(words, length, np.concatenate([self.hash, other.hash]))
+
+    def take(self, which: Ints | Flags) -> "HashedPhrases":
+        """Some of these phrases."""
+        return HashedPhrases(self.words[which], self.length[which], self.hash[which])
+
+
+class NgramIndex:
+    """Finds where phrases occur in one text (S,), in any inflection. The n-grams of a length are
+    sorted when a phrase of this length is first looked for; then a phrase takes O(log S)."""
+
+    def __init__(self, words: Hashes) -> None:
+        self._words = words
+        self._sorted: dict[int, tuple[Hashes, Ints]] = {}  # hashes and positions, by length
+
+    def find(self, hashes: Hashes, length: Ints) -> tuple[Ints, Ints]:
+        """How often phrases of these hashes and lengths occur, and where first. The position of one
+        that does not occur is 0.  (Q,), (Q,)"""
+        count, first = np.zeros(len(hashes), np.int64), np.zeros(len(hashes), np.int64)
+        for n in {*length.tolist()}:
+            which = np.flatnonzero(length == n)
+            ordered, positions = self._of_length(n)
+            begin = ordered.searchsorted(hashes[which])
+            count[which] = number = ordered.searchsorted(hashes[which], "right") - begin
+            there = number > 0
+            first[which[there]] = positions[begin[there]]
+        return count, first
+
+    def positions(self, name: int, length: int) -> tuple[int, ...]:
+        """The index of the first word of each occurrence, in order."""
+        ordered, positions = self._of_length(length)
+        begin, end = (ordered.searchsorted(np.uint64(name), side) for side in ("left", "right"))
+        return tuple(positions[begin:end].tolist())
+
+    def _of_length(self, length: int) -> tuple[Hashes, Ints]:
+        if length not in self._sorted:
+            count = max(len(self._words) - length + 1, 0) if length else 0
+            hashes = np.zeros(count, np.uint64)
+            for shift in range(length):
+                hashes = hashes * _NEXT + self._words[shift : shift + count]
+            order = np.argsort(hashes, kind="stable")
+            self._sorted[length] = hashes[order], order
+        return self._sorted[length]
+
+
+def hash_words(stems: Iterable[str]) -> Hashes:
+    """(S,) the hash of each stem."""
+    return np.array([_hashes[stem] for stem in stems], np.uint64)
 
 
 def hash_of(stems: Sequence[str]) -> int:

@@ -5,6 +5,8 @@ with every word, and networks are overconfident. A logistic regression on the in
 corrects that, one model for present and one for absent phrases. The *operating point* of each side
 decides which phrases are shown: a bias on ∅, a threshold, and how the number of phrases is cut off.
 `tuning` fits all of it on documents that training has not seen.
+
+Shapes: Q candidates, I inputs.
 """
 
 import math
@@ -14,16 +16,19 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 
+from one2set.arrays import Flags, Floats
 from one2set.atomic import atomic_file
 from one2set.data.control_codes import SIDES
 from one2set.errors import DataError
-from one2set.keyphrases.candidates import INPUTS, Candidate
+from one2set.keyphrases.candidates import INPUTS, Candidates
 from one2set.search.null_bias import NullBias
 
 FILE = "calibration.json"
 TOP_K = 5  # the k of F1@5
+_PROBABILITY = INPUTS.index("probability")
 # Keys of files that were written before the fields were renamed.
 _OLD_SIDE_KEYS = {
     "least": "threshold",
@@ -47,10 +52,11 @@ class LogisticModel:
     intercept: float
     weights: dict[str, float]  # by the names in `INPUTS`
 
-    def __call__(self, candidate: Candidate) -> float:
-        named = zip(INPUTS, candidate.inputs, strict=True)
-        z = self.intercept + sum(self.weights.get(name, 0.0) * value for name, value in named)
-        return 0.5 * (1 + math.tanh(z / 2))  # σ(z) without overflow
+    def __call__(self, inputs: Floats) -> Floats:
+        """(Q, I) inputs → (Q,) probabilities"""
+        z = self.intercept + inputs @ [self.weights.get(name, 0.0) for name in INPUTS]
+        found: Floats = 0.5 * (1 + np.tanh(z / 2))  # σ(z) without overflow
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +74,14 @@ class SideCalibration:
     # None shows all candidates above the threshold; see `cutoff_by_expected_f1`.
     expected_gold_factor: float | None = None
 
-    def probability(self, candidate: Candidate) -> float:
-        """The probability that a candidate is a keyphrase."""
-        model = self.generated if candidate.generated else self.proposed
-        if model is not None:
-            return model(candidate)
-        return candidate.slots[0].probability if candidate.generated else 0.0
+    def probabilities(self, inputs: Floats, generated: Flags) -> Floats:
+        """(Q,) the probabilities that candidates are keyphrases, from their inputs (Q, I) and from
+        whether codes generate them (Q,)."""
+        p = np.where(generated, np.exp(inputs[:, _PROBABILITY]), 0.0)
+        for model, chosen in ((self.generated, generated), (self.proposed, ~generated)):
+            if model is not None:
+                p[chosen] = model(inputs[chosen])
+        return p
 
     def cutoff_by_expected_f1(self, probabilities: Sequence[float], more: float = 0.0) -> int:
         """The number k of a document's phrases to show that maximises the expected F1@5 + F1@M.
@@ -111,9 +119,14 @@ class Calibration:
     absent: SideCalibration = SideCalibration()
     drop_subphrases: bool = False  # drop phrases that are part of a more probable one
 
-    def side_of(self, candidate: Candidate) -> SideCalibration:
-        """The side that a candidate belongs to."""
-        return self.present if candidate.side == "present" else self.absent
+    def probabilities(self, candidates: Candidates) -> Floats:
+        """(Q,) the probability that each candidate is a keyphrase."""
+        given = candidates.inputs, candidates.generated
+        return np.where(
+            candidates.present,
+            self.present.probabilities(*given),
+            self.absent.probabilities(*given),
+        )
 
     def null_bias(self, more: float = 0.0) -> NullBias:
         """The biases of both sides. With `more` above 0 more codes generate a phrase, below 0

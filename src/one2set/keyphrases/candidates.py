@@ -1,28 +1,36 @@
 """Candidates: the phrases that may be keyphrases of a document, each once, with their inputs.
 
 Control codes generate some of them; several codes may generate the same phrase, in the same or in
-another inflection. Others are proposed by what was learnt beside the network (`knowledge`).
+another inflection. Others are proposed by what was learnt beside the network (`knowledge`). Most
+candidates are not shown, so they are rows of arrays; only those that are get an object.
+
+Shapes: Q candidates of a passage, G those that a code generates, I inputs, L words of the longest
+candidate.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple, overload
 
+import numpy as np
+
+from one2set.arrays import Flags, Floats, Ints
 from one2set.data.control_codes import Side
-from one2set.data.document import Document
+from one2set.data.document import Document, StemmedDocument
 from one2set.data.phrase_list import Stems
 from one2set.data.specials import SPECIALS
 from one2set.extraction.candidate_scorer import MIN_LOG_ODDS
 from one2set.extraction.knowledge import NO_KNOWLEDGE, NO_PROPOSALS, Knowledge, Proposals
+from one2set.extraction.ngrams import HashedPhrases, Hashes, NgramIndex, hash_of, hash_words
 from one2set.prediction.prediction import Prediction, Slot
-from one2set.text import DIGIT, PhraseIndex, Span, stem_all
+from one2set.text import DIGIT, Span, stem_all
 
 _TINY = 1e-12  # its logarithm stands for that of 0
 _MAX_POSITION = 512  # words: documents longer than those of training look no different
 _MAX_COUNT = 20
-_NO_WORDS = {*SPECIALS, ".", ","}
+_NO_WORDS = frozenset({*SPECIALS, ".", ","})
+_NO_WORDS_IF_ABSENT = _NO_WORDS | {DIGIT}
 
 
 class Inputs(NamedTuple):
@@ -78,102 +86,192 @@ class Candidate:
 
     @property
     def readable(self) -> bool:
-        """Whether it can be shown: it consists of words, and has a letter. A digit placeholder that
-        does not occur in the document cannot."""
-        unreadable = _NO_WORDS if self.present else {*_NO_WORDS, DIGIT}
-        letters = any(any(map(str.isalpha, stem)) for stem in self.stems if stem != DIGIT)
-        return letters and unreadable.isdisjoint(self.stems)
+        """Whether it can be shown."""
+        return is_readable(self.stems, present=self.present)
+
+
+def is_readable(stems: Stems, *, present: bool) -> bool:
+    """Whether a phrase can be shown: it consists of words, and has a letter. A digit placeholder
+    that does not occur in the document cannot."""
+    letters = any(any(map(str.isalpha, stem)) for stem in stems if stem != DIGIT)
+    return letters and (_NO_WORDS if present else _NO_WORDS_IF_ABSENT).isdisjoint(stems)
+
+
+class _Phrase(NamedTuple):
+    """A phrase that codes generate, or that is only proposed."""
+
+    stems: Stems
+    text: str
+    slots: tuple[Slot, ...] = ()  # best first
+
+    @property
+    def inputs(self) -> Inputs:
+        """The inputs that describe its slots."""
+        best = self.slots[0]
+        return Inputs(
+            probability=_log(best.probability),
+            score=_log(best.score),
+            null=_log(best.null),
+            codes=math.log(len(self.slots)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The phrases of candidates by number: generated ones first, then all proposals."""
+
+    generated: Sequence[_Phrase]
+    proposals: Proposals
+    passage: StemmedDocument
+    knowledge: Knowledge
+
+    def phrase(self, row: int) -> _Phrase:
+        if row < len(self.generated):
+            return self.generated[row]
+        number = row - len(self.generated)
+        if (listed := int(self.proposals.listed[number])) >= 0:
+            return _Phrase(*self.knowledge.phrase_list.in_order[listed])
+        # A phrase of the document is spelt as the document spells it.
+        at, length = int(self.proposals.at[number]), int(self.proposals.phrases.length[number])
+        return _Phrase(self.passage.stems[at : at + length], "")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates(Sequence[Candidate]):
+    """The candidates of a passage as columns. One becomes an object when it is asked for."""
+
+    hash: Hashes  # (Q,) the same for the same stems
+    inputs: Floats  # (Q, I)
+    present: Flags  # (Q,)
+    generated: Flags  # (Q,)
+    proposed: Flags  # (Q,)
+    _row: Ints  # (Q,)
+    _rows: _Rows
+    _index: NgramIndex
+
+    def __len__(self) -> int:
+        return len(self.hash)
+
+    @overload
+    def __getitem__(self, at: int) -> Candidate: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Candidate]: ...
+    def __getitem__(self, at: int | slice) -> Candidate | list[Candidate]:
+        if isinstance(at, slice):
+            return [self[one] for one in range(len(self))[at]]
+        stems, text, slots = self._rows.phrase(int(self._row[at]))
+        positions = self._index.positions(int(self.hash[at]), len(stems))
+        inputs = Inputs(*self.inputs[at].tolist())
+        return Candidate(text, stems, slots, bool(self.proposed[at]), positions, inputs)
+
+    def stems(self, at: int) -> Stems:
+        """The stems of one of them."""
+        return self._rows.phrase(int(self._row[at])).stems
+
+    def take(self, which: Ints | Flags) -> "Candidates":
+        """Some of them."""
+        columns = ("hash", "inputs", "present", "generated", "proposed", "_row")
+        return replace(self, **{name: getattr(self, name)[which] for name in columns})
 
 
 class CandidateBuilder:
     """Builds the candidates of one document, from the predictions for its passages."""
 
-    def __init__(self, document: Document, knowledge: Knowledge = NO_KNOWLEDGE) -> None:
-        self.document, self._knowledge = document, knowledge
-        self._index = PhraseIndex(document.tokens())
-        self._proposals: dict[Document, Proposals] = {}
-        self._positions: dict[Stems, tuple[int, ...]] = {}
+    def __init__(self, document: StemmedDocument, knowledge: Knowledge = NO_KNOWLEDGE) -> None:
+        self._stemmed, self._knowledge = document, knowledge
+        self._proposals: dict[StemmedDocument, Proposals] = {}
+        words = hash_words(document.stems)
+        self._index = NgramIndex(words)
+        distinct, first, counts = np.unique(words, return_index=True, return_counts=True)
+        # The last one stands for all words that the document does not have.
+        self._words = np.append(distinct, np.uint64(0))
+        self._counts = np.append(np.minimum(counts, _MAX_COUNT), 0)
+        self._in_title = np.append(first < document.title_length, False)
+
+    @property
+    def document(self) -> Document:
+        """The document."""
+        return self._stemmed.document
 
     def spans(self, candidate: Candidate) -> tuple[Span, ...]:
         """The character spans of a candidate's occurrences in the document's text."""
-        return tuple(self._index.span(at, len(candidate.stems)) for at in candidate.positions)
+        spans, last = self._stemmed.spans, len(candidate.stems) - 1
+        return tuple((spans[at][0], spans[at + last][1]) for at in candidate.positions)
 
     def contains(self, stems: Sequence[str]) -> bool:
         """Whether these stems occur in the document next to each other."""
-        return bool(self._find(tuple(stems)))
+        return bool(self._index.positions(hash_of(stems), len(stems)))
 
-    def generated(self, prediction: Prediction) -> list[Candidate]:
+    def generated(self, prediction: Prediction) -> Candidates:
         """The phrases of a prediction in its order, equal ones merged."""
-        return self._generated(prediction, NO_PROPOSALS)
+        return self._candidates(prediction, NO_PROPOSALS, self._stemmed)
 
-    def candidates(self, prediction: Prediction, passage: Document) -> list[Candidate]:
+    def candidates(self, prediction: Prediction, passage: StemmedDocument) -> Candidates:
         """The phrases generated for a passage, then those that are only proposed."""
         if passage not in self._proposals:  # `explore` asks once per operating point
-            self._proposals[passage] = self._knowledge.propose(passage, prediction.word_states)
-        proposals = self._proposals[passage]
-        found = self._generated(prediction, proposals)
-        known = {one.stems for one in found}
-        # A phrase of the document is spelt as the document spells it.
-        present = {stems: "" for stems in proposals.log_odds if self.contains(stems)}
-        return found + [
-            self._candidate(text, stems, (), Inputs(), proposals)
-            for stems, text in (proposals.texts | present).items()
-            if stems not in known
-        ]
+            self._proposals[passage] = self._knowledge.propose(passage, prediction.states)
+        return self._candidates(prediction, self._proposals[passage], passage)
 
-    def _generated(self, prediction: Prediction, proposals: Proposals) -> list[Candidate]:
-        slots = prediction.phrases
+    def _candidates(
+        self, prediction: Prediction, proposals: Proposals, passage: StemmedDocument
+    ) -> Candidates:
+        generated = self._merge(prediction.phrases)
+        count = len(generated)
+        phrases = HashedPhrases.of([one.stems for one in generated])
+        number = {name: at for at, name in enumerate(proposals.phrases.hash.tolist())}
+        same = [number.pop(name, -1) for name in phrases.hash.tolist()]
+        rest = list(number.values())
+        proposal = np.array(same + rest, np.int64)  # (Q,) its number; −1 if it is only generated
+        phrases = phrases.append(proposals.phrases.take(np.array(rest, np.int64)))
+        inputs = np.zeros((len(proposal), len(INPUTS)))
+        if generated:
+            inputs[:count] = [one.inputs for one in generated]
+        occurrences, position = self._index.find(phrases.hash, phrases.length)
+        present = occurrences > 0
+        for name, values in {
+            **self._phrase_inputs(phrases),
+            "occurrences": np.log1p(np.minimum(occurrences, _MAX_COUNT)),
+            "position": np.log1p(np.minimum(position, _MAX_POSITION)),
+            "keyphrase_count": self._knowledge.log_keyphrase_counts(phrases.hash) * ~present,
+            "candidate_score": np.append(proposals.log_odds, MIN_LOG_ODDS)[proposal] * present,
+            "pmi": np.append(proposals.pmi, 0.0)[proposal],
+        }.items():
+            inputs[:, INPUTS.index(name)] = values
+        proposed = (np.append(proposals.listed, -1)[proposal] >= 0) | (present & (proposal >= 0))
+        row = np.append(np.arange(count), count + proposal[count:])
+        is_generated = np.arange(len(proposal)) < count
+        rows = _Rows(generated, proposals, passage, self._knowledge)
+        columns = phrases.hash, inputs, present, is_generated, proposed, row
+        return Candidates(*columns, rows, self._index).take(is_generated | proposed)
+
+    def _merge(self, slots: Sequence[Slot]) -> list[_Phrase]:
+        """The phrases of slots, those with the same stems merged."""
         words = self.document.phrase_words([slot.text for slot in slots])
         by_stems: dict[Stems, list[Slot]] = {}
         for stems, slot in zip(map(stem_all, words), slots, strict=True):
             by_stems.setdefault(stems, []).append(slot)
-        found = []
-        for stems, same in by_stems.items():
-            ordered = tuple(sorted(same, key=lambda slot: -slot.probability))
-            best = ordered[0]
-            inputs = Inputs(
-                probability=_log(best.probability),
-                score=_log(best.score),
-                null=_log(best.null),
-                codes=math.log(len(ordered)),
-            )
-            found.append(self._candidate(best.text, stems, ordered, inputs, proposals))
-        return found
+        ordered = (sorted(same, key=lambda slot: -slot.probability) for same in by_stems.values())
+        return [
+            _Phrase(stems, same[0].text, tuple(same))
+            for stems, same in zip(by_stems, ordered, strict=True)
+        ]
 
-    def _candidate(
-        self,
-        text: str,
-        stems: Stems,
-        slots: tuple[Slot, ...],
-        inputs: Inputs,
-        proposals: Proposals,
-    ) -> Candidate:
-        positions = self._find(stems)
-        count = max(len(stems), 1)
-        frequencies = [min(self._index.count(stem), _MAX_COUNT) for stem in stems]
-        inputs = inputs._replace(
-            words=float(len(stems)),
-            single=float(len(stems) == 1),
-            occurrences=math.log1p(min(len(positions), _MAX_COUNT)),
-            position=math.log1p(min(positions[0], _MAX_POSITION)) if positions else 0.0,
-            title=len(self._title.intersection(stems)) / count,
-            frequency=math.log1p(math.prod(frequencies)) / count,
-            keyphrase_count=0.0 if positions else self._knowledge.log_keyphrase_count(stems),
-            candidate_score=proposals.log_odds.get(stems, MIN_LOG_ODDS) if positions else 0.0,
-            pmi=proposals.pmi.get(stems, 0.0),
-        )
-        proposed = stems in proposals.texts or (bool(positions) and stems in proposals.log_odds)
-        return Candidate(text, stems, slots, proposed, positions, inputs)
-
-    def _find(self, stems: Stems) -> tuple[int, ...]:
-        """Where stems occur. Cached: the passages of a long document share many phrases."""
-        if stems not in self._positions:
-            self._positions[stems] = tuple(self._index.positions(stems))
-        return self._positions[stems]
-
-    @cached_property
-    def _title(self) -> frozenset[str]:
-        return frozenset(stem_all(self.document.title_words()))
+    def _phrase_inputs(self, phrases: HashedPhrases) -> dict[str, Floats]:
+        """The inputs that depend on the words of phrases."""
+        count, frequency = np.maximum(phrases.length, 1), np.ones(len(phrases.length))
+        in_title = np.zeros(len(phrases.length))
+        for at, words in enumerate(phrases.words.T):
+            which = self._words[:-1].searchsorted(words)
+            which = np.where(self._words[which] == words, which, -1)
+            frequency *= np.where(phrases.length > at, self._counts[which], 1)
+            again = (phrases.words[:, :at] == words[:, None]).any(axis=1)
+            in_title += self._in_title[which] & ~again
+        return {
+            "words": phrases.length.astype(np.float64),
+            "single": (phrases.length == 1).astype(np.float64),
+            "title": in_title / count,
+            "frequency": np.log1p(frequency) / count,
+        }
 
 
 def _log(probability: float) -> float:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from one2set.data.control_codes import SIDES, Side
-from one2set.data.document import Document
+from one2set.data.document import Document, StemmedDocument
 from one2set.keyphrases.calibration import Calibration
 from one2set.keyphrases.candidates import CandidateBuilder
 from one2set.keyphrases.results import Keyphrase
@@ -46,7 +46,7 @@ class Exploration:
 
 def explore(
     builder: CandidateBuilder,
-    predictions: Sequence[tuple[Prediction, Document]],
+    predictions: Sequence[tuple[Prediction, StemmedDocument]],
     calibration: Calibration,
     selections: Iterable[Selection],
     check: Check = go_on,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, overload
 
 from one2set.data.control_codes import Side
-from one2set.data.document import Document
+from one2set.data.document import Document, StemmedDocument
 from one2set.extraction.knowledge import Knowledge
 from one2set.keyphrases.calibration import Calibration
 from one2set.keyphrases.candidates import CandidateBuilder
@@ -194,15 +194,15 @@ class KeyphraseGenerator:
 
     def _read(
         self, documents: Iterable[Document], null_bias: NullBias, check: Check
-    ) -> Iterator[tuple[CandidateBuilder, list[tuple[Prediction, Document]]]]:
+    ) -> Iterator[tuple[CandidateBuilder, list[tuple[Prediction, StemmedDocument]]]]:
         """Each document, with what the network says of its passages."""
-        waiting: deque[tuple[Document, list[Document]]] = deque()
+        waiting: deque[tuple[StemmedDocument, list[StemmedDocument]]] = deque()
 
         def pieces() -> Iterator[Document]:
-            for document in documents:
+            for document in map(StemmedDocument.of, documents):
                 parts = passages(document)
                 waiting.append((document, parts))
-                yield from parts
+                yield from (part.document for part in parts)
 
         predictions = self._predictor.predict(
             pieces(), null_bias=null_bias, project=self._knowledge.project, check=check

@@ -63,6 +63,10 @@ def add_span_rescorer(folder: Path, scorer: CandidateScorer, documents: Iterable
     candidate scorer did not count, and save it there."""
     held_out, read = tee(held_out_documents(documents))
     pairs = zip(held_out, Runtime(folder).encode_words(read), strict=True)
-    states = ((one, found.word_states) for one, found in pairs if found.word_states is not None)
+    states = (
+        (one, found.states.pool(one.tokens().spans))
+        for one, found in pairs
+        if found.states is not None
+    )
     if (found := fit_span_rescorer(scorer, states)) is not None:
         found.save(folder)

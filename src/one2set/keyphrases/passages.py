@@ -7,35 +7,53 @@ of marks would take three times as long as prose of its length.
 """
 
 from collections.abc import Sequence
-from itertools import groupby, islice
+from itertools import accumulate, groupby, islice
 
-from one2set.data.document import Document
+from one2set.data.document import Document, StemmedDocument
 from one2set.extraction.ngrams import LONGEST
+from one2set.text import Span
 
 PASSAGE = 384  # words; longer than nearly all abstracts, which are read whole
 OVERLAP = 64  # words, so that what one passage cuts off another has in context
 _LONGEST_TITLE = 64
 
 
-def passages(document: Document) -> list[Document]:
+def passages(document: StemmedDocument) -> list[StemmedDocument]:
     """The document itself where it is short; else its passages, each headed by the title. Equal
     passages are one."""
-    words = document.words()
-    if len(words) <= PASSAGE:
+    if len(document.words) <= PASSAGE:
         return [document]
-    title = document.title_words()
-    if len(title) > _LONGEST_TITLE:
-        title = []
-    body = _shorten_runs(words[len(title) :])
-    room = PASSAGE - len(title)
+    head = document.title_length if document.title_length <= _LONGEST_TITLE else 0
+    body = _shorten_runs(document.words[head:])
+    room = PASSAGE - head
     starts = range(0, max(len(body) - OVERLAP, 1), room - OVERLAP)
-    texts = dict.fromkeys(" ".join(body[start : start + room]) for start in starts)
-    # The words of these texts are tokenised: splitting them at spaces gives them back.
-    return [Document(document.id, " ".join(title), text, tokenised=True) for text in texts]
+    found = [_passage(document, head, body[start : start + room]) for start in starts]
+    return list({one.document.abstract: one for one in found}.values())
 
 
-def _shorten_runs(words: Sequence[str]) -> list[str]:
-    """Cut off runs of marks, and runs of one word, after as many words as an n-gram can have."""
+def _shorten_runs(words: Sequence[str]) -> list[int]:
+    """The words that remain if runs of marks, and runs of one word, are cut off after as many words
+    as an n-gram can have: their indices."""
     marks = {word for word in set(words) if not any(map(str.isalnum, word))}
-    runs = groupby(words, key=lambda word: "" if word in marks else word)
-    return [word for _, run in runs for word in islice(run, LONGEST)]
+    runs = groupby(enumerate(words), key=lambda pair: "" if pair[1] in marks else pair[1])
+    return [at for _, run in runs for at, _ in islice(run, LONGEST)]
+
+
+def _passage(document: StemmedDocument, head: int, body: Sequence[int]) -> StemmedDocument:
+    """The first `head` words of a document, as a title, and those of these indices after it."""
+    chosen = [*range(head), *(head + at for at in body)]
+    words = [document.words[at] for at in chosen]
+    text = Document(
+        document.document.id,
+        " ".join(words[:head]),
+        " ".join(words[head:]),
+        tokenised=True,  # these words are; splitting them at spaces gives them back
+    )
+    stems = tuple(document.stems[at] for at in chosen)
+    return StemmedDocument(text, words, _spans(words), stems, head)
+
+
+def _spans(words: Sequence[str]) -> list[Span]:
+    """The spans of words, one character apart, as spaces and the end of a title are."""
+    ends = accumulate(words, lambda end, word: end + 1 + len(word), initial=-1)
+    return [(end - len(word), end) for word, end in zip(words, islice(ends, 1, None), strict=True)]

@@ -7,11 +7,19 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from one2set.data.control_codes import Side
+import numpy as np
+
+from one2set.data.control_codes import SIDES, Side
 from one2set.data.document import Document
+from one2set.data.phrase_list import Stems
 from one2set.errors import ConfigError
 from one2set.keyphrases.calibration import Calibration
-from one2set.keyphrases.candidates import Candidate, CandidateBuilder
+from one2set.keyphrases.candidates import (
+    Candidate,
+    CandidateBuilder,
+    Candidates,
+    is_readable,
+)
 from one2set.keyphrases.results import Keyphrase, KeyphraseList
 from one2set.text import Span, words_of
 
@@ -37,7 +45,7 @@ class Selection:
 
 
 def select_keyphrases(
-    passages: Iterable[Sequence[Candidate]],
+    passages: Iterable[Candidates],
     builder: CandidateBuilder,
     calibration: Calibration,
     selection: Selection = Selection(),  # noqa: B008  (frozen)
@@ -46,43 +54,48 @@ def select_keyphrases(
 
     A phrase found in several passages gets the noisy-or of its probabilities, 1 − Π (1 − p).
     """
-    doubt: dict[tuple[str, ...], float] = {}
-    best: dict[tuple[str, ...], tuple[float, Candidate]] = {}
+    doubt: dict[Stems, float] = {}
+    best: dict[Stems, tuple[float, Candidates, int]] = {}
+    sides = calibration.absent, calibration.present
+    thresholds = np.array([side.threshold_at(selection.more) for side in sides])
     for candidates in passages:
-        for one in candidates:
-            side_calibration = calibration.side_of(one)
-            p = side_calibration.probability(one)
-            threshold = side_calibration.threshold_at(selection.more)
-            if not one.readable or p < threshold or p == 0:
+        probabilities = calibration.probabilities(candidates)
+        likely = probabilities >= thresholds[candidates.present.astype(np.int64)]
+        for at in np.flatnonzero(likely & (probabilities > 0)).tolist():
+            stems, p = candidates.stems(at), float(probabilities[at])
+            if not is_readable(stems, present=bool(candidates.present[at])):
                 continue
-            doubt[one.stems] = doubt.get(one.stems, 1.0) * (1 - p)
-            if one.stems not in best or p > best[one.stems][0]:
-                best[one.stems] = p, one
+            doubt[stems] = doubt.get(stems, 1.0) * (1 - p)
+            if stems not in best or p > best[stems][0]:
+                best[stems] = p, candidates, at
     ranked = sorted(best, key=lambda stems: doubt[stems])
-    for side, each in (("present", calibration.present), ("absent", calibration.absent)):
-        own = [stems for stems in ranked if best[stems][1].side == side]
+    present = {stems: bool(found.present[at]) for stems, (_, found, at) in best.items()}
+    for side, each in zip((False, True), sides, strict=True):
+        own = [stems for stems in ranked if present[stems] == side]
         count = each.cutoff_by_expected_f1([1 - doubt[stems] for stems in own], selection.more)
         left_out = {*own[count:]}
         ranked = [stems for stems in ranked if stems not in left_out]
     if calibration.drop_subphrases:
         ranked = without_subphrases(ranked)
     chosen = [
-        best[stems][1]
+        stems
         for stems in ranked
-        if 1 - doubt[stems] >= selection.min_score and selection.only in (None, best[stems][1].side)
+        if 1 - doubt[stems] >= selection.min_score
+        and selection.only in (None, SIDES[0] if present[stems] else SIDES[1])
     ]
-    found = KeyphraseList()
-    for one in chosen[: selection.top]:
-        spans = builder.spans(one)
+    shown = KeyphraseList()
+    for stems in chosen[: selection.top]:
+        _, candidates, at = best[stems]
+        spans = builder.spans(one := candidates[at])
         text = _spell(one, spans, builder.document)
-        found.append(Keyphrase(text, 1 - doubt[one.stems], one.present, spans))
-    return found
+        shown.append(Keyphrase(text, 1 - doubt[stems], one.present, spans))
+    return shown
 
 
-def without_subphrases(ranked: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+def without_subphrases(ranked: Sequence[Stems]) -> list[Stems]:
     """Phrases, best first, without those that are part of a better one."""
-    kept: list[tuple[str, ...]] = []
-    covered: set[tuple[str, ...]] = set()
+    kept: list[Stems] = []
+    covered: set[Stems] = set()
     for stems in ranked:
         if stems not in covered:
             kept.append(stems)

@@ -19,17 +19,20 @@ import numpy as np
 
 from one2set.arrays import Flags, Floats, Ints
 from one2set.data.control_codes import SIDES, Side, is_present_code
-from one2set.data.document import Document
+from one2set.data.document import Document, StemmedDocument
+from one2set.data.phrase_list import Stems
 from one2set.errors import missing_extra
 from one2set.evaluation.metrics import f1_score, precision_recall
 from one2set.evaluation.rankings import Rankings
 from one2set.extraction.knowledge import NO_KNOWLEDGE, Knowledge
+from one2set.extraction.ngrams import hash_of
 from one2set.keyphrases.calibration import TOP_K, Calibration, LogisticModel, SideCalibration
 from one2set.keyphrases.candidates import (
     GENERATED_INPUTS,
     INPUTS,
-    Candidate,
     CandidateBuilder,
+    Candidates,
+    is_readable,
 )
 from one2set.keyphrases.selection import without_subphrases
 from one2set.prediction.prediction import Prediction
@@ -43,16 +46,16 @@ _THRESHOLD_FACTORS = (0.0, 0.2, 0.4, 0.6, 0.8)  # of the best threshold without 
 _QUANTILES = np.linspace(0, 0.99, 67)  # of probabilities, to try as thresholds
 # Even if F1@5 would gain, nobody wants to read phrases of which 49 in 50 are wrong.
 _MIN_THRESHOLD = 0.02
-_CODES, _PROBABILITY = INPUTS.index("codes"), INPUTS.index("probability")
+_CODES = INPUTS.index("codes")
 _GENERATED = [INPUTS.index(name) for name in GENERATED_INPUTS]
-_EMPTY = np.empty(0, np.int64)
+_EMPTY, _NO_FLAGS = np.empty(0, np.int64), np.empty(0, np.bool_)
 
 
 class LabelledCandidates(NamedTuple):
     """The candidates of a document, and which of them are keyphrases."""
 
-    candidates: list[Candidate]
-    correct: list[bool]
+    candidates: Candidates
+    correct: Flags  # (Q,)
     num_gold: tuple[int, int]  # numbers of present and of absent keyphrases
     num_codes: int
 
@@ -61,13 +64,19 @@ def label_candidates(
     document: Document, prediction: Prediction, knowledge: Knowledge = NO_KNOWLEDGE
 ) -> LabelledCandidates:
     """The candidates of a document from a prediction in which every code generates a phrase."""
-    builder = CandidateBuilder(document, knowledge)
+    stemmed = StemmedDocument.of(document)
+    builder = CandidateBuilder(stemmed, knowledge)
     gold = {stem_all(words) for words in document.phrase_words()} - {()}
-    candidates = [one for one in builder.candidates(prediction, document) if one.readable]
+    found = builder.candidates(prediction, stemmed)
+    readable = [
+        is_readable(found.stems(at), present=bool(present))
+        for at, present in enumerate(found.present)
+    ]
+    candidates = found.take(np.array(readable, np.bool_))
     present = sum(map(builder.contains, gold))
     return LabelledCandidates(
         candidates,
-        [one.stems in gold for one in candidates],
+        np.isin(candidates.hash, np.array([hash_of(stems) for stems in gold], np.uint64)),
         (present, len(gold) - present),
         len(prediction.slots),
     )
@@ -80,11 +89,6 @@ class Pool:
     documents: Sequence[LabelledCandidates]
 
     @cached_property
-    def candidates(self) -> list[Candidate]:
-        """(Q,)"""
-        return [one for each in self.documents for one in each.candidates]
-
-    @cached_property
     def document(self) -> Ints:
         """(Q,)"""
         return np.repeat(
@@ -94,38 +98,46 @@ class Pool:
     @cached_property
     def correct(self) -> Flags:
         """(Q,)"""
-        return np.array([right for one in self.documents for right in one.correct], dtype=np.bool_)
+        return np.concatenate([_NO_FLAGS, *(one.correct for one in self.documents)])
 
     @cached_property
     def present(self) -> Flags:
         """(Q,)"""
-        return np.array([one.present for one in self.candidates], dtype=np.bool_)
+        return np.concatenate([_NO_FLAGS, *(one.candidates.present for one in self.documents)])
 
     @cached_property
     def proposed(self) -> Flags:
         """(Q,)"""
-        return np.array([one.proposed for one in self.candidates], dtype=np.bool_)
+        return np.concatenate([_NO_FLAGS, *(one.candidates.proposed for one in self.documents)])
 
     @cached_property
     def _inputs(self) -> Floats:
         """(Q, I)"""
-        return np.array([one.inputs for one in self.candidates]).reshape(-1, len(INPUTS))
+        none = np.empty((0, len(INPUTS)))
+        return np.concatenate([none, *(one.candidates.inputs for one in self.documents)])
+
+    def stems(self, number: int) -> Stems:
+        """The stems of one of the Q candidates."""
+        document = int(self.document[number])
+        return self.documents[document].candidates.stems(
+            number - int(np.searchsorted(self.document, document))
+        )
 
     @cached_property
     def _generated(self) -> tuple[Ints, Floats, Floats, Flags]:
         """For each pair (P,): the candidate, P of the slot's first token, P(∅), and whether its
         code is for present phrases."""
+        before = np.cumsum([0, *(len(one.candidates) for one in self.documents)]).tolist()
         pairs = [
             (
-                number,
+                before[document] + at,
                 slot.first_probability,
                 slot.null,
-                is_present_code(slot.code, self.documents[document].num_codes),
+                is_present_code(slot.code, one.num_codes),
             )
-            for number, (document, one) in enumerate(
-                zip(self.document.tolist(), self.candidates, strict=True)
-            )
-            for slot in one.slots
+            for document, one in enumerate(self.documents)
+            for at in np.flatnonzero(one.candidates.generated).tolist()
+            for slot in one.candidates[at].slots
         ]
         candidate, word, null, first = zip(*pairs, strict=True) if pairs else ((), (), (), ())
         return (
@@ -139,7 +151,7 @@ class Pool:
         """(Q,) how many codes generate each candidate, with these biases on ∅."""
         candidate, word, null, first = self._generated
         generates = ~is_silent(word, null, np.where(first, bias.present, bias.absent))
-        return np.bincount(candidate[generates], minlength=len(self.candidates))
+        return np.bincount(candidate[generates], minlength=len(self.document))
 
     def inputs(self, count: Ints) -> Floats:
         """(Q, I) the inputs of candidates if `count` (Q,) codes generate each."""
@@ -274,7 +286,7 @@ def score_and_select(pool: Pool, calibration: Calibration) -> tuple[Floats, Flag
     if calibration.drop_subphrases:
         order = np.lexsort((-p, pool.document))
         for numbers in np.split(order, np.flatnonzero(np.diff(pool.document[order])) + 1):
-            by_stems = {pool.candidates[one].stems: one for one in numbers if shown[one]}
+            by_stems = {pool.stems(one): one for one in numbers.tolist() if shown[one]}
             shown[list(by_stems.values())] = False
             shown[[by_stems[stems] for stems in without_subphrases(list(by_stems))]] = True
     return p, shown
@@ -284,14 +296,8 @@ def _probabilities(pool: Pool, side: SideCalibration, count: Ints) -> Floats:
     """(Q,) `SideCalibration.probability` if `count` (Q,) codes generate each candidate; 0 for those
     that are neither generated nor proposed."""
     p = np.zeros(len(count))
-    inputs = pool.inputs(count)
-    generated, proposed = count > 0, (count == 0) & pool.proposed
-    p[generated] = np.exp(inputs[generated, _PROBABILITY])
-    for model, chosen in ((side.generated, generated), (side.proposed, proposed)):
-        if model is not None:
-            weights = [model.weights.get(name, 0.0) for name in INPUTS]
-            z = model.intercept + inputs[chosen] @ weights
-            p[chosen] = 0.5 * (1 + np.tanh(z / 2))
+    possible = (count > 0) | pool.proposed
+    p[possible] = side.probabilities(pool.inputs(count)[possible], count[possible] > 0)
     return p
 
 

@@ -88,7 +88,7 @@ class Engine:
         project: Project | None = None,
         check: Check = go_on,
     ) -> Iterator[Prediction]:
-        """The prediction of each document, in order; with `word_states` if `project` is given.
+        """The prediction of each document, in order; with `states` if `project` is given.
         `check` is called before each batch."""
         # The phrases of a single row are already in order.
         order: Order = "score" if self.network.rows > 1 else "written"

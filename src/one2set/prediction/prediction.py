@@ -5,12 +5,14 @@ generation. Nothing is dropped, merged or ranked here; see `keyphrases`.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from one2set.data.control_codes import is_present_code
 from one2set.data.specials import NULL, SPECIALS
 from one2set.search.null_bias import NullBias, is_silent
+from one2set.text import Span
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -64,6 +66,28 @@ class Slot:
         return math.log(max(self.first_probability, _TINY)) - math.log(max(self.null, _TINY))
 
 
+class TokenStates(NamedTuple):
+    """The projected encoder states of the tokens that a network has read."""
+
+    values: "NDArray[Any]"  # (S, ·)
+    spans: Sequence[Span]  # (S,) the characters of each token in the document's text
+
+    def pool(self, words: Sequence[Span]) -> "NDArray[Any]":
+        """The states of words at these spans of the text: the mean over the tokens of a word, and 0
+        where none was read.  (words, ·)"""
+        import numpy as np
+
+        start, end = np.array(self.spans).T
+        begins, ends = np.reshape(words, (-1, 2)).T  # tokens may be of no word
+        first = np.searchsorted(end, begins, side="right")
+        count = np.maximum(np.searchsorted(start, ends) - first, 0) * (ends > begins)
+        total = np.zeros((len(self.values) + 1, self.values.shape[1]))
+        np.cumsum(self.values, axis=0, dtype=np.float64, out=total[1:])
+        mean = (total[first + count] - total[first]) / np.maximum(count, 1)[:, None]
+        pooled: NDArray[Any] = mean.astype(self.values.dtype)
+        return pooled
+
+
 @dataclass(frozen=True, slots=True)
 class Prediction:
     """All slots of a document."""
@@ -73,8 +97,7 @@ class Prediction:
     order: Order
     source_length: int  # tokens of the document
     read_length: int  # how many of them, from the start, the network has read
-    # The projected encoder states of the document's words.  (words, ·)
-    word_states: "NDArray[Any] | None" = field(default=None, compare=False, repr=False)
+    states: "TokenStates | None" = field(default=None, compare=False, repr=False)
 
     @property
     def phrases(self) -> list[Slot]:

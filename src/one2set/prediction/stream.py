@@ -16,7 +16,7 @@ from one2set.data.document import Document
 from one2set.data.example import Example
 from one2set.data.vocabulary import Vocabulary
 from one2set.errors import ConfigError
-from one2set.prediction.prediction import Order, Prediction, Slot
+from one2set.prediction.prediction import Order, Prediction, Slot, TokenStates
 from one2set.search.null_bias import AS_TRAINED, NullBias
 
 WINDOW = 256  # documents
@@ -64,7 +64,7 @@ class Predictor(Protocol):
         project: Project | None = None,
         check: Check = go_on,
     ) -> Iterator[Prediction]:
-        """The prediction of each document, in their order. It has `word_states` only if
+        """The prediction of each document, in their order. It has `states` only if
         `project` is given, which projects the encoder's states. `check` is called before each
         batch."""
 
@@ -106,10 +106,10 @@ class Stream:
     def _predict(
         self, documents: Sequence[Document], generate: Generate, order: Order, check: Check
     ) -> list[Prediction]:
-        # The network must not see the known keyphrases.
-        examples = [self.vocabulary.encode(replace(d, keyphrases=None)) for d in documents]
-        outputs = [Generated()] * len(examples)
-        read = [replace(e, source=e.source[: self.max_source_length]) for e in examples]
+        sources = [self.vocabulary.read(document) for document in documents]
+        outputs = [Generated()] * len(sources)
+        most = self.max_source_length
+        read = [replace(example, source=example.source[:most]) for example, _ in sources]
         batches = self._batches([len(example.source) for example in read])
         for batch in checked(batches, check):
             found = generate([read[index] for index in batch])
@@ -118,32 +118,16 @@ class Stream:
         return [
             Prediction(
                 example.id,
-                outputs[index].slots,
+                output.slots,
                 order,
                 source_length=len(example.source),
-                read_length=len(read[index].source),
-                word_states=self._pool_words(documents[index], outputs[index].token_states),
+                read_length=len(example.source[:most]),
+                states=None
+                if output.token_states is None
+                else TokenStates(output.token_states, spans[:most]),
             )
-            for index, example in enumerate(examples)
+            for (example, spans), output in zip(sources, outputs, strict=True)
         ]
-
-    def _pool_words(
-        self, document: Document, token_states: NDArray[Any] | None
-    ) -> NDArray[Any] | None:
-        """States of tokens (S, ·) → states of words: the mean over the tokens of a word, and 0
-        where none was read."""
-        if token_states is None:
-            return None
-        start, end = np.array(self.vocabulary.spans(document)[: len(token_states)]).T
-        begins, ends = np.reshape(document.tokens().spans, (-1, 2)).T  # tokens may be of no word
-        first = np.searchsorted(end, begins, side="right")
-        count = np.maximum(np.searchsorted(start, ends) - first, 0) * (ends > begins)
-        total = np.cumsum(
-            np.vstack([np.zeros_like(token_states[:1]), token_states]), axis=0, dtype=np.float64
-        )
-        mean = (total[first + count] - total[first]) / np.maximum(count, 1)[:, None]
-        pooled: NDArray[Any] = mean.astype(token_states.dtype)
-        return pooled
 
     def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
         """Batches of documents of similar length, longest first. Documents without words are in

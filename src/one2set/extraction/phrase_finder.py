@@ -1,0 +1,56 @@
+"""Finds phrases of a phrase list by their hashes, and those whose words are scattered over a text.
+
+Shapes: P phrases of the list, M those of several words, L words of the longest, Q phrases that are
+looked up, U distinct words of a text.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from one2set.arrays import Ints
+from one2set.extraction.ngrams import HashedPhrases, Hashes
+
+
+@dataclass(frozen=True, slots=True)
+class PhraseFinder:
+    """The phrases of a list as hashes, sorted in two ways."""
+
+    phrases: HashedPhrases  # (P, L)
+    hashes: Hashes  # (P,) of the phrases, sorted
+    order: Ints  # (P,) the index of the phrase with each of these hashes
+    rarest_words: Hashes  # (M,) the rarest word of each phrase of several words, sorted
+    by_rarest: Ints  # (M,) the index of the phrase with each of these words
+
+    @classmethod
+    def of(cls, stems: Sequence[Sequence[str]]) -> "PhraseFinder":
+        """Sort stemmed phrases."""
+        phrases = HashedPhrases.of(stems)
+        order = np.argsort(phrases.hash)
+        _, which, frequency = np.unique(phrases.words, return_inverse=True, return_counts=True)
+        frequencies = frequency[which.reshape(phrases.words.shape)]
+        frequencies[phrases.words == 0] = phrases.words.size + 1
+        several = np.flatnonzero(phrases.length > 1)
+        rarest = phrases.words[several, frequencies[several].argmin(axis=1)]
+        by_rarest = np.argsort(rarest)
+        return cls(phrases, phrases.hash[order], order, rarest[by_rarest], several[by_rarest])
+
+    def index_of(self, hashes: Hashes) -> Ints:
+        """(Q,) the index of each phrase in the list; −1 if it is not there."""
+        if not len(self.hashes):
+            return np.full(len(hashes), -1)
+        at = np.minimum(self.hashes.searchsorted(hashes), len(self.hashes) - 1)
+        return np.where(self.hashes[at] == hashes, self.order[at], -1)
+
+    def find_scattered(self, words: Hashes) -> Ints:
+        """The indices of the phrases of several words that all occur in a text, anywhere. `words`
+        (U,) are those of the text, sorted and distinct."""
+        first, last = (self.rarest_words.searchsorted(words, side) for side in ("left", "right"))
+        count = last - first
+        within = np.arange(count.sum()) - np.repeat(count.cumsum() - count, count)
+        possible = self.by_rarest[np.repeat(first, count) + within]
+        wanted = self.phrases.words[possible]  # (n, L)
+        there = words[np.minimum(words.searchsorted(wanted), len(words) - 1)] == wanted
+        found: Ints = possible[(there | (wanted == 0)).all(axis=1)]
+        return found

@@ -1,0 +1,30 @@
+"""Phrases of a list: found by their hashes, and where their words are scattered over a text."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from one2set.data.phrase_list import Stems
+from one2set.extraction.ngrams import hash_of, hash_words
+from one2set.extraction.phrase_finder import PhraseFinder
+
+PHRASE = st.lists(st.sampled_from("abcd"), min_size=1, max_size=3).map(tuple)
+PHRASES = st.lists(PHRASE, unique=True)
+
+
+@given(PHRASES, st.lists(st.sampled_from("abcde"), min_size=1, max_size=9))
+def test_what_is_scattered_against_a_plain_search(phrases: list[Stems], text: list[str]) -> None:
+    found = PhraseFinder.of(phrases).find_scattered(np.unique(hash_words(text)))
+    assert sorted(found.tolist()) == [
+        at
+        for at, stems in enumerate(phrases)
+        if len(stems) > 1 and all(word in text for word in stems)
+    ]
+
+
+@given(PHRASES, st.lists(PHRASE))
+def test_indices_against_a_plain_search(phrases: list[Stems], wanted: list[Stems]) -> None:
+    hashes = np.array([hash_of(stems) for stems in wanted], np.uint64)
+    assert PhraseFinder.of(phrases).index_of(hashes).tolist() == [
+        phrases.index(stems) if stems in phrases else -1 for stems in wanted
+    ]
