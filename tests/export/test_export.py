@@ -2,16 +2,21 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
+from one2set.data.batch import collate
 from one2set.data.document import Document
+from one2set.data.phrase_list import KnownPhrase, PhraseList
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError
 from one2set.export.export import export_model
 from one2set.export.runtime import Runtime
 from one2set.keyphrases.calibration import Calibration, SideCalibration
 from one2set.model.folder import load_model, save_model
+from one2set.model.heads import FILE as HEADS
+from one2set.model.heads import Heads
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 from one2set.prediction.engine import Engine
@@ -94,3 +99,37 @@ def test_only_a_settrans_can_be_exported(
     with pytest.raises(ConfigError, match="is a Transformer"):
         export_model(tmp_path / "trained", tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("int8", [False, True])
+def test_a_span_scorer_gives_the_states_of_words(
+    settrans: SetTrans,
+    vocabulary: WordVocabulary,
+    documents: list[Document],
+    tmp_path: Path,
+    int8: bool,
+) -> None:
+    torch.manual_seed(0)
+    heads = Heads(
+        PhraseList({("graph",): KnownPhrase("graph", 20)}),
+        documents=90,
+        width=settrans.embedding.embedding_dim,
+        span_width=5,
+        phrase_width=3,
+        dropout=0.0,
+    )
+    save_model(tmp_path / "trained", settrans, vocabulary, heads=heads)
+    export_model(tmp_path / "trained", tmp_path / "exported", int8=int8)
+    assert not (tmp_path / "exported" / HEADS).exists()  # only the first layer is exported
+    load_model(tmp_path / "exported")  # the network alone, without that layer
+
+    document = documents[0]
+    batch = collate([vocabulary.encode(document)], vocabulary_size=vocabulary.size)
+    states = settrans.encode(batch).states
+    expected = torch.cat([heads.spans.first(states), heads.spans.last(states)], 1)
+    found = next(Runtime(tmp_path / "exported", threads=1).encode_words([document])).word_states
+    assert found is not None
+    words = found.any(axis=1)  # the end of the title is a token, but no word
+    assert words.sum() >= len(words) - 1
+    np.testing.assert_allclose(found[words], expected[words], atol=0.1 if int8 else 1e-4)

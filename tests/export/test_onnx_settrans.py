@@ -1,5 +1,7 @@
 """The graphs against the network that they are made of."""
 
+from pathlib import Path
+
 import numpy as np
 import onnxruntime
 import pytest
@@ -11,6 +13,7 @@ from one2set.data.specials import BOS, NULL, UNK
 from one2set.export.export import weight_offsets
 from one2set.export.onnx_builder import Array
 from one2set.export.onnx_settrans import encoder_graph, step_graph
+from one2set.model.heads import SpanScorer
 from one2set.model.settrans import SetTrans
 from tests.model.tiny import CODES, V, examples, settrans
 
@@ -108,3 +111,20 @@ def test_a_step_chooses_from_the_whole_distribution(
         np.testing.assert_array_equal(word, full.argmax(1))
         np.testing.assert_allclose(probability, full.max(1), atol=1e-5)
         np.testing.assert_array_equal(place, mixture.attention.argmax(1))
+
+
+@torch.no_grad()
+def test_the_first_layer_of_a_span_scorer(network: SetTrans, batch: Batch, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    spans = SpanScorer(width=network.embedding.embedding_dim, hidden=6).eval()
+    weights: dict[str, Array] = {}
+    graph = encoder_graph(network, weights, int8=False, spans=spans)
+    save_file(weights, tmp_path / "w.safetensors")
+    graph.save(tmp_path, "w.safetensors", weight_offsets(tmp_path / "w.safetensors"))
+    found = encoded(onnxruntime.InferenceSession(tmp_path / "encoder.onnx"), batch)["edges"]
+    states = network.encode(batch).states
+    expected = torch.split(
+        torch.cat([spans.first(states), spans.last(states)], 1), [*batch.lengths]
+    )
+    for edges, document in zip(found, expected, strict=True):
+        np.testing.assert_allclose(edges[: len(document)], document, rtol=1e-4, atol=1e-5)

@@ -2,7 +2,7 @@
 
 runtime.json             the sizes of the graphs
 encoder.onnx, step.onnx  the two graphs
-weights.safetensors      their weights, and those of the heads where the model has them
+weights.safetensors      their weights
 config.json, words.tsv   as in any model folder (`model/folder`), which this still is
 and all other files of the model, which belong to what is built on the network (`keyphrases`)
 """
@@ -18,9 +18,9 @@ from one2set.data.reading.readers import read
 from one2set.data.vocabulary import Vocabulary, WordVocabulary
 from one2set.errors import ConfigError, missing_extra
 from one2set.export.runtime import Description, write_description
-from one2set.export.span_scorer import SpanScorer
 from one2set.model import heads as torch_heads
-from one2set.model.folder import HEADS_PREFIX, WEIGHTS, load_heads, load_model, save_config
+from one2set.model.folder import WEIGHTS, load_model, save_config
+from one2set.model.heads import Heads
 from one2set.model.paths import model_folder
 from one2set.model.settrans import SetTrans
 from one2set.prediction.stream import Predictor
@@ -50,17 +50,12 @@ def export_model(
     network, vocabulary, config = load_model(folder)
     if not isinstance(network, SetTrans):
         raise ConfigError(f"{model} is a {type(network).__name__}; only a SetTrans can be exported")
-    heads = load_heads(folder)
+    heads = Heads.load(folder)
     weights: dict[str, Any] = {}
     graphs = [
-        encoder_graph(network, weights, int8=int8, heads=heads),
+        encoder_graph(network, weights, int8=int8, spans=None if heads is None else heads.spans),
         step_graph(network, weights, int8=int8),
     ]
-    if heads is not None:
-        # The graph ends with the first layer of the span scorer, so its other weights are added.
-        for name, weight in heads.spans.state_dict().items():
-            if not name.startswith(("first.", "last.")):
-                weights[f"{HEADS_PREFIX}spans.{name}"] = weight.numpy()
     description = Description(
         vocabulary_size=network.vocabulary_size,
         num_codes=network.rows,
@@ -76,20 +71,11 @@ def export_model(
         for graph in graphs:
             graph.save(partial, WEIGHTS, offsets)
         _trim_vocabulary(vocabulary).save(partial)
-        if heads is not None:
-            numpy_span_scorer(heads.spans).save(partial)
         write_description(partial, description)
         written = {path.name for path in partial.iterdir()}
         for file in folder.iterdir():
             if file.is_file() and file.name not in {*written, torch_heads.FILE}:
                 shutil.copy(file, partial)
-
-
-def numpy_span_scorer(scorer: torch_heads.SpanScorer) -> SpanScorer:
-    """The part of a span scorer that is not in the graph."""
-    hidden, out = scorer.hidden, scorer.out
-    tensors = scorer.length.weight, hidden.weight.T, hidden.bias, out.weight[0], out.bias
-    return SpanScorer(*(tensor.detach().numpy().copy() for tensor in tensors))
 
 
 def _trim_vocabulary(vocabulary: Vocabulary) -> Vocabulary:

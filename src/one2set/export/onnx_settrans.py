@@ -1,7 +1,7 @@
 """SetTrans as two ONNX graphs, for running it without torch.
 
 `encoder`  encodes padded documents and returns the source keys and values of each decoder layer,
-           and the outputs of the two heads where a model has them (`model.heads`).
+           and the first layer of the span scorer where a model has one (`model.heads`).
 `step`     runs one step of the active rows: the most probable word other than ∅, and P(∅). The
            runtime chooses between them.
 
@@ -9,8 +9,7 @@ Rows are flat, as in `network.State`; only attention to the source puts them int
 by row of each document, so that keys and values are never copied.
 
 Shapes: B documents, S source words, D width, H heads, R rows, n rows of a document at most, t words
-that rows have written, V words that can be generated, W hidden width of the span scorer, A known
-phrases.
+that rows have written, V words that can be generated, W hidden width of the span scorer.
 """
 
 import math
@@ -21,16 +20,16 @@ from onnx import TensorProto
 
 from one2set.data.specials import NULL, UNK
 from one2set.export.onnx_builder import MICROSOFT, Array, Graph, LinearInput
+from one2set.export.runtime import EDGES
 from one2set.model.bert import BertEncoder
-from one2set.model.folder import HEADS_PREFIX, POSITIONS
-from one2set.model.heads import Heads
+from one2set.model.folder import POSITIONS, SPANS_PREFIX
+from one2set.model.heads import SpanScorer
 from one2set.model.layers import sinusoids
 from one2set.model.settrans import SetTrans
 
 MAX_SOURCE_LENGTH = 2048  # positions of the graphs
 _FLOAT, _ID, _LENGTH = TensorProto.FLOAT, TensorProto.INT64, TensorProto.INT32
 _FAR = -1e9  # added to the scores of padding
-EDGES, PHRASES = "edges", "phrases"  # outputs of the heads
 
 
 class _Sizes:
@@ -46,11 +45,11 @@ class _Sizes:
 
 
 def encoder_graph(
-    network: SetTrans, weights: dict[str, Array], *, int8: bool, heads: Heads | None = None
+    network: SetTrans, weights: dict[str, Array], *, int8: bool, spans: SpanScorer | None = None
 ) -> Graph:
     """source (B, S) known ids, lengths (B,) → of each decoder layer, keys (B, H, D/H, S) and values
-    (B, H, S, D/H). With heads, also title_lengths (B,) → edges (B, S, 2W), the span scorer's first
-    layer for a token that begins a span, then for one that ends it; and phrases (B, A) log odds."""
+    (B, H, S, D/H). With a span scorer, also edges (B, S, 2W): its first layer for a token that
+    begins a span, then for one that ends it."""
     state, sizes = _state(network), _Sizes(network)
     g = Graph("encoder", weights, int8=int8)
     source = g.input("source", _ID, "B", "S")
@@ -63,34 +62,11 @@ def encoder_graph(
         key, value = (g.linear(h, f"{name}.{part}", state) for part in ("key", "value"))
         g.output(f"key-{layer}", _split_heads(g, key, sizes, (0, 2, 3, 1)), _FLOAT)
         g.output(f"value-{layer}", _split_heads(g, value, sizes, (0, 2, 1, 3)), _FLOAT)
-    if heads is not None:
-        titles = g.input("title_lengths", _LENGTH, "B")
-        own = {f"{HEADS_PREFIX}{name}": x.numpy() for name, x in heads.state_dict().items()}
-        first, last = (
-            g.linear(h, f"{HEADS_PREFIX}spans.{part}", own) for part in ("first", "last")
-        )
-        g.output(EDGES, g("Concat", first, last, axis=-1), _FLOAT)
-        g.output(PHRASES, _classify_phrases(g, x, lengths, titles, own), _FLOAT)
+    if spans is not None:
+        own = {f"{SPANS_PREFIX}{name}": x.numpy() for name, x in spans.state_dict().items()}
+        edges = [g.linear(h, f"{SPANS_PREFIX}{part}", own) for part in ("first", "last")]
+        g.output(EDGES, g("Concat", *edges, axis=-1), _FLOAT)
     return g
-
-
-def _classify_phrases(
-    g: Graph, x: str, lengths: str, titles: str, state: Mapping[str, Array]
-) -> str:
-    """(B, A) `model.heads.PhraseClassifier` of states x (B, S, D)."""
-    end = g("Squeeze", g("Shape", x, start=1, end=2))
-    positions = g("Range", g.constant(0, np.int64), end, g.constant(1, np.int64))  # (S,)
-    means = []
-    for count in (lengths, g("Max", titles, g.constant(1, np.int32))):
-        counts = g("Unsqueeze", g("Cast", count, to=_ID), g.constant([1], np.int64))  # (B, 1)
-        inside = g("Cast", g("Less", positions, counts), to=_FLOAT)  # (B, S)
-        total = g("MatMul", g("Unsqueeze", inside, g.constant([1], np.int64)), x)  # (B, 1, D)
-        total = g("Squeeze", total, g.constant([1], np.int64))
-        means.append(g("Div", total, g("Cast", counts, to=_FLOAT)))
-    pooled = g.quantize_rows(g("Concat", *means, axis=1))  # (B, 2D)
-    hidden = g.linear(pooled, f"{HEADS_PREFIX}phrases.hidden", state)
-    hidden = g("Mul", hidden, g("Sigmoid", hidden))  # SiLU
-    return g.linear(g.quantize_rows(hidden), f"{HEADS_PREFIX}phrases.out", state)
 
 
 def _encoder(g: Graph, source: str, lengths: str, state: Mapping[str, Array], sizes: _Sizes) -> str:

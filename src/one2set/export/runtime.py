@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession, OrtValue
 
 DESCRIPTION, GRAPHS = "runtime.json", ("encoder.onnx", "step.onnx")
+EDGES = "edges"  # the encoder's output for a span scorer
 FORMAT = 1
 _FIX = "make it again with one2set export"
 
@@ -118,7 +119,12 @@ class Runtime:
         return self._stream.predict(documents, read, order="score")
 
     def _states(self, memory: "Values", sources: Sources) -> Iterator[NDArray[np.float32]]:
-        """(S, D) of each document: the values that the decoder's last layer attends to."""
+        """(S, D) of each document: the edges of the span scorer; of a model without one, the values
+        that the decoder's last layer attends to."""
+        if EDGES in memory:
+            edges = zip(memory[EDGES].numpy(), sources.lengths, strict=True)
+            yield from (states[:length] for states, length in edges)
+            return
         layers = sum(name.startswith("value-") for name in memory)
         values = memory[f"value-{layers - 1}"].numpy()  # (B, heads, S, D / heads)
         for value, length in zip(values, sources.lengths, strict=True):
@@ -170,7 +176,6 @@ class Runtime:
         """Encode the documents: the inputs that every step needs."""
         words: dict[str, NDArray[Any]] = {
             "lengths": np.array(sources.lengths, np.int32),
-            "title_lengths": np.array(sources.title_lengths, np.int32),
             "source": sources.known(self.description.vocabulary_size),
             "extended": sources.extended,
             "first": sources.first,

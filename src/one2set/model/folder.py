@@ -14,10 +14,8 @@ import torch
 from torch import Tensor
 
 from one2set.atomic import atomic_folder
-from one2set.data.phrase_list import PhraseList
 from one2set.data.vocabulary import Vocabulary, load_vocabulary
 from one2set.errors import ConfigError, DataError, missing_extra
-from one2set.model import heads as heads_module
 from one2set.model.exhird import ExHiRD
 from one2set.model.heads import Heads
 from one2set.model.network import Network
@@ -30,7 +28,7 @@ FORMAT = 1
 # Exported graphs store some weights under other names: transposed ones and quantization scales get
 # a suffix, and the table of sinusoidal positions is stored too.
 TRANSPOSED, SCALE, POSITIONS = " transposed", " scale", "places"
-HEADS_PREFIX = "heads."  # of the names of the heads' weights in an exported folder
+SPANS_PREFIX = "spans."  # of the span scorer's weights, which are not the network's
 NETWORKS: dict[str, Callable[..., Network]] = {
     "transformer": Transformer,
     "settrans": SetTrans,
@@ -100,7 +98,7 @@ def load_model(folder: Path) -> Model:
     weights = {
         name: weight
         for name, weight in _load_weights(path).items()
-        if not name.startswith(HEADS_PREFIX)
+        if not name.startswith(SPANS_PREFIX)
     }
     network = build_network(
         description["network"], description["arguments"], weights, path=path, fix=_FIX
@@ -114,19 +112,6 @@ def load_model(folder: Path) -> Model:
             path=folder,
         )
     return Model(network, vocabulary, description["config"])
-
-
-def load_heads(folder: Path) -> Heads | None:
-    """The heads of a model, which were trained with its network; None where it has none."""
-    if (folder / heads_module.FILE).exists():
-        weights = _load_weights(folder / heads_module.FILE)
-    else:
-        weights = {
-            name.removeprefix(HEADS_PREFIX): weight.float()
-            for name, weight in _load_weights(folder / WEIGHTS).items()
-            if name.startswith(HEADS_PREFIX)
-        }
-    return Heads.from_weights(weights, PhraseList.load(folder)) if weights else None
 
 
 def _load_weights(path: Path) -> dict[str, Tensor]:

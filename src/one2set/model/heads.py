@@ -5,7 +5,7 @@ They are no part of a SetTrans, which is the paper's with or without them.
 Shapes: B documents, ΣS tokens of all documents, D width, H hidden width, P spans, A known phrases.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -96,11 +96,16 @@ class Heads(nn.Module):
         self.phrase_list.save(folder)
 
     @classmethod
-    def from_weights(cls, weights: Mapping[str, Tensor], phrase_list: PhraseList) -> "Heads":
-        """Heads with the given weights, in eval mode."""
+    def load(cls, folder: Path) -> "Heads | None":
+        """Those of a model, in eval mode; None where it has none."""
+        from safetensors.torch import load_file
+
+        if not (folder / FILE).exists():
+            return None
+        weights = load_file(folder / FILE)
         span_width, width = weights["spans.first.weight"].shape
         heads = cls(
-            phrase_list,
+            PhraseList.load(folder),
             documents=1,
             width=width,
             span_width=span_width,
