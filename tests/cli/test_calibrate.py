@@ -1,30 +1,15 @@
 """`one2set calibrate` from the outside."""
 
-import json
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from one2set.cli import app
 from one2set.errors import ConfigError, DataError
 from one2set.keyphrases.calibration import Calibration
+from tests.commands import read_jsonl, run
 
 SAMPLE = str(files("one2set.data") / "sample" / "documents.jsonl")
-
-
-def run(*arguments: str | Path) -> str:
-    """What the command prints; it must succeed, or raise the user's error."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    if result.exception is not None:
-        raise result.exception
-    return result.output
-
-
-def lines_of(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def test_calibration_changes_the_probability_and_nothing_else(
@@ -39,7 +24,7 @@ def test_calibration_changes_the_probability_and_nothing_else(
     run("predict", tiny_model, SAMPLE, "-o", after)
     assert Calibration.load(tiny_model).absent.generated is not None
     changed = 0
-    for old, new in zip(lines_of(before), lines_of(after), strict=True):
+    for old, new in zip(read_jsonl(before), read_jsonl(after), strict=True):
         for one, other in zip(old["keyphrases"], new["keyphrases"], strict=True):
             changed += one.pop("probability") != other.pop("probability")
             assert one == other

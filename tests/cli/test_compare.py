@@ -4,20 +4,15 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from one2set.cli import app
 from one2set.errors import ConfigError, DataError
+from tests.commands import invoke
 
 
 def compare(corpus: Path, folder: Path, *options: str) -> str:
     """What the command prints on stdout; it must succeed, or raise the user's error."""
     quick = ["--scale", "tiny", "--documents", "8", "--set", "logging.curves=false"]
-    arguments = ["compare", str(corpus), "--output", str(folder), *quick, *options]
-    result = CliRunner().invoke(app, arguments)
-    if result.exception is not None:
-        raise result.exception
-    return result.stdout
+    return invoke("compare", corpus, "--output", folder, *quick, *options).stdout
 
 
 def test_systems_stand_side_by_side_and_nothing_is_repeated(

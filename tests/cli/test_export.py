@@ -7,20 +7,11 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from one2set.cli import app
 from one2set.errors import ConfigError
+from tests.commands import run
 
 SAMPLE = str(files("one2set.data") / "sample" / "documents.jsonl")
-
-
-def run(*arguments: str | Path) -> str:
-    """What the command prints; it must succeed, or raise the user's error."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    if result.exception is not None:
-        raise result.exception
-    return result.output
 
 
 def test_an_exported_model_runs_without_torch(tiny_model: Path, tmp_path: Path) -> None:

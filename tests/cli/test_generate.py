@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from one2set.cli import app
 from one2set.data.reading.readers import read
 from one2set.errors import ConfigError, DataError
+from tests.commands import invoke, parse_jsonl
 from tests.keyphrases.test_language import FOREIGN
 
 SAMPLE = files("one2set.data") / "sample" / "documents.jsonl"
@@ -27,16 +26,8 @@ def model(exported_model: Path) -> Path:
 
 
 def run(model: Path, *arguments: str | Path) -> str:
-    """What the command prints, both kinds; it must succeed, or raise the user's error."""
-    command = ["generate", "--model", str(model), "--threads", "1", *map(str, arguments)]
-    result = CliRunner().invoke(app, command)
-    if result.exception is not None:
-        raise result.exception
-    return result.output
-
-
-def records(output: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in output.splitlines()]
+    """What `generate` writes to stdout and stderr."""
+    return invoke("generate", "--model", model, "--threads", 1, *arguments).output
 
 
 def process(
@@ -50,7 +41,7 @@ def process(
 
 
 def test_a_text(model: Path) -> None:
-    (found,) = records(run(model, TEXT, "--format", "jsonl", "--more"))
+    (found,) = parse_jsonl(run(model, TEXT, "--format", "jsonl", "--more"))
     assert found["id"] == "text"
     assert found["keyphrases"]
     for one in found["keyphrases"]:
@@ -69,16 +60,16 @@ def test_files_folders_standard_input_and_texts_in_their_order(model: Path, tmp_
     (tmp_path / "folder" / "three.jsonl").write_text('{"id": "3", "abstract": "Words in a set."}')
     inputs = [str(tmp_path / "one.txt"), "a second text", str(tmp_path / "folder"), "-"]
     done = process(model, [*inputs, "-f", "jsonl"], stdin=b"Words of a third text.")
-    found = records(done.stdout.decode())
+    found = parse_jsonl(done.stdout.decode())
     assert [one["id"] for one in found] == ["one.txt", "text 2", "3", "two.md", "stdin"]
-    alone = records(process(model, ["-f", "jsonl"], stdin=TEXT.encode()).stdout.decode())
+    alone = parse_jsonl(process(model, ["-f", "jsonl"], stdin=TEXT.encode()).stdout.decode())
     assert alone[0]["id"] == "stdin"
-    (text,) = records(run(model, "-f", "jsonl", TEXT))
+    (text,) = parse_jsonl(run(model, "-f", "jsonl", TEXT))
     assert alone[0]["keyphrases"] == text["keyphrases"] == found[0]["keyphrases"]
 
 
 def test_many_documents_are_those_of_a_file(model: Path) -> None:
-    found = records(run(model, "-f", "jsonl", str(SAMPLE)))
+    found = parse_jsonl(run(model, "-f", "jsonl", str(SAMPLE)))
     assert [one["id"] for one in found] == [document.id for document in read(str(SAMPLE))]
 
 
@@ -93,7 +84,7 @@ def test_every_format_writes_something(model: Path, format: str) -> None:
 
 def test_wishes(model: Path) -> None:
     def phrases(*options: str) -> list[dict[str, Any]]:
-        found = records(run(model, str(SAMPLE), "-f", "jsonl", *options))
+        found = parse_jsonl(run(model, str(SAMPLE), "-f", "jsonl", *options))
         return [phrase for one in found for phrase in one["keyphrases"]]
 
     usual, more = phrases(), phrases("--more", "--more")

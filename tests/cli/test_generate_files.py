@@ -5,31 +5,21 @@ import subprocess
 import sys
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
-from typer.testing import CliRunner
 
-from one2set.cli import app
 from one2set.errors import ConfigError, DataError
+from tests.commands import invoke, read_jsonl
 
 SAMPLE = Path(str(files("one2set.data") / "sample" / "documents.jsonl"))
 
 
 def run(model: Path, *arguments: str | Path) -> str:
-    """What the command writes to stdout; it must succeed, or raise the user's error."""
-    command = ["generate", "--model", str(model), *map(str, arguments)]
-    result = CliRunner().invoke(app, command)
-    if result.exception is not None:
-        raise result.exception
-    return result.stdout
-
-
-def lines_of(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    """What `generate` writes to stdout."""
+    return invoke("generate", "--model", model, *arguments).stdout
 
 
 def printed(model: Path, *arguments: str | Path) -> str:
@@ -52,7 +42,7 @@ def test_a_model_that_is_not_exported(tiny_model: Path, tmp_path: Path) -> None:
 
 def test_parquet_zst_and_folders_hold_the_same(exported_model: Path, tmp_path: Path) -> None:
     expected = [json.loads(line) for line in printed(exported_model, SAMPLE).splitlines()]
-    table = pa.Table.from_pylist(lines_of(SAMPLE), schema=None)
+    table = pa.Table.from_pylist(read_jsonl(SAMPLE), schema=None)
     (tmp_path / "in").mkdir()
     for number in range(2):
         pq.write_table(table.slice(number * 30, 30), tmp_path / "in" / f"{number}.parquet")

@@ -10,27 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from typer.testing import CliRunner
 
-from one2set.cli import app
 from one2set.data.batch import collate
 from one2set.data.reading.readers import read
 from one2set.errors import ConfigError, DataError
 from one2set.model.folder import load_model
+from tests.commands import read_jsonl, run
 
 SAMPLE = str(files("one2set.data") / "sample" / "documents.jsonl")
-
-
-def run(*arguments: str | Path) -> str:
-    """What the command prints; it must succeed, or raise the user's error."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    if result.exception is not None:
-        raise result.exception
-    return result.output
-
-
-def lines_of(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +33,7 @@ def import_reference(reference: Path, kind: str, folder: Path, *options: str) ->
 
 
 def recorded(reference: Path) -> list[dict[str, Any]]:
-    return lines_of(reference / "data" / "docs.jsonl")
+    return read_jsonl(reference / "data" / "docs.jsonl")
 
 
 @pytest.fixture
@@ -76,7 +63,7 @@ def test_slots_hold_what_the_release_recorded(
     """Every code's tokens and scores, up to its end."""
     import_reference(reference, "set", tmp_path / "model")
     run("predict", tmp_path / "model", sources, "-o", tmp_path / "p.jsonl", "--slots")
-    lines = lines_of(tmp_path / "p.jsonl")
+    lines = read_jsonl(tmp_path / "p.jsonl")
     greedy = np.load(reference / "set" / "greedy_trained.npz")
     names = [
         line.split("\t")[0]
@@ -116,7 +103,7 @@ def test_a_one2seq_checkpoint(reference: Path, sources: Path, tmp_path: Path) ->
     np.testing.assert_allclose(found.numpy(), record["dist"], atol=2e-6)
 
     run("predict", tmp_path / "model", sources, "-o", tmp_path / "p.jsonl", "--slots")
-    lines = lines_of(tmp_path / "p.jsonl")
+    lines = read_jsonl(tmp_path / "p.jsonl")
     for row, index in enumerate(order):
         first = lines[index]["slots"][0]
         assert first["probabilities"][0] == pytest.approx(record["dist"][row, 0].max(), rel=1e-4)

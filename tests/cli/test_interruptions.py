@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from one2set.errors import ConfigError, DataError
-from tests.cli.test_predict import SAMPLE, lines_of, run
+from tests.cli.test_predict import SAMPLE, run
+from tests.commands import read_jsonl
 from tests.processes import descendants, end_by_themselves
 from tests.training.children import finish, start
 
@@ -21,7 +22,7 @@ def test_an_output_that_exists(tiny_model: Path, tmp_path: Path) -> None:
     run(tiny_model, SAMPLE, "-o", output, "--resume")  # says that it is complete
     assert output.read_text() == "mine\n"
     run(tiny_model, SAMPLE, "-o", output, "--overwrite")
-    assert len(lines_of(output)) == 60
+    assert len(read_jsonl(output)) == 60
 
 
 def test_resuming_with_something_else_is_refused(tiny_model: Path, tmp_path: Path) -> None:

@@ -7,23 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from one2set.cli import app
 from one2set.errors import ConfigError
 from one2set.extraction.knowledge import Knowledge
 from one2set.extraction.ngrams import hash_of
 from one2set.keyphrases.calibration import Calibration, SideCalibration
+from tests.commands import run
 
 SAMPLE = str(files("one2set.data") / "sample" / "documents.jsonl")
-
-
-def run(*arguments: str | Path) -> str:
-    """What the command prints; it must succeed, or raise the user's error."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    if result.exception is not None:
-        raise result.exception
-    return result.output
 
 
 def log_count(model: Path, *stems: str) -> float:

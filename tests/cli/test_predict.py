@@ -4,7 +4,6 @@ import gzip
 import json
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -17,25 +16,15 @@ from one2set.keyphrases.candidates import CandidateBuilder
 from one2set.model.folder import save_model
 from one2set.prediction.engine import Engine
 from one2set.search.search import Search
+from tests.commands import invoke, parse_jsonl, read_jsonl
 from tests.networks import lively_transformer, small_vocabulary
 
 SAMPLE = Path(str(files("one2set.data") / "sample" / "documents.jsonl"))
 
 
 def run(*arguments: str | Path) -> str:
-    """What the command writes to stdout; it must succeed, or raise the user's error."""
-    result = CliRunner().invoke(app, ["predict", *(str(argument) for argument in arguments)])
-    if result.exception is not None:
-        raise result.exception
-    return result.stdout
-
-
-def parsed(lines: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in lines.splitlines()]
-
-
-def lines_of(path: Path) -> list[dict[str, Any]]:
-    return parsed(path.read_text())
+    """What `predict` writes to stdout."""
+    return invoke("predict", *arguments).stdout
 
 
 def test_a_line_for_each_document_as_the_engine_predicts(tiny_model: Path, tmp_path: Path) -> None:
@@ -43,7 +32,7 @@ def test_a_line_for_each_document_as_the_engine_predicts(tiny_model: Path, tmp_p
     assert run(tiny_model, SAMPLE, "-o", output) == ""
     documents = list(read(SAMPLE))
     predictions = Engine.load(tiny_model).predict(documents)
-    lines = lines_of(output)
+    lines = read_jsonl(output)
     for line, document, prediction in zip(lines, documents, predictions, strict=True):
         assert line["id"] == document.id
         candidates = CandidateBuilder(StemmedDocument.of(document)).generated(prediction)
@@ -73,7 +62,7 @@ def test_standard_output_and_text(tiny_model: Path, tmp_path: Path) -> None:
     run(tiny_model, SAMPLE, "-o", tmp_path / "p.jsonl")
     assert run(tiny_model, SAMPLE) == (tmp_path / "p.jsonl").read_text()
     texts = [
-        ";".join(p["text"] for p in line["keyphrases"]) for line in lines_of(tmp_path / "p.jsonl")
+        ";".join(p["text"] for p in line["keyphrases"]) for line in read_jsonl(tmp_path / "p.jsonl")
     ]
     assert run(tiny_model, SAMPLE, "--format", "text").splitlines() == texts
 
@@ -90,7 +79,7 @@ def test_any_input_several_at_once(tiny_model: Path, tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "b.txt").write_text("Graph networks learn.")
     (folder / "a.txt").write_text("They forget.")
-    found = parsed(run(tiny_model, folder, SAMPLE))
+    found = parse_jsonl(run(tiny_model, folder, SAMPLE))
     assert [line["id"] for line in found[:2]] == ["a.txt", "b.txt"]
     assert len(found) == 62
 
@@ -106,8 +95,8 @@ def test_bad_records_stop_or_are_skipped(tiny_model: Path, tmp_path: Path) -> No
     report = tmp_path / "skipped.jsonl"
     options = ("--on-error", "skip", "--report", report, "--resume")
     run(tiny_model, bad, "-o", output, *options)
-    assert [line["id"] for line in lines_of(output)] == ["a", "b"]
-    assert [line["line"] for line in lines_of(report)] == [2]
+    assert [line["id"] for line in read_jsonl(output)] == ["a", "b"]
+    assert [line["line"] for line in read_jsonl(report)] == [2]
 
 
 def test_slots_beams_and_pools(tiny_model: Path, tmp_path: Path) -> None:
@@ -142,9 +131,9 @@ def test_a_long_document_is_named(tiny_model: Path, tmp_path: Path) -> None:
 
 
 def test_batches_change_nothing_but_the_last_digits(tiny_model: Path) -> None:
-    expected = parsed(run(tiny_model, SAMPLE))
+    expected = parse_jsonl(run(tiny_model, SAMPLE))
     for options in (("--batch-tokens", "1"), ("--threads", "1"), ("--device", "cpu")):
-        found = parsed(run(tiny_model, SAMPLE, *options))
+        found = parse_jsonl(run(tiny_model, SAMPLE, *options))
         for line, other in zip(found, expected, strict=True):
             assert line["id"] == other["id"]
             texts = [[p["text"] for p in one["keyphrases"]] for one in (line, other)]
@@ -156,7 +145,7 @@ def test_batches_change_nothing_but_the_last_digits(tiny_model: Path) -> None:
 def test_a_sequence_keeps_its_order(tmp_path: Path) -> None:
     folder = tmp_path / "model"
     save_model(folder, lively_transformer(), small_vocabulary(list(read(SAMPLE))))
-    found = parsed(run(folder, SAMPLE, "--slots"))
+    found = parse_jsonl(run(folder, SAMPLE, "--slots"))
     for line in found:
         texts = [slot["text"] for slot in line["slots"] if slot["text"]]
         assert [phrase["text"] for phrase in line["keyphrases"]] == texts
@@ -194,7 +183,7 @@ def test_the_model_says_how_long_its_phrases_are(tmp_path: Path) -> None:
     vocabulary = small_vocabulary(list(read(SAMPLE)))
     config = {"model": {"sequence_length": 7, "phrase_length": 3}}
     save_model(folder, lively_transformer(), vocabulary, config)
-    lines = parsed(run(folder, SAMPLE, "--slots"))
+    lines = parse_jsonl(run(folder, SAMPLE, "--slots"))
     assert max(sum(len(slot["tokens"]) for slot in line["slots"]) for line in lines) == 7
 
 
@@ -227,7 +216,7 @@ def test_options_that_cannot_be(tiny_model: Path, tmp_path: Path) -> None:
 
 def test_an_exported_model_gives_raw_output_too(exported_model: Path) -> None:
     result = CliRunner().invoke(app, ["predict", str(exported_model), str(SAMPLE), "--slots"])
-    lines = parsed(result.stdout)
+    lines = parse_jsonl(result.stdout)
     assert all("probability" in one for line in lines for one in line["keyphrases"])
     assert all(line["slots"] for line in lines)
     assert f"for keyphrases: one2set generate --model {exported_model}" in result.stderr

@@ -4,11 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from one2set.cli import app
 from one2set.errors import ConfigError
 from one2set.reproduction import job
+from tests.commands import invoke
 from tests.reproduction.conftest import QUICK, at_once, tested_corpus
 
 __all__ = ["tested_corpus"]  # a fixture
@@ -25,10 +24,7 @@ def reproduce(tested_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     def run(*options: str, corpus: Path = tested_corpus) -> tuple[str, str]:
         output = str(tmp_path / "reproduced")
-        arguments = ["reproduce", str(corpus), "--output", output, *quick, *options]
-        result = CliRunner().invoke(app, arguments)
-        if result.exception is not None:
-            raise result.exception
+        result = invoke("reproduce", corpus, "--output", output, *quick, *options)
         return result.stdout, result.stderr
 
     return run

@@ -27,6 +27,7 @@ from one2set.model.folder import load_model
 from one2set.prediction.engine import Engine
 from one2set.search.search import Search
 from one2set.systems import SYSTEMS
+from tests.commands import invoke
 from tests.training.children import finish, start
 
 DOCUMENT = '{"id": "bees", "title": "A study of bees", "abstract": "Bees dance in the dark."}'
@@ -35,10 +36,7 @@ QUICK = ["--scale", "tiny", "--set", "logging.curves=false"]
 
 def train(corpus: Path, run: Path, *options: str) -> str:
     """What the command prints on stderr; it must succeed, or raise the user's error."""
-    result = CliRunner().invoke(app, ["train", str(corpus), "--output", str(run), *options])
-    if result.exception is not None:
-        raise result.exception
-    return result.stderr
+    return invoke("train", corpus, "--output", run, *options).stderr
 
 
 def test_from_a_corpus_to_a_model(corpus_folder: Path, tmp_path: Path) -> None:
