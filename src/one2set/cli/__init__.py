@@ -131,6 +131,6 @@ def main() -> None:
 
 
 def _fail(message: str) -> None:
-    err.print("[bold red]error:[/]", end=" ")
-    err.print(message, markup=False, soft_wrap=True)
+    err.print("error:", style="bold red", end=" ")
+    err.print(message, soft_wrap=True)
     sys.exit(2)

@@ -1,7 +1,6 @@
 """Write what `generate` and `predict` make of many documents, with resume and progress."""
 
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
+from one2set.cli import console
 from one2set.cli.console import err
 from one2set.cli.progress import show_progress
 from one2set.errors import ConfigError
@@ -119,7 +119,7 @@ def _write(
     from one2set.bulk.resume import ResumeState, partial_file, partial_folder
 
     with ExitStack() as stack:
-        state, write = ResumeState(), sys.stdout.buffer.write
+        state, write = ResumeState(), console.write
         if target is not None:
             how: dict[str, Any] = {
                 "settings": settings,
@@ -177,11 +177,12 @@ class _Tally:
         )
         if self._cut:
             err.print(
-                f"[yellow]{self._cut:,} documents were longer than --max-source-words; "
-                "only their beginning was read[/]"
+                f"{self._cut:,} documents were longer than --max-source-words; "
+                "only their beginning was read",
+                style="yellow",
             )
         if self._skipped:
-            err.print(f"[yellow]{self._skipped:,} records were skipped[/]")
+            err.print(f"{self._skipped:,} records were skipped", style="yellow")
 
     def _per_second(self) -> float:
         return (self._done - self._before) / (time.perf_counter() - self._started)

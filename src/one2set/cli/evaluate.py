@@ -1,6 +1,5 @@
 """`one2set evaluate`: score prediction files against gold, exactly as the field does."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import orjson
 import typer
 
+from one2set.cli.console import write
 from one2set.cli.options import FieldOption
 from one2set.errors import ConfigError
 from one2set.evaluation.protocols import PROTOCOLS, YE2021, Protocol, get_protocol
@@ -94,7 +94,7 @@ def evaluate(
         _write_per_document(per_document, golds, systems, chosen)
     if as_json:
         options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-        sys.stdout.write(orjson.dumps(to_record(comparison), option=options).decode())
+        write(orjson.dumps(to_record(comparison), option=options))
     else:
         print_tables(comparison)
 

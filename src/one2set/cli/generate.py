@@ -12,6 +12,7 @@ import typer
 
 from one2set.cli.bulk_output import Engine, make_target, write_bulk
 from one2set.cli.console import err, out
+from one2set.cli.console import write as write_out
 from one2set.cli.options import (
     COMPUTATION,
     OUTPUT,
@@ -170,7 +171,7 @@ def _print(read: "_Read", model: str, selection: "Selection", format: Shown, thr
             "html": formats.page,
         }[format]
         for part in write(found):
-            sys.stdout.buffer.write(part.encode())
+            write_out(part.encode())
         sys.stdout.buffer.flush()
     read.expect_words()
 
@@ -209,12 +210,11 @@ class _Read:
                 has_words = any(map(str.isalnum, document.text))
                 self._any_words |= has_words
                 if not has_words:
-                    err.print(f"[yellow]{document.id}: contains no words[/]", soft_wrap=True)
+                    _warn(f"{document.id}: contains no words")
                 elif looks_foreign(document.words()):
-                    err.print(
-                        f"[yellow]{document.id}: does not look like English, which the model was "
-                        "trained on; its keyphrases will be poor[/]",
-                        soft_wrap=True,
+                    _warn(
+                        f"{document.id}: does not look like English, which the model was "
+                        "trained on; its keyphrases will be poor"
                     )
                 yield document
 
@@ -235,6 +235,10 @@ class _Read:
         except UnicodeEncodeError:
             raise DataError("a text is not UTF-8", fix="pass it in a file, in UTF-8") from None
         yield document_from_text(each, "text" if self.only_text else f"text {number}")
+
+
+def _warn(message: str) -> None:
+    err.print(message, style="yellow", soft_wrap=True)
 
 
 def _is_file(argument: str) -> bool:

@@ -120,7 +120,6 @@ def predict(
     if is_exported(folder):
         err.print(
             f"this is raw output; for keyphrases: one2set generate --model {model} …",
-            markup=False,
             soft_wrap=True,
         )
     search = {

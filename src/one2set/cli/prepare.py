@@ -157,7 +157,7 @@ def prepare(
         out.print(table)
     if manifest.skipped:
         where = report or output / "skipped.jsonl"
-        err.print(f"[yellow]{manifest.skipped:,} records were skipped; see {where}[/]")
+        err.print(f"{manifest.skipped:,} records were skipped; see {where}", style="yellow")
     seconds = time.perf_counter() - started
     documents = sum(split.read for split in manifest.splits.values())
     err.print(

@@ -38,7 +38,7 @@ class Display:
 
     def print(self, line: str) -> None:
         """Write a line that stays."""
-        err.print(line, markup=False, soft_wrap=True)
+        err.print(line, soft_wrap=True)
 
 
 @contextmanager
@@ -54,10 +54,10 @@ def show_progress(
     With `estimate`, the bar shows elapsed and remaining time. Pass False if the text says so.
     """
     columns: list[ProgressColumn] = [
-        TextColumn("[bold]{task.description}"),
+        TextColumn("{task.description}", style="bold", markup=False),
         BarColumn(bar_width=20),
         TaskProgressColumn(),
-        TextColumn("{task.fields[text]}"),
+        TextColumn("{task.fields[text]}", markup=False),
     ]
     if estimate:
         columns += [TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()]

@@ -111,7 +111,7 @@ def reproduce(
     if not results.rows:
         raise ConfigError(f"{output} holds no job of this plan that is done; run it first")
     path = write_report(results, command=shlex.join(["one2set", *sys.argv[1:]]))
-    err.print(f"the report is {path}", markup=False, soft_wrap=True)
+    err.print(f"the report is {path}", soft_wrap=True)
     if error is not None:
         raise error
 

@@ -4,10 +4,10 @@ from shutil import get_terminal_size
 
 from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from one2set.cli.console import SafeConsole
 from one2set.evaluation.comparison import CELLS, METRIC_NAMES, Comparison
 from one2set.evaluation.protocols import YE2021
 from one2set.evaluation.rankings import CUTOFFS
@@ -20,7 +20,7 @@ _SHORT = [cell for cell in CELLS if cell.cutoff in ("5", "M")]  # those that pap
 def print_tables(comparison: Comparison) -> None:
     """Tables with a rule and colour on a terminal; elsewhere aligned columns without blanks in a
     cell, under `#` headings, that awk and pandas can read."""
-    console = Console(highlight=False, width=_WIDE)
+    console = SafeConsole(width=_WIDE)
     first = comparison.systems[0]
     with_gold = {group: first.counts[group].documents_with_gold for group in GROUPS}
     _print(console, f"{comparison.protocol.name}: {', '.join(comparison.protocol.choices)}", "bold")
@@ -147,4 +147,4 @@ def _protocols_table(console: Console, comparison: Comparison) -> Table:
 
 def _word(name: str) -> str:
     """A system's name without blanks, so that columns stay countable."""
-    return escape("_".join(name.split()))
+    return "_".join(name.split())

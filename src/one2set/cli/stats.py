@@ -39,4 +39,4 @@ def stats(
     else:
         out.print(statistics_table(rows))
     if errors.skipped:
-        err.print(f"[yellow]{errors.skipped:,} records were skipped[/]")
+        err.print(f"{errors.skipped:,} records were skipped", style="yellow")
