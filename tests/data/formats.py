@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
@@ -64,6 +65,91 @@ def csv_file() -> bytes:
 
 def tsv_file() -> bytes:
     return table("\t")
+
+
+def array() -> bytes:
+    return json.dumps(_records()).encode()
+
+
+def indented() -> bytes:
+    return json.dumps(_records(), indent=2, ensure_ascii=False).encode()
+
+
+def one_after_another() -> bytes:
+    return "\n".join(json.dumps(record, indent=1) for record in _records()).encode()
+
+
+def _records() -> list[object]:
+    return [json.loads(line) for line in jsonl().splitlines()]
+
+
+def semicolon_table() -> bytes:
+    return table(";")
+
+
+def tagged_table() -> bytes:
+    """As Web of Science exports it."""
+    sink = io.StringIO()
+    writer = csv.writer(sink, delimiter="\t")
+    writer.writerow(["PT", "TI", "AB", "DE", "ID", "UT"])
+    writer.writerows(
+        ["J", one.title, one.abstract, semicolons(one), "X", one.id] for one in DOCUMENTS
+    )
+    return sink.getvalue().encode()
+
+
+def workbook() -> bytes:
+    book, sink = openpyxl.Workbook(), io.BytesIO()
+    book.active.append(["a sheet without documents"])
+    sheet = book.create_sheet("Papers")
+    sheet.append(["Title", "Abstract", None, "Keywords", "ID"])
+    for one in DOCUMENTS:
+        sheet.append([one.title or None, one.abstract, 3, semicolons(one), one.id])
+        sheet.append([])
+    book.save(sink)
+    return sink.getvalue()
+
+
+def bibtex() -> bytes:
+    """With braces and commands of LaTeX."""
+    entries = [
+        f"@article{{{one.id},\n  title = {{{one.title}}},\n  year = 2021,\n  abstract = {{"
+        + one.abstract.replace("ï", r"{\"\i}")
+        + f"}},\n  keywords = {{{', '.join(one.keyphrases or ())}}}\n}}\n"
+        for one in DOCUMENTS
+    ]
+    return ("% made by hand\n@string{x = {y}}\n" + "\n".join(entries)).encode()
+
+
+def ris() -> bytes:
+    return "".join(
+        f"TY  - JOUR\r\nID  - {one.id}\r\nTI  - {one.title}\r\nAB  - {broken(one, '')}\r\n"
+        + "".join(f"KW  - {phrase}\r\n" for phrase in one.keyphrases or ())
+        + "ER  - \r\n\r\n"
+        for one in DOCUMENTS
+    ).encode()
+
+
+def medline() -> bytes:
+    return "\n".join(
+        f"PMID- {one.id}\nTI  - {one.title}\nAB  - {broken(one, ' ' * 6)}\n"
+        + "".join(f"OT  - {phrase}\n" for phrase in one.keyphrases or ())
+        for one in DOCUMENTS
+    ).encode()
+
+
+def web_of_science() -> bytes:
+    entries = "".join(
+        f"PT J\nTI {one.title}\nDE {'; '.join(one.keyphrases or ())}\nID X; Y\n"
+        f"AB {broken(one, '   ')}\nUT {one.id}\nER\n\n"
+        for one in DOCUMENTS
+    )
+    return f"FN Clarivate Analytics Web of Science\nVR 1.0\n{entries}EF\n".encode()
+
+
+def broken(document: Document, indent: str) -> str:
+    """The abstract on two lines."""
+    return document.abstract.replace(" ", f"\n{indent}", 1)
 
 
 def parquet() -> bytes:
@@ -127,6 +213,16 @@ FORMATS: dict[str, Callable[[], bytes]] = {
     "papers.csv": csv_file,
     "papers.tsv": tsv_file,
     "papers.parquet": parquet,
+    "array.json": array,
+    "indented.json": indented,
+    "objects.json": one_after_another,
+    "semicolons.csv": semicolon_table,
+    "savedrecs.tsv": tagged_table,
+    "papers.xlsx": workbook,
+    "papers.bib": bibtex,
+    "papers.ris": ris,
+    "papers.nbib": medline,
+    "tagged.ris": web_of_science,
     "papers_src.txt": sources,
 }
 

@@ -1,6 +1,7 @@
 """Readers: the same three documents out of every format."""
 
 import gzip
+import json
 import os
 import sys
 from pathlib import Path
@@ -31,7 +32,7 @@ def test_a_file(name: str, compression: str, tmp_path: Path) -> None:
     path = write(tmp_path, name + compression, compress(FORMATS[name]()))
     documents = list(read(path))
     assert words(documents) == words(list(DOCUMENTS))
-    if name in ("papers.jsonl", "strings.json", "papers.csv", "papers.tsv", "papers.parquet"):
+    if name not in ("tokens.ndjson", "papers_src.txt"):
         assert documents == list(DOCUMENTS)
 
 
@@ -131,3 +132,35 @@ def test_reading_is_lazy(tmp_path: Path) -> None:
     assert next(documents).abstract == "A."
     with pytest.raises(DataError):
         next(documents)
+
+
+def test_entries_without_an_abstract_have_their_title(tmp_path: Path) -> None:
+    for name, data in (("a.bib", b"@misc{x, title={Sets}}"), ("a.ris", b"TY  - A\nTI  - Sets\n")):
+        (document,) = read(write(tmp_path, name, data))
+        assert (document.title, document.abstract) == ("Sets", "")
+        assert document.keyphrases is None
+
+
+def test_records_in_text_files_are_known_by_their_content(tmp_path: Path) -> None:
+    for name in ("papers.bib", "papers.ris", "tagged.ris"):
+        assert list(read(write(tmp_path, "savedrecs.txt", FORMATS[name]()))) == list(DOCUMENTS)
+
+
+def test_a_table_of_excel_that_names_its_separator(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.csv", b"sep=;\r\nTitle;Abstract\r\nT;A, b.\r\n")
+    assert list(read(path)) == [Document("a-3", "T", "A, b.")]
+
+
+def test_utf_16_of_any_format(tmp_path: Path) -> None:
+    for name in ("papers.jsonl", "papers.csv", "indented.json", "papers.bib", "papers.ris"):
+        data = FORMATS[name]().decode().encode("utf-16")
+        assert list(read(write(tmp_path, name, data))) == list(DOCUMENTS)
+
+
+def test_a_long_array_is_read_piece_by_piece(tmp_path: Path) -> None:
+    records = [{"abstract": "word " * (20_000 if n % 7 == 0 else 3), "id": n} for n in range(20)]
+    path = write(tmp_path, "a.json", json.dumps(records, indent=1).encode())
+    documents = read(path)
+    assert [one.id for one in documents] == [str(n) for n in range(20)]
+    broken = write(tmp_path, "b.json", json.dumps(records)[:-9].encode())
+    assert next(read(broken)).id == "0"

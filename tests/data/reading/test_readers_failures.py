@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from one2set.data.reading.readers import read
 from one2set.data.reading.streams import ErrorPolicy
 from one2set.errors import DataError
+from tests.data.document_samples import zipped
 from tests.data.formats import COMPRESSIONS, FORMATS, sources, targets, write
 
 GOOD = b'{"abstract": "A."}\n'
@@ -21,15 +22,18 @@ BAD: dict[str, tuple[str, bytes, int | None, str, int]] = {
     # name of the case: file, content, line of the problem, what is said, documents that survive
     "malformed line": ("a.jsonl", GOOD + b'{"abstract": \n' + GOOD, 2, "is not JSON", 2),
     "two objects a line": ("a.jsonl", GOOD[:-1] + GOOD, 1, "is not JSON", 0),
-    "one array": ("a.jsonl", b'[{"abstract": "A."}]\n', 1, r"is a JSON list.*jq -c '\.\[\]'", 0),
-    "an array over lines": ("a.json", b'[\n{"abstract": "A."}\n]\n', 1, "is not JSON.*jq -c", 1),
+    "a list among lines": ("a.jsonl", GOOD + b"[1]\n" + GOOD, 2, "is a JSON list", 2),
+    "numbers in an array": ("a.json", b'[{"abstract": "A."},\n5]\n', 2, "is a JSON int", 1),
+    "an array without end": ("a.json", b'[\n{"abstract": "A."}\n', 3, "array does not end", 1),
+    "more than an array": ("a.json", b'[{"abstract": "A."}]\n{}', 2, "more behind the array", 1),
+    "a broken array": ("a.json", b'[{"abstract": "A."},\n{"a"}]', 2, "is not JSON.*mend it", 1),
     "a number": ("a.jsonl", GOOD + b"5\n", 2, "is a JSON int", 1),
     "missing field": ("a.jsonl", GOOD + b'{"title": "T"}\n', 2, "has no 'abstract'.*--field", 1),
     "wrong type": ("a.jsonl", GOOD + b'{"abstract": 5}\n' + GOOD, 2, "is 5 .*expected a string", 2),
     "lone surrogate": ("a.jsonl", GOOD + b'{"abstract": "\\ud800"}\n', 2, "is not JSON", 1),
     "not UTF-8": ("a.jsonl", GOOD + b'{"abstract": "\xe9"}\n' + GOOD, 2, "0xe9.*iconv", 2),
     "NUL": ("a.jsonl", GOOD + b'{"abstract": "\0"}\n' + GOOD, 2, "is NUL", 2),
-    "UTF-16": ("a.jsonl", GOOD.decode().encode("utf-16"), 1, "is not UTF-8.*save the file", 0),
+    "UTF-16": ("a.jsonl", GOOD.decode().encode("utf-16-le"), 1, "NUL.*iconv -f utf-16le", 0),
     "binary": ("a.exe", b"MZ\0\1\2", None, "is binary.*expected text or one of .jsonl", 0),
     "damaged PDF": ("a.pdf", b"%PDF-1.7", None, "is damaged .*copy or download it again", 0),
     "damaged archive": ("a.docx", b"PK\3\4\24", None, "is damaged", 0),
@@ -52,6 +56,9 @@ BAD: dict[str, tuple[str, bytes, int | None, str, int]] = {
     "quote inside": ("a.csv", b'title,abstract\n"T"x,A.\n' + ROW, 2, "is not ','-separated", 1),
     "unclosed quote": ("a.csv", b'title,abstract\nT,"A.\n' + ROW * 3, 2, "quote fields", 3),
     "quote in header": ("a.csv", b'title,"abstract\nT,A\n', 1, "is not ','-separated", 0),
+    "half an entry": ("a.bib", b"@misc{a, title = {A\n@misc{b, title = {B}}", 1, "no whole", 1),
+    "an entry twice": ("a.bib", b"@misc{a, title={A}}\n@misc{a, title={B}}", 2, "repeats the", 1),
+    "no Excel": ("a.xlsx", zipped({"xl/workbook.xml": "<a/>"}), None, "is damaged", 0),
     "no Parquet": ("a.parquet", b"PAR1 and nothing", None, "is not Parquet", 0),
     "cut-off Parquet": ("a.parquet", FORMATS["papers.parquet"]()[:-9], None, "is not Parquet", 0),
 }

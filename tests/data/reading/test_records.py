@@ -66,7 +66,33 @@ def test_fields_can_be_mapped() -> None:
     fields = Fields.from_options(["abstract=summary", "keyphrases=tags", "id=doi"])
     record = {"doi": "10/x", "title": "T", "summary": "S", "abstract": "no", "tags": "a;b"}
     assert document_of(record, fields) == Document("10/x", "T", "S", ("a", "b"))
-    assert {"doi", "title", "summary", "tags", "document"} <= fields.names()
+    assert all(map(fields.know, ["doi", "title", "Summary ", "TAGS", "document"]))
+    assert not fields.know("abstract")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"EID": "5", "Title": "T", "Abstract": "A.", "Author Keywords": "a b; c"},  # Scopus
+        {"Article Title": "T", "Abstract": "A.", "Author Keywords": "a b; c",
+         "UT (Unique WOS ID)": "5", "Keywords Plus": "D"},
+        {"Key": "5", "Title": "T", "Abstract Note": "A.", "Manual Tags": "a b; c"},  # Zotero
+        {"ID": "5", "TITLE": "T", "TEXT": "A.", "Keywords": "a b, c"},
+        {"id": 5, "Document Title": "T", "Abstract": "A.", "Author Keywords": "a b;c"},  # IEEE
+    ],
+)  # fmt: skip
+def test_columns_of_exports_in_any_case(header: dict[str, Any]) -> None:
+    assert document_of(header) == Document("5", "T", "A.", ("a b", "c"))
+
+
+def test_an_exact_name_goes_before_one_in_another_case() -> None:
+    record = {"Abstract": "A", "abstract": "a"}
+    assert document_of(record).abstract == "a"
+    assert document_of(record, Fields(abstract=("Abstract",))).abstract == "A"
+
+
+def test_an_empty_id_is_none() -> None:
+    assert document_of({"id": "", "abstract": "A"}).id == "papers-7"
 
 
 @pytest.mark.parametrize("setting", ["abstract", "abstract=", "body=x", "=x", ""])
@@ -78,10 +104,10 @@ def test_a_mapping_that_is_none_is_refused(setting: str) -> None:
 @pytest.mark.parametrize(
     ("record", "what"),
     [
-        ({}, "has no 'abstract' or 'text' or 'body'; it has no fields"),
+        ({}, "has no 'abstract' or 'text' or 'body' or .*; it has no fields"),
         ({"title": "T", "summary": "S"}, "it has 'title', 'summary'"),
-        ({"abstract": 5}, r"'abstract' or 'text' or 'body' is 5 \(int\)"),
-        ({"abstract": "A", "title": ["T"]}, r"'title' is \['T'\] \(list\)"),
+        ({"abstract": 5}, r"'abstract' or 'text' or 'body' or 'abstract note' is 5 \(int\)"),
+        ({"abstract": "A", "title": ["T"]}, r"'title' or .* is \['T'\] \(list\)"),
         ({"abstract": "A", "keywords": 3.5}, r"keyphrases are 3.5 \(float\)"),
         ({"abstract": "A", "keywords": {"a": 1}}, r"keyphrases are {'a': 1} \(dict\)"),
         ({"abstract": "A", "keywords": ["a", None]}, r"a keyphrase is None \(NoneType\)"),
@@ -109,7 +135,9 @@ JSON = st.recursive(
     ),
     max_leaves=6,
 )
-NAMES = st.sampled_from(sorted(Fields().names())) | st.text(max_size=3)
+NAMES = st.sampled_from(["id", "Title", "abstract", "text", "keywords", "document"]) | st.text(
+    max_size=3
+)
 
 
 @given(st.dictionaries(NAMES, JSON))
@@ -127,6 +155,13 @@ def test_the_form_is_judged_by_title_and_abstract_together() -> None:
 def test_phrases_of_a_string_are_stripped_and_never_empty() -> None:
     assert parse_phrases(";; a ; <peos> ;b c;") == ("a", "b c")
     assert parse_phrases("") == ()
+
+
+def test_commas_separate_phrases_where_no_semicolon_does() -> None:
+    assert parse_phrases("a b, c,\td") == ("a b", "c", "d")
+    assert parse_phrases("a, b; c") == ("a, b", "c")
+    assert parse_phrases("1,2-dichloroethane") == ("1,2-dichloroethane",)
+    assert parse_phrases(["a, b"]) == ("a, b",)
 
 
 @pytest.mark.parametrize(

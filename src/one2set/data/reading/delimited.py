@@ -1,26 +1,51 @@
-"""Tables of records: CSV, TSV and Parquet."""
+"""Tables of records: CSV, TSV, Excel and Parquet."""
 
 import csv
 import io
 import shutil
 import tempfile
+import warnings
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, cast
 
 from one2set.data.document import Document
+from one2set.data.reading.document_formats.archives import damaged
 from one2set.data.reading.records import Fields, parse_record
 from one2set.data.reading.streams import ErrorPolicy, open_stream, read_lines
 from one2set.errors import missing_extra
 
+_DELIMITERS = ("\t", ",", ";", "|")
+_TAGS = {"TI": "title", "AB": "abstract", "DE": "keyphrases", "UT": "id", "ID": "keywords plus"}
 _LONGEST_CELL = 1 << 24  # characters: what an unclosed quote swallows stays bounded
+
+
+def find_delimiter(text: str, fields: Fields) -> str | None:
+    """The character between the columns of a table, if its header names a field that is read."""
+    header = text.partition("\n")[0].rstrip("\r")
+    if header.startswith("sep=") and len(header) == 5:  # of Excel
+        return header[-1]
+    for delimiter in _DELIMITERS:
+        cells = [cell.strip("\"' ") for cell in header.split(delimiter)]
+        if len(cells) > 1 and any(map(fields.know, _columns(cells))):
+            return delimiter
+    return None
+
+
+def _columns(header: list[str]) -> list[str]:
+    """The names of columns; Web of Science writes tags instead."""
+    is_tagged = {"TI", "AB", "UT"}.issubset(header)
+    return [_TAGS.get(name, name) for name in header] if is_tagged else header
 
 
 def read_csv(path: str, delimiter: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Document]:
     """A header row names the columns."""
     rows = _csv_rows(path, delimiter, errors)
     _, header = next(rows, (0, []))
+    if header[:1] == ["sep="]:
+        _, header = next(rows, (0, []))
+    header = _columns(header)
     for number, row in rows:
         if len(row) != len(header):
             errors.report(
@@ -68,6 +93,40 @@ def _csv_rows(path: str, delimiter: str, errors: ErrorPolicy) -> Iterator[tuple[
             yield taken[0][0], row
 
 
+def read_workbook(
+    data: bytes, path: str, fields: Fields, errors: ErrorPolicy
+) -> Iterator[Document]:
+    """The rows of an Excel file: of its first sheet whose first row names a field that is read."""
+    try:
+        import openpyxl
+    except ImportError:
+        raise missing_extra("openpyxl", extra="documents", purpose="reading Excel") from None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of styles and printing, which do not matter here
+        try:
+            book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+            sheets = [list(sheet.iter_rows(values_only=True)) for sheet in book.worksheets]
+        except Exception as error:  # a damaged file can make the parser fail in any way
+            problem = damaged(error)
+            errors.report(problem.what, fix=problem.fix, path=path)
+            return
+    rows = next((rows for rows in sheets if rows and any(map(fields.know, _cells(rows[0])))), None)
+    if rows is None:
+        fix = "name the columns title and abstract, or pass --field abstract=NAME"
+        errors.report("has no sheet with a column that is read", fix=fix, path=path)
+        return
+    header = _columns(_cells(rows[0]))
+    for number, row in enumerate(rows[1:], 2):
+        cells = [None if cell is None else str(cell) for cell in row]
+        if any(cells):
+            record = {name: cell for name, cell in zip(header, cells, strict=False) if name}
+            yield from parse_record(record, fields=fields, errors=errors, path=path, line=number)
+
+
+def _cells(row: Sequence[object]) -> list[str]:
+    return ["" if cell is None else str(cell).strip() for cell in row]
+
+
 def read_parquet(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Document]:
     """Records by row group; only the columns that are asked for are read."""
     try:
@@ -78,8 +137,7 @@ def read_parquet(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Doc
     with open_stream(path, errors) as stream, _seekable(stream) as file:
         try:
             table = pq.ParquetFile(file)
-            asked = fields.names()
-            columns = [name for name in table.schema_arrow.names if name in asked]
+            columns = list(filter(fields.know, table.schema_arrow.names))
             number = 0
             for batch in table.iter_batches(batch_size=1024, columns=columns):
                 for record in batch.to_pylist():

@@ -10,27 +10,31 @@ the name does not tell. Keyphrases and title are optional.
 """
 
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import repeat, zip_longest
 from pathlib import Path
 from typing import Literal
 
-import orjson
-
 from one2set.data.document import Document
-from one2set.data.reading.delimited import read_csv, read_parquet
+from one2set.data.reading.delimited import (
+    find_delimiter,
+    read_csv,
+    read_parquet,
+    read_workbook,
+)
 from one2set.data.reading.document_formats.limits import Limits
-from one2set.data.reading.documents import KINDS, read_document, recognise
+from one2set.data.reading.documents import KINDS, archive_kind, read_document, recognise
+from one2set.data.reading.json_records import looks_like_json, read_json
 from one2set.data.reading.records import (
     Fields,
     default_id,
     make_document,
     parse_phrases,
-    parse_record,
     with_title,
 )
+from one2set.data.reading.references import EXTENSIONS as REFERENCES
+from one2set.data.reading.references import read_bibtex, read_tagged, recognise_references
 from one2set.data.reading.streams import (
     COMPRESSED,
     ErrorPolicy,
@@ -44,21 +48,21 @@ from one2set.data.reading.streams import (
 from one2set.data.specials import EOS, SPECIALS
 from one2set.errors import DataError
 
-Format = Literal["jsonl", "pair", "csv", "tsv", "parquet", "document", "text"]
+Format = Literal["json", "pair", "csv", "tsv", "parquet", "bibtex", "tagged", "document", "text"]
 EXTENSIONS: dict[str, Format] = {
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
     ".csv": "csv",
     ".tsv": "tsv",
     ".parquet": "parquet",
     ".txt": "text",
     ".text": "text",
+    **REFERENCES,
     **dict.fromkeys(KINDS, "document"),
 }
 _ALLOWED = ", ".join(EXTENSIONS)
-_DELIMITERS: dict[Format, str] = {"tsv": "\t", "csv": ","}
-_JSON_START = re.compile(r"\s*(?:\{|\[\s*[\{\]])")
+_DELIMITERS = {"tsv": "\t", "csv": ","}
 
 
 def read(
@@ -105,16 +109,21 @@ def _documents(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Docum
     if os.path.isdir(path):
         return _read_folder(path, fields, errors)
     match _format_of(path, fields, errors):
-        case "jsonl":
-            return _read_jsonl(path, fields, errors)
+        case "json":
+            return read_json(path, _peek_text(path), fields, errors)
         case "pair":
             return _read_pair(path, errors)
         case "csv" | "tsv" as table:
-            return read_csv(path, _DELIMITERS[table], fields, errors)
+            delimiter = find_delimiter(_peek_text(path), fields) or _DELIMITERS[table]
+            return read_csv(path, delimiter, fields, errors)
         case "parquet":
             return read_parquet(path, fields, errors)
+        case "bibtex":
+            return read_bibtex(path, fields, errors)
+        case "tagged":
+            return read_tagged(path, fields, errors)
         case "document":
-            return _read_document(path, errors)
+            return _read_document(path, fields, errors)
         case "text":
             return _read_text(path, errors)
         case None:
@@ -136,6 +145,9 @@ def _format_of(path: str, fields: Fields, errors: ErrorPolicy) -> Format | None:
     start, named = peek(path), _named_format(path)
     if _is_document(start, path, named):
         return "document"
+    text = _peek_text(path)
+    if named in ("text", None) and (found := recognise_references(text)) is not None:
+        return found
     if named is not None:
         return named
     if start.startswith(b"PAR1"):
@@ -143,15 +155,15 @@ def _format_of(path: str, fields: Fields, errors: ErrorPolicy) -> Format | None:
     if b"\0" in start:
         errors.report("is binary, not text", fix=f"expected text or one of {_ALLOWED}", path=path)
         return None
-    text = start.decode("utf-8", "replace").removeprefix("\ufeff")
-    if _JSON_START.match(text):
-        return "jsonl"
-    header = text.partition("\n")[0].rstrip("\r")
-    for format, delimiter in _DELIMITERS.items():
-        cells = [cell.strip('"') for cell in header.split(delimiter)]
-        if len(cells) > 1 and not fields.names().isdisjoint(cells):
-            return format
+    if looks_like_json(text):
+        return "json"
+    if find_delimiter(text, fields) is not None:
+        return "csv"
     return "pair" if SPECIALS[EOS] in text else "text"
+
+
+def _peek_text(path: str) -> str:
+    return peek(path).decode("utf-8", "replace").removeprefix("\ufeff")
 
 
 def _is_document(start: bytes, path: str, named: Format | None) -> bool:
@@ -215,17 +227,22 @@ def _refuse(error: OSError) -> None:
     raise DataError(what, fix="check its permissions", path=error.filename)
 
 
-def _read_document(path: str, errors: ErrorPolicy) -> Iterator[Document]:
+def _read_document(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Document]:
+    """A document, or the rows of an Excel file."""
     limits = Limits()
     data = b""
     with open_stream(path, errors) as stream:
         data = stream.read(limits.bytes + 1)
+    name = _uncompressed(path)
     try:
-        document = read_document(data, _uncompressed(path), limits=limits)
+        if recognise(data, name) == "archive" and archive_kind(data, limits) == "xlsx":
+            documents = read_workbook(data, path, fields, errors)
+        else:
+            documents = iter([replace(read_document(data, name, limits=limits), id=label(path))])
     except DataError as error:
         errors.report(error.what, fix=error.fix, path=path, line=error.line)
-    else:
-        yield replace(document, id=label(path))
+        return
+    yield from documents
 
 
 def _read_text(path: str, errors: ErrorPolicy) -> Iterator[Document]:
@@ -235,23 +252,6 @@ def _read_text(path: str, errors: ErrorPolicy) -> Iterator[Document]:
         text = decode(stream.read(), path, None, errors)
     if text is not None and text.strip():
         yield make_document(label(path), title="", abstract=text, keyphrases=None)
-
-
-def _read_jsonl(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Document]:
-    for number, line in read_lines(path, errors):
-        if line is None or not line.strip():
-            continue
-        try:
-            record = orjson.loads(line)
-        except orjson.JSONDecodeError as error:
-            fix = f"write one object a line (for example: jq -c . {path})"
-            errors.report(f"is not JSON ({error})", fix=fix, path=path, line=number)
-            continue
-        if not isinstance(record, dict):
-            fix = f"write one object a line (for an array: jq -c '.[]' {path})"
-            errors.report(f"is a JSON {type(record).__name__}", fix=fix, path=path, line=number)
-            continue
-        yield from parse_record(record, fields=fields, errors=errors, path=path, line=number)
 
 
 def _read_pair(path: str, errors: ErrorPolicy) -> Iterator[Document]:
@@ -289,6 +289,6 @@ def _read_pair(path: str, errors: ErrorPolicy) -> Iterator[Document]:
             id=default_id(path, number),
             title=title.strip(),
             abstract=abstract.strip(),
-            keyphrases=None if phrases is None else parse_phrases(phrases),
+            keyphrases=None if phrases is None else parse_phrases(phrases.split(";")),
             tokenised=True,
         )

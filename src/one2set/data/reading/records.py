@@ -1,5 +1,6 @@
 """Conversion of records (JSON objects, table rows) to documents, and of plain texts."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
@@ -17,16 +18,24 @@ _MAX_TITLE_WORDS = 40
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Names of the fields of a record, by part of the document. The first one found is used.
+    """Names of the fields of a record, by part of the document. The first one found is used, in
+    upper or lower case. The defaults include the columns that Scopus, Web of Science, IEEE Xplore
+    and Zotero export.
 
     Example:
         >>> read("papers.jsonl", fields=Fields(abstract=("summary",)))
     """
 
-    id: tuple[str, ...] = ("id",)
-    title: tuple[str, ...] = ("title",)
-    abstract: tuple[str, ...] = ("abstract", "text", "body")
-    keyphrases: tuple[str, ...] = ("keyphrases", "keywords", "keyword")
+    id: tuple[str, ...] = ("id", "key", "eid", "ut (unique wos id)")
+    title: tuple[str, ...] = ("title", "article title", "document title")
+    abstract: tuple[str, ...] = ("abstract", "text", "body", "abstract note")
+    keyphrases: tuple[str, ...] = (
+        "keyphrases",
+        "author keywords",
+        "keywords",
+        "keyword",
+        "manual tags",
+    )
 
     @classmethod
     def from_options(cls, pairs: Iterable[str]) -> Self:
@@ -43,10 +52,14 @@ class Fields:
             chosen = replace(chosen, **{part: (name,)})
         return chosen
 
-    def names(self) -> set[str]:
-        """All names."""
-        asked = {*self.id, *self.title, *self.abstract, *self.keyphrases}
-        return asked | {_TOKENS, *_TOKEN_PHRASES}
+    def know(self, name: str) -> bool:
+        """Whether a field of this name is read."""
+        asked = (*self.id, *self.title, *self.abstract, *self.keyphrases, _TOKENS, *_TOKEN_PHRASES)
+        return _folded(name) in map(_folded, asked)
+
+
+def _folded(name: str) -> str:
+    return name.strip().casefold()
 
 
 class _UnusableError(Exception):
@@ -103,14 +116,21 @@ def with_title(document: Document) -> Document:
 
 
 def parse_phrases(value: object) -> tuple[str, ...]:
-    """Keyphrases from a list or from a string `a;b;c`. KP20k's marker `<peos>` is left out."""
-    items = value.split(";") if isinstance(value, str) else value
+    """Keyphrases from a list or from a string `a;b;c` or `a, b, c`. KP20k's marker `<peos>` is
+    left out."""
+    items = _split(value) if isinstance(value, str) else value
     if not isinstance(items, list):
         raise _UnusableError(
-            f"keyphrases are {_shown(value)}", "expected a list of strings or a;b;c in one string"
+            f"keyphrases are {_shown(value)}",
+            "expected a list of strings, or a;b;c or a, b, c in one string",
         )
     stripped = (item.strip() for item in _strings(items, "a keyphrase"))
     return tuple(item for item in stripped if item and item != SPECIALS[PEOS])
+
+
+def _split(phrases: str) -> list[str]:
+    """Split at semicolons, or else at commas that a space follows: 1,2-dichloroethane is one."""
+    return phrases.split(";") if ";" in phrases else re.split(r",\s", phrases)
 
 
 def _strings(items: list[Any], noun: str) -> list[str]:
@@ -140,22 +160,30 @@ def _document(record: Mapping[str, Any], fields: Fields, other_id: str) -> Docum
         keyphrases = None if value is None else parse_phrases(value)
     found = _first(record, fields.id)
     return make_document(
-        other_id if found is None else str(found),
+        other_id if found in (None, "") else str(found),
         title=title or "",
         abstract=abstract,
         keyphrases=keyphrases,
     )
 
 
+def _find(record: Mapping[str, Any], names: Iterable[str]) -> list[Any]:
+    """The values of fields with these names, in the order of the names."""
+    folded = {_folded(name): name for name in record}
+    keys = (name if name in record else folded.get(_folded(name)) for name in names)
+    return [record[key] for key in keys if key is not None]
+
+
 def _first(record: Mapping[str, Any], names: Iterable[str]) -> Any:
-    return next((record[name] for name in names if record.get(name) is not None), None)
+    return next((value for value in _find(record, names) if value is not None), None)
 
 
 def _text(record: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
     """The string of a text field, "" if it is null, None if the record has no such field."""
-    value = _first(record, names)
+    values = _find(record, names)
+    value = next((each for each in values if each is not None), None)
     if value is None:
-        return "" if any(name in record for name in names) else None
+        return "" if values else None
     if not isinstance(value, str):
         raise _UnusableError(f"{_either(names)} is {_shown(value)}", "expected a string")
     return value

@@ -3,6 +3,7 @@
 Everything streams. It does not know what the lines mean; `readers` does.
 """
 
+import codecs
 import gzip
 import io
 import os
@@ -144,13 +145,37 @@ class _ZstdStream(io.RawIOBase):
         return size
 
 
-def _decompress(file: IO[bytes]) -> io.BufferedIOBase:
-    """Compression is known by the first bytes, not by the name."""
+class _Utf16Stream(io.RawIOBase):
+    """UTF-16 as a raw stream of UTF-8: programs on Windows write it, and all readers want UTF-8."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._ready, self._ended = file, b"", False
+        self._decoder = codecs.getincrementaldecoder("utf-16")("replace")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready and not self._ended:
+            chunk = self._file.read(1 << 17)
+            self._ended = not chunk
+            text = self._decoder.decode(chunk, self._ended)
+            self._ready = text.encode("utf-8", "replace")
+        size = min(len(buffer), len(self._ready))
+        buffer[:size] = self._ready[:size]
+        self._ready = self._ready[size:]
+        return size
+
+
+def _decode_start(file: IO[bytes]) -> io.BufferedIOBase:
+    """Compression and UTF-16 are known by the first bytes, not by the name."""
     start: bytes = file.peek(4)  # type: ignore[attr-defined]
     if start.startswith(_GZIP):
         return gzip.GzipFile(fileobj=file)
     if start.startswith(_ZSTD):
         return io.BufferedReader(_ZstdStream(file), 1 << 17)
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return io.BufferedReader(_Utf16Stream(file), 1 << 17)
     assert isinstance(file, io.BufferedIOBase)
     return file
 
@@ -180,7 +205,7 @@ def open_stream(
             file, stream = _peeked.pop(path)
         else:
             file = _open(path, errors)
-            stream = _decompress(file)
+            stream = _decode_start(file)
         if keep:
             _peeked[path] = file, stream
         yield stream
@@ -234,8 +259,15 @@ def decode(data: bytes, path: str, line: int | None, errors: ErrorPolicy) -> str
         return text.removeprefix("\ufeff") if line in (None, 1) else text
     errors.report(
         f"byte 0x{data[at]:02x} at column {at + 1} {what}",
-        fix="save the file as UTF-8 (for example: iconv -f latin1 -t utf-8)",
+        fix=f"save the file as UTF-8 (for example: iconv -f {_guess_encoding(data)} -t utf-8)",
         path=path,
         line=line,
     )
     return None
+
+
+def _guess_encoding(data: bytes) -> str:
+    """A guess for the advice: every other byte of English in UTF-16 is NUL."""
+    if 3 * data.count(0) > len(data):
+        return "utf-16be" if data.startswith(b"\0") else "utf-16le"
+    return "windows-1252"

@@ -1,7 +1,8 @@
 """ZIP archives with XML inside, as DOCX, ODT and EPUB are: read in bounds.
 
-What is unpacked is counted as it is read, whatever sizes the archive claims. Archives within an
-archive are never opened. XML that declares entities is refused.
+What is unpacked is counted as it is read. zipfile never unpacks more of a file than the size that
+the archive claims for it, so the claims are checked beforehand, too. Archives within an archive are
+never opened. XML that declares entities is refused.
 """
 
 import io
@@ -28,6 +29,8 @@ class Archive:
         self._limits, self._read = limits, 0
         self.names = frozenset(self._zip.namelist())
         limits.check("files", len(self.names), "files inside")
+        claimed = sum(info.file_size for info in self._zip.infolist())
+        limits.check("expanded", claimed, "bytes when unpacked")
 
     def __enter__(self) -> Self:
         return self

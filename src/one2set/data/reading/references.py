@@ -1,0 +1,106 @@
+"""Files of reference managers and libraries: BibTeX, RIS, MEDLINE, and Web of Science's own.
+
+An entry without an abstract is a document that has only a title.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
+
+from one2set.data.document import Document
+from one2set.data.reading.records import Fields, parse_record
+from one2set.data.reading.streams import ErrorPolicy, decode, open_stream, read_lines
+from one2set.errors import missing_extra
+
+Kind = Literal["bibtex", "tagged"]
+EXTENSIONS: dict[str, Kind] = {".bib": "bibtex", ".ris": "tagged", ".nbib": "tagged"}
+_BIBTEX_START = re.compile(r"(?:\s*%.*\n)*\s*@\w{1,40}\s*[{(]")
+_CONCATENATION = re.compile(r'\A"|"\s*#\s*"|"\Z')  # "a" # "b"
+# `TI  - text` in RIS, `PMID- text` in MEDLINE, `TI text` in Web of Science's format.
+_TAGGED_START = re.compile(r"\s*(?:TY  - |PMID- |FN (?:Clarivate|Thomson|ISI))")
+_DASHED = re.compile(r"([A-Z][A-Z0-9 ]{3})- ?(.*)")
+_SPACED = re.compile(r"([A-Z][A-Z0-9]) (.*)|(E[RF])")
+_BEGINS = ("TY", "PT", "PMID")  # the first tag of an entry
+_MEANINGS = {
+    "title": ("TI", "T1"),
+    "abstract": ("AB", "N2"),
+    "keyphrases": ("KW", "OT", "DE"),
+}
+_IDS = {True: ("ID", "PMID", "AN", "DO"), False: ("UT",)}  # by whether tags have a dash
+
+
+def recognise_references(text: str) -> Kind | None:
+    """Recognise such a file by its beginning."""
+    if _TAGGED_START.match(text):
+        return "tagged"
+    return "bibtex" if _BIBTEX_START.match(text) else None
+
+
+def read_bibtex(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Document]:
+    """Read the entries of a BibTeX file, their fields without LaTeX."""
+    try:
+        from bibtexparser.entrypoint import parse_string
+        from bibtexparser.model import DuplicateBlockKeyBlock
+    except ImportError:
+        raise missing_extra("bibtexparser", extra="documents", purpose="reading BibTeX") from None
+    from one2set.data.reading.document_formats.latex import to_text
+
+    text = None
+    with open_stream(path, errors) as stream:
+        text = decode(stream.read(), path, None, errors)
+    library = parse_string(text or "")
+    for block in library.failed_blocks:
+        is_double = isinstance(block, DuplicateBlockKeyBlock)
+        what = "repeats the key of another entry" if is_double else "is no whole entry of BibTeX"
+        line = (block.start_line or 0) + 1
+        errors.report(what, fix="mend the entry", path=path, line=line)
+    for entry in library.entries:
+        record: dict[str, Any] = {"id": entry.key, "abstract": ""}
+        for field in entry.fields:
+            value = _CONCATENATION.sub("", str(field.value))
+            record[field.key.lower()] = " ".join(to_text(value).split())
+        line = (entry.start_line or 0) + 1
+        yield from parse_record(record, fields=fields, errors=errors, path=path, line=line)
+
+
+def read_tagged(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Document]:
+    """Read the entries of a file with a tag at the beginning of each line."""
+    lines = ((number, line) for number, line in read_lines(path, errors) if line is not None)
+    for number, entry, has_dashes in _entries(lines):
+        record: dict[str, Any] = {tag: " ".join(values) for tag, values in entry.items()}
+        for part, tags in _MEANINGS.items():
+            values = [value for tag in tags for value in entry.get(tag, ())]
+            record[part] = values if part == "keyphrases" else " ".join(values)
+        record["keyphrases"] = [
+            each.strip() for value in record["keyphrases"] for each in value.split(";")
+        ] or None
+        record["id"] = next((entry[tag][0] for tag in _IDS[has_dashes] if tag in entry), None)
+        yield from parse_record(record, fields=fields, errors=errors, path=path, line=number)
+
+
+Entry = dict[str, list[str]]
+
+
+def _entries(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, Entry, bool]]:
+    """The values of each entry by tag, with the line where it begins, and whether tags have
+    dashes. A line without a tag continues the one before."""
+    entry: Entry = {}
+    tag, first, has_dashes = "", 1, True
+    for number, line in lines:
+        found = _DASHED.fullmatch(line) or _SPACED.fullmatch(line)
+        if found is None:
+            if tag and line.strip():
+                entry[tag][-1] += f" {line.strip()}"
+            continue
+        tag, value = (found.group(1) or found.group(3)).strip(), (found.group(2) or "").strip()
+        if tag in _BEGINS and not {"TI", "T1", "AB", "N2"}.isdisjoint(entry):
+            yield first, entry, has_dashes
+            entry = {}
+        if tag in _BEGINS and not entry:
+            first, has_dashes = number, found.re is _DASHED
+        if tag in ("FN", "VR", "ER", "EF"):
+            tag = ""
+        else:
+            entry.setdefault(tag, []).append(value)
+    if not {"TI", "T1", "AB", "N2"}.isdisjoint(entry):
+        yield first, entry, has_dashes

@@ -1,0 +1,49 @@
+"""BibTeX, RIS and their relatives, beyond what test_readers reads of all formats."""
+
+from pathlib import Path
+
+import pytest
+
+from one2set.data.reading.readers import read
+from one2set.data.reading.records import Fields
+from one2set.data.reading.references import recognise_references
+from tests.data.formats import write
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("TY  - JOUR\n", "tagged"),
+        ("\n\nPMID- 1\n", "tagged"),
+        ("FN Clarivate Analytics Web of Science\n", "tagged"),
+        ("% a comment\n\n@Article{a,", "bibtex"),
+        ("@string(x = {y})", "bibtex"),
+        ("@someone {who} wrote", "bibtex"),  # odd, but who begins a text like that
+        ("TY - a text about types", None),
+        ("A text with an @article{x}.", None),
+        ("", None),
+    ],
+)
+def test_recognition(text: str, kind: str | None) -> None:
+    assert recognise_references(text) == kind
+
+
+def test_values_of_bibtex(tmp_path: Path) -> None:
+    source = r"""@string{wool = "Wool"}
+@Article{a, TITLE = wool, Abstract = "We" # " count.", keywords = {$k$-means, {B}ayes \& co}}
+@misc(b, title = {{Sheep} of G{\"o}del})"""
+    one, two = read(write(tmp_path, "a.bib", source.encode()))
+    assert (one.id, one.title, one.abstract) == ("a", "Wool", "We count.")
+    assert one.keyphrases == ("k-means", "Bayes & co")
+    assert (two.id, two.title) == ("b", "Sheep of Gödel")
+
+
+def test_fields_can_be_mapped(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.ris", b"TY  - A\nTI  - T\nAB  - A.\nN1  - A note\nER  - \n")
+    (document,) = read(path, fields=Fields(abstract=("N1",)))
+    assert document.abstract == "A note"
+
+
+def test_entries_that_end_without_saying_so(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.ris", b"TY  - A\nTI  - One\nTY  - B\nT1  - Two\nDO  - 10.1/x\n")
+    assert [(one.id, one.title) for one in read(path)] == [("a-1", "One"), ("10.1/x", "Two")]
