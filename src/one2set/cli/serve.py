@@ -47,7 +47,10 @@ def serve(
             show_default=False,
         ),
     ] = [],  # noqa: B006
-    max_body: Annotated[int, typer.Option(min=1, help="Maximum bytes of a request.")] = 1_000_000,
+    max_body: Annotated[
+        int, typer.Option(min=1, help="Maximum bytes of a request with texts.")
+    ] = 1_000_000,
+    max_file: Annotated[int, typer.Option(min=1, help="Maximum bytes of a file.")] = 20_000_000,
     max_answer: Annotated[
         int, typer.Option(min=1, help="Maximum bytes per response.")
     ] = 10_000_000,
@@ -90,6 +93,7 @@ def serve(
 
     limits = Limits(
         body=max_body,
+        file=max_file,
         characters=max_characters,
         documents=max_documents,
         queue=queue,

@@ -79,7 +79,7 @@ class PhraseAnswer(KeyphraseAnswer):
 
 
 class PositionAnswer(BaseModel):
-    """What is found with the dial at a position."""
+    """What is found for one value of `more`."""
 
     more: float
     keyphrases: list[PhraseAnswer]
@@ -96,7 +96,7 @@ class CodeAnswer(BaseModel):
     stems: str = Field(description="Equal for the same phrase in any inflection.")
     probability: float = Field(description="Of this phrase, of all that the code could say.")
     null: float = Field(description="The probability of ∅: that the code says nothing.")
-    since: float = Field(description="It speaks where the dial is here or further.")
+    since: float = Field(description="It speaks where `more` is at least this.")
 
     @classmethod
     def of(cls, voice: CodeOutput) -> Self:
@@ -114,7 +114,7 @@ class CodeAnswer(BaseModel):
 
 
 class ExploreAnswer(BaseModel):
-    """A text at every position of the dial, and its control codes."""
+    """A text for every value of `more` that the page shows, and its control codes."""
 
     title: str = Field(description="The text's first line, if that is taken for a title.")
     dial: list[PositionAnswer]
@@ -145,6 +145,13 @@ class ExploreAnswer(BaseModel):
             passages=passages,
             notices=list(notices),
         )
+
+
+class TextAnswer(BaseModel):
+    """The text of a file."""
+
+    title: str = Field(description="Where the file tells it; else empty.")
+    text: str = Field(description="Without the title, page heads, references, code and tags.")
 
 
 class ProblemAnswer(BaseModel):

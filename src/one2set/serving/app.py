@@ -3,9 +3,9 @@
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.middleware.cors import CORSMiddleware
 
@@ -23,10 +23,13 @@ from one2set.serving.answers import (
     KeyphraseAnswer,
     KeyphrasesAnswer,
     ProblemAnswer,
+    TextAnswer,
 )
 from one2set.serving.batching import Batcher
 from one2set.serving.bodies import parsing_route, respond, run_apart
-from one2set.serving.limits import Access, Gate, Limits, ProblemError
+from one2set.serving.files import CONTENT_TYPE as FILE_TYPE
+from one2set.serving.files import file_reader
+from one2set.serving.limits import FILES_PATH, Access, Gate, Limits, ProblemError
 from one2set.serving.metrics import CONTENT_TYPE, Metrics, Observer
 from one2set.serving.page_files import page_responses
 from one2set.serving.schema import ExploreRequest, KeyphrasesRequest
@@ -43,6 +46,13 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
         503: "The request took too long.",
     }.items()
 }
+
+_NOT_INSTALLED = "The server lacks a package that reads such files."
+_BYTES = {"schema": {"type": "string", "format": "binary"}}
+Name = Annotated[
+    str,
+    Query(description="The file's name. Its ending tells the format if the content does not."),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +154,25 @@ def create_app(
 
         return await respond(build, (one for _, found in exploration.dial for one in found), limits)
 
+    read_file = file_reader(limits)
+
+    @app.post(
+        FILES_PATH,
+        response_model=TextAnswer,
+        responses={**_REFUSALS, 501: {"model": ProblemAnswer, "description": _NOT_INSTALLED}},
+        summary="The text of a file",
+        openapi_extra={"requestBody": {"required": True, "content": {FILE_TYPE: _BYTES}}},
+    )
+    async def text(request: Request, name: Name = "") -> Response:
+        """Reads a PDF, DOCX, ODT, EPUB, HTML, Markdown, LaTeX, RTF or text file, whose bytes are
+        the body."""
+        document = await read_file(request, name)
+
+        def build() -> TextAnswer:
+            return TextAnswer(title=document.title, text=document.abstract)
+
+        return await respond(build, (), limits)
+
     @app.get("/healthz", summary="Whether the process is alive")
     async def healthz() -> dict[str, str]:
         return {"status": "ok"}
@@ -173,7 +202,7 @@ def create_app(
     @app.exception_handler(RequestValidationError)
     async def explain(_: Request, error: RequestValidationError) -> Response:
         # `parse` explains what is wrong with JSON, so here there is none.
-        told = "a body is required: JSON, with the header Content-Type: application/json"
+        told = "a body is required: send JSON, with the header Content-Type: application/json"
         return ProblemError(422, told).response()
 
     # The last one added is the first that a request meets.

@@ -23,6 +23,18 @@ _SPAN_BYTES = 12  # of "[1234,1240]," as a rule
 _PIECE = 65_536  # bytes of an answer that are sent at once
 _MOST_TOLD = 3  # errors
 _FIELDS = KeyphrasesRequest.model_fields.keys() | TitledText.model_fields.keys()
+# What pydantic's errors of type want.
+_WANTED = {
+    "string_type": "a text",
+    "list_type": "a list",
+    "model_type": "an object with fields",
+    "model_attributes_type": "an object with fields",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+}
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -116,13 +128,28 @@ class _InPieces(Response):
 def _explained(error: ValidationError) -> str:
     """What is wrong and where; never the values that were sent, which may be long."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
-    told = [f"{_place(one['loc'])}{one['msg'].removeprefix('Value error, ')}" for one in found]
-    rest = f"; and {len(told) - _MOST_TOLD} more" if len(told) > _MOST_TOLD else ""
+    told: dict[str, list[str]] = {}  # by place, of which a value may fail in several ways
+    for one in found:
+        told.setdefault(_place(one["loc"]), []).append(_problem(one["type"], one["msg"]))
+    sentences = [
+        f"{place}: {' or '.join(dict.fromkeys(problems)).replace(' or expected', ' or')}"
+        for place, problems in told.items()
+    ]
+    rest = f"; and {len(sentences) - _MOST_TOLD} more" if len(sentences) > _MOST_TOLD else ""
     # Names of fields are the client's own words, and may hold what is no text.
-    return ("; ".join(told[:_MOST_TOLD]) + rest).encode(errors="replace").decode()
+    return ("; ".join(sentences[:_MOST_TOLD]) + rest).encode(errors="replace").decode()
+
+
+def _problem(kind: str, message: str) -> str:
+    """In the words of JSON: pydantic speaks of Python's types."""
+    if (wanted := _WANTED.get(kind)) is not None:
+        return f"expected {wanted}"
+    plain = {"missing": "is missing", "too_short": "is empty; expected at least one"}
+    told = plain.get(kind, message.removeprefix("Value error, "))
+    return told.replace("Input should be", "expected")
 
 
 def _place(parts: tuple[int | str, ...]) -> str:
     # Pydantic also names the types that it tried, which are no part of the request.
     path = ".".join(str(part) for part in parts if isinstance(part, int) or part in _FIELDS)
-    return f"{path}: " if path else ""
+    return path or "the body"

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from one2set.errors import ConfigError
 
+FILES_PATH = "/v1/text"  # where clients send files
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 ANY_HOST = "*"
 # Paths for which a token is needed, where one is set.
@@ -29,7 +30,9 @@ _LONGEST_NAME = 100  # characters of a client's words in an error message
 class Limits:
     """All of them."""
 
-    body: int = 1_000_000  # bytes of a request's body
+    body: int = 1_000_000  # bytes of a request's body, unless it is a file
+    file: int = 20_000_000  # bytes of a file
+    files: int = 4  # that are held at once
     characters: int = 200_000  # of a document
     documents: int = 64  # of a request
     queue: int = 256  # documents that wait, of all requests
@@ -105,7 +108,8 @@ class Gate:
         self._app, self._limits, self._retry_after = app, limits, retry_after
         self._token = None if access.token is None else access.token.encode()
         self._hosts = frozenset(access.hosts)
-        self._inside = 0  # requests that may hold a body
+        # Requests that may hold a body, and that may hold a file.
+        self._inside = {False: 0, True: 0}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -150,9 +154,10 @@ class Gate:
             raise ProblemError(401, "a token is needed: Authorization: Bearer …", headers)
 
     async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._inside >= self._limits.connections:
+        file = scope["path"] == FILES_PATH
+        if self._inside[file] >= (self._limits.files if file else self._limits.connections):
             raise BusyError(self._retry_after())
-        self._inside += 1
+        self._inside[file] += 1
         begun = False
 
         async def sending(message: Message) -> None:
@@ -172,13 +177,14 @@ class Gate:
             told = f"not done in {self._limits.seconds:g} s; send less, or try again later"
             raise ProblemError(503, told, headers) from None
         finally:
-            self._inside -= 1
+            self._inside[file] -= 1
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
         """None if the client leaves."""
-        told = f"the request is too large; at most {self._limits.body:,} bytes are read"
+        most = self._limits.file if scope["path"] == FILES_PATH else self._limits.body
+        told = f"the request is too large; at most {most:,} bytes are read"
         stated = Headers(scope=scope).get("content-length", "0")
-        if stated.isdecimal() and int(stated) > self._limits.body:
+        if stated.isdecimal() and int(stated) > most:
             raise ProblemError(413, told)
         parts, size, more = [], 0, True
         while more:
@@ -187,7 +193,7 @@ class Gate:
                 return None
             part = message.get("body", b"")
             size += len(part)
-            if size > self._limits.body:
+            if size > most:
                 raise ProblemError(413, told)
             parts.append(part)
             more = message.get("more_body", False)

@@ -1,0 +1,165 @@
+"""Files over HTTP: their text is the library's, within limits, and the server stays responsive."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from one2set.data.document import Document
+from one2set.data.reading.documents import read_document
+from one2set.errors import missing_extra
+from one2set.keyphrases.generator import KeyphraseGenerator
+from one2set.serving import files
+from one2set.serving.app import create_app
+from one2set.serving.limits import FILES_PATH, Access, Limits
+from tests.data import document_samples as samples
+from tests.serving.running import URL
+
+BYTES = {"Content-Type": "application/octet-stream"}
+
+
+def send(client: TestClient, content: bytes, name: str = "", **headers: str) -> Any:
+    return client.post(FILES_PATH, params={"name": name}, content=content, headers=BYTES | headers)
+
+
+def test_every_format_gives_what_the_library_reads(client: TestClient) -> None:
+    for name, content in {
+        "paper.pdf": samples.pdf(),
+        "paper.docx": samples.docx(),
+        "paper.odt": samples.odt(),
+        "paper.epub": samples.epub(),
+        "paper.html": samples.html(),
+        "paper.md": samples.markdown(),
+        "paper.tex": samples.latex(),
+        "paper.rtf": samples.rtf(),
+        "paper.txt": "Words of a set: élan.".encode(),
+        "": b"Words without a name.",
+    }.items():
+        response = send(client, content, name)
+        assert response.status_code == 200, response.text
+        document = read_document(content, name)
+        assert response.json() == {"title": document.title, "text": document.abstract}
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "message"),
+    [
+        (b"", "a.txt", "the file contains no text; check"),
+        (b"  \n ", "a.txt", "the file contains no text"),
+        (b"a\0b\xff", "a.txt", "the file "),
+        (b"%PDF-1.7 and no more", "a.pdf", "the file "),
+        (samples.zipped({"a": "b"}), "a.docx", "the file is an archive without a document"),
+        (b"x" * 1_001, "a.txt", "the file has 1,001 characters of text; at most 1,000"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_told(
+    generator: KeyphraseGenerator, content: bytes, name: str, message: str
+) -> None:
+    with TestClient(create_app(generator, Limits(characters=1_000)), base_url=URL) as client:
+        response = send(client, content, name)
+        assert response.status_code == 422
+        assert response.json()["detail"].startswith(message)
+        assert name not in response.json()["detail"], "the client knows it"
+
+
+def test_bytes_only_and_so_many(generator: KeyphraseGenerator) -> None:
+    limits, access = Limits(body=100, file=1_000), Access("geheim")
+    app = create_app(generator, limits, access)
+    token = {"Authorization": "Bearer geheim"}
+    with TestClient(app, base_url=URL) as client:
+        assert send(client, b"words").status_code == 401
+        assert send(client, b"words " * 150, **token).status_code == 200
+        large = send(client, b"words " * 200, **token)
+        assert large.status_code == 413
+        assert "at most 1,000 bytes" in large.json()["detail"]
+        for kind in ("text/plain", "multipart/form-data", "application/pdf"):
+            response = send(client, b"words", **token, **{"Content-Type": kind})
+            assert response.status_code == 422
+            assert f"Content-Type is {kind}" in response.json()["detail"]
+        without = client.post(FILES_PATH, content=b"words", headers=token)
+        assert "Content-Type is missing" in without.json()["detail"]
+
+
+def test_a_missing_package_is_named(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(*_: object, **__: object) -> Document:
+        raise missing_extra("pypdf", extra="documents", purpose="reading a PDF")
+
+    monkeypatch.setattr(files, "read_document", read)
+    response = send(client, b"%PDF-")
+    assert response.status_code == 501
+    assert 'pip install "one2set[documents]"' in response.json()["detail"]
+
+
+def test_files_are_read_apart(
+    generator: KeyphraseGenerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While two are read, more are sent away, and texts are answered."""
+    held, started = threading.Event(), threading.Semaphore(0)
+    names: set[str] = set()
+
+    def read(body: bytes, name: str, **_: object) -> Document:
+        names.add(threading.current_thread().name)
+        started.release()
+        assert held.wait(60)
+        return Document(name, "", body.decode())
+
+    monkeypatch.setattr(files, "read_document", read)
+    with (
+        TestClient(create_app(generator, Limits(files=2)), base_url=URL) as client,
+        ThreadPoolExecutor(2) as threads,
+    ):
+        asked = [threads.submit(send, client, b"words") for _ in range(2)]
+        for _ in asked:
+            assert started.acquire(timeout=60)
+        refused = send(client, b"words")
+        assert refused.status_code == 429
+        assert int(refused.headers["retry-after"]) >= 1
+        texts = client.post("/v1/keyphrases", json={"documents": ["Words of a set."]})
+        assert texts.status_code == 200
+        held.set()
+        assert [one.result().status_code for one in asked] == [200] * 2
+    assert all("AnyIO worker" in name for name in names)
+
+
+def test_few_files_are_read_at_once(
+    generator: KeyphraseGenerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading, most = 0, 0
+
+    def read(body: bytes, name: str, **_: object) -> Document:
+        nonlocal reading, most
+        reading += 1
+        most = max(most, reading)
+        time.sleep(0.02)
+        reading -= 1
+        return Document(name, "", body.decode())
+
+    monkeypatch.setattr(files, "read_document", read)
+    monkeypatch.setattr(files, "_AT_ONCE", 1)
+    with (
+        TestClient(create_app(generator), base_url=URL) as client,
+        ThreadPoolExecutor(4) as threads,
+    ):
+        answers = list(threads.map(lambda _: send(client, b"words"), range(4)))
+    assert [one.status_code for one in answers] == [200] * 4
+    assert most == 1
+
+
+def test_a_file_that_takes_too_long(
+    generator: KeyphraseGenerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = threading.Event()
+
+    def read(body: bytes, name: str, **_: object) -> Document:
+        assert held.wait(60)
+        return Document(name, "", "")
+
+    monkeypatch.setattr(files, "read_document", read)
+    with TestClient(create_app(generator, Limits(seconds=0.2)), base_url=URL) as client:
+        response = send(client, b"words")
+        assert response.status_code == 503
+        assert "not done in 0.2 s" in response.json()["detail"]
+        held.set()
