@@ -28,12 +28,13 @@ def light(page: Page) -> None:
 
 
 def dark(page: Page) -> None:
-    """The control codes."""
+    """What the control codes say."""
     page.click("#tab-codes")
 
 
 def phone(page: Page) -> None:
-    """As it is found."""
+    """As it is found, with no finger on it."""
+    page.mouse.move(5, 5)
 
 
 def take(browser: Browser, url: str, example: str, look: Any, **options: Any) -> Image.Image:

@@ -1,20 +1,24 @@
 """The page in a real browser: what the library finds is shown, and nothing of a text is run."""
 
+import csv
+import io
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Error, Page, expect, sync_playwright
 
 from one2set.data.document import Document
+from one2set.data.reading.documents import read_document
 from one2set.data.reading.records import document_from_text
 from one2set.keyphrases.exploration import BIASES
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.serving.app import create_app
 from one2set.serving.limits import Access, Limits
+from tests.data import document_samples as samples
 from tests.serving.running import served
 
 _FLAGS = [
@@ -54,8 +58,11 @@ def url(generator: KeyphraseGenerator) -> Iterator[str]:
 
 
 @contextmanager
-def opened(browser: Browser, url: str, **options: object) -> Iterator[Page]:
-    """The page, of which no script fails, and which asks no other server."""
+def opened(
+    browser: Browser, url: str, *, expected: Sequence[str] = (), **options: object
+) -> Iterator[Page]:
+    """The page, of which no script fails, and which asks no other server. Browsers complain of
+    refusals; those that are expected are named."""
     context = browser.new_context(reduced_motion="reduce", **options)  # type: ignore[arg-type]
     context.set_default_timeout(_PATIENCE)
     page = context.new_page()
@@ -66,7 +73,7 @@ def opened(browser: Browser, url: str, **options: object) -> Iterator[Page]:
     page.goto(url)
     yield page
     context.close()
-    assert wrong == []
+    assert [one for one in wrong if not any(part in one for part in expected)] == []
 
 
 def find(page: Page, text: str) -> None:
@@ -267,7 +274,7 @@ def test_copying(
         assert [{k: v for k, v in one.items() if k != "score"} for one in given] == expected
         assert copied["bibtex"] == f"keywords = {{{', '.join(one.text for one in found)}}},\n"
         odd = page.evaluate(
-            "import('/page/copying.js').then(m => m.formats.bibtex([{text: 'a_b & 50% {c} \\\\'}]))"
+            "import('/page/formats.js').then(m => m.copies.bibtex([{text: 'a_b & 50% {c} \\\\'}]))"
         )
         assert odd == "keywords = {a\\_b \\& 50\\% \\{c\\} \\textbackslash{}},\n"
 
@@ -307,10 +314,191 @@ def test_a_file_is_dropped_on_a_phone_at_night(
         for view in ("#tab-codes", "#tab-phrases"):
             page.click(view)
             assert page.evaluate("document.documentElement.scrollWidth") <= phone["width"]
+        places = [page.locator(one).bounding_box() for one in ("#present", "#marked")]
+        heights = [place["y"] for place in places if place]
+        assert heights[0] < heights[1], "phrases come first"
         page.evaluate(drop, "a\0b")
-        expect(page.locator("#message")).to_have_text("Sorry: that is no text file.")
+        expect(page.locator("#message")).to_contain_text("paper.txt: This is not a text")
         page.click("#theme")
         assert page.evaluate(light) != night
+
+
+def choose(page: Page, **files: bytes) -> None:
+    """Files by name, where __ stands for a dot."""
+    page.set_input_files(
+        "#files",
+        [
+            {"name": name.replace("__", "."), "mimeType": "", "buffer": content}
+            for name, content in files.items()
+        ],
+    )
+
+
+def saved(page: Page, button: str) -> str:
+    with page.expect_download() as download:
+        page.click(button)
+    return download.value.path().read_text(encoding="utf-8")
+
+
+def test_several_files_give_a_table(
+    browser: Browser, url: str, generator: KeyphraseGenerator, documents: list[Document]
+) -> None:
+    texts = {
+        "a.txt": documents[2].text,
+        "b.txt": "Caf\u00e9s of words, and sets of cafés.\r\nMore.",
+    }
+    with opened(browser, url) as page:
+        choose(page, a__txt=texts["a.txt"].encode("utf-16"), b__txt=texts["b.txt"].encode("cp1252"))
+        expect(page.locator("#message")).to_contain_text("2 texts were read")
+        rows = page.locator("#documents tr")
+        assert [row.locator("th").text_content() for row in rows.all()] == ["b.txt", "a.txt"]
+        assert listed(page, "present") == [
+            one.text for one in generator.generate(texts["a.txt"]) if one.present
+        ]
+        page.click("#documents button >> text=b.txt")
+        expect(page.locator("#marked")).to_contain_text("sets of cafés.\nMore.")
+        expect(page.locator("#documents [aria-current] th")).to_have_text("b.txt")
+
+        found = {
+            name: generator.generate(text.replace("\r\n", "\n")) for name, text in texts.items()
+        }
+        table = saved(page, "[data-download-all=csv]").removeprefix("\ufeff")
+        rows_of = list(csv.DictReader(io.StringIO(table)))
+        expected = [(name, one.text, one.present) for name, some in found.items() for one in some]
+        assert [
+            (row["document"], row["keyphrase"], row["present"] == "yes") for row in rows_of
+        ] == expected
+        first = next(one for one in found["a.txt"] if one.present)
+        row = next(row for row in rows_of if row["keyphrase"] == first.text)
+        spans = [tuple(map(int, span.split("-"))) for span in row["spans"].split()]
+        assert spans == list(first.spans)
+        given = json.loads(saved(page, "[data-download-all=json]"))
+        assert [one["id"] for one in given] == ["a.txt", "b.txt"]
+        assert [one["text"] for one in given[0]["keyphrases"]] == [o.text for o in found["a.txt"]]
+        entries = saved(page, "[data-download-all=bib]")
+        assert entries.count("@misc{") == 2
+        assert f"title = {{{documents[2].title}}}" in entries
+        lines = saved(page, "[data-download-all=txt]")
+        assert lines.startswith(f"a.txt\n{found['a.txt'][0].text}\n")
+        turn(page, len(BIASES) - 1)
+        shown = listed(page, "present") + listed(page, "absent")
+        alone = saved(page, "[data-download=txt]").splitlines()
+        assert shown
+        assert sorted(alone) == sorted(shown), "what is shown now, of the text that is shown"
+
+
+def test_some_files_may_fail(browser: Browser, url: str, documents: list[Document]) -> None:
+    with opened(browser, url) as page:
+        choose(page, bad__txt=b"a\0b", good__txt=documents[0].text.encode())
+        expect(page.locator("#message")).to_contain_text("bad.txt: This is not a text")
+        expect(page.locator("#message")).to_have_attribute("role", "alert")
+        expect(page.locator("#documents tr")).to_have_count(1)
+        expect(page.locator("#marked h1")).to_have_text(documents[0].title)
+
+
+def test_the_server_reads_what_is_no_plain_text(browser: Browser, url: str) -> None:
+    html = b"<!doctype html><html><title>Sets</title><body><p>Words &amp; <b>sets</b> of words."
+    with opened(browser, url, expected=["422"]) as page:
+        choose(page, a__pdf=samples.pdf(), b__html=html, c__docx=b"PK\x03\x04 and no more")
+        expect(page.locator("#message")).to_contain_text("2 texts were read")
+        expect(page.locator("#message")).to_contain_text("c.docx: The file ")
+        document = read_document(samples.pdf(), "a.pdf")
+        assert page.input_value("#text") == document.text
+        page.click("#documents button >> text=b.html")
+        expect(page.locator("#marked")).to_have_text("SetsWords & sets of words.")
+
+
+def test_blanks_are_told(browser: Browser, url: str) -> None:
+    with opened(browser, url) as page:
+        for text in ("", "  \n "):
+            page.fill("#text", text)
+            page.click("#find")
+            expect(page.locator("#message")).to_contain_text("There is no text yet. Type or paste")
+            expect(page.locator("#text")).to_be_focused()
+
+
+def test_texts_are_kept_until_they_are_forgotten(
+    browser: Browser, url: str, documents: list[Document]
+) -> None:
+    with opened(browser, url) as page:
+        find(page, documents[0].text)
+        page.click("#anew")
+        page.keyboard.type("Words of a set")
+        page.reload()
+        assert page.input_value("#text") == "Words of a set"
+        expect(page.locator("#documents tr")).to_have_count(1)
+        with page.expect_response("**/v1/explore"):
+            page.click("#documents button")
+        expect(page.locator("#marked h1")).to_have_text(documents[0].title)
+        expect(page.locator("#documents tr")).to_have_count(1)
+        page.click("#forget")
+        expect(page.locator("#message")).to_contain_text("keeps none of your texts")
+        for _ in range(2):
+            assert page.input_value("#text") == ""
+            expect(page.locator("#session")).to_be_hidden()
+            expect(page.locator("#found")).to_be_hidden()
+            page.reload()
+        assert page.evaluate("localStorage.length + sessionStorage.length") == 0
+
+
+def test_without_storage_it_works_until_a_reload(
+    browser: Browser, url: str, documents: list[Document]
+) -> None:
+    with opened(browser, url) as page:
+        page.add_init_script(
+            "for (const name of ['localStorage', 'sessionStorage'])"
+            "Object.defineProperty(window, name, { get() { throw new Error('forbidden') } })"
+        )
+        page.reload()
+        find(page, documents[0].text)
+        page.click("#theme")
+        expect(page.locator("#documents tr")).to_have_count(1)
+        page.reload()
+        assert page.input_value("#text") == ""
+
+
+def test_a_link_brings_the_text(browser: Browser, url: str, documents: list[Document]) -> None:
+    text = ODD.replace("\r", "") + "100 % of #words & sets\n" + documents[1].abstract
+    sent: list[str] = []
+    with opened(browser, url, permissions=["clipboard-read", "clipboard-write"]) as page:
+        find(page, text)
+        page.click("#link")
+        expect(page.locator("#link")).to_have_text("Copied")
+        link = page.evaluate("navigator.clipboard.readText()")
+        long = "import('/page/keeping.js').then(m => m.linkOf('x'.repeat(30_000)))"
+        with pytest.raises(Error, match="too long for a link"):
+            page.evaluate(long)
+    with opened(browser, url) as page:
+        page.fill("#text", "My own draft")
+        page.on("request", lambda request: sent.append(request.url))
+        page.goto(link)
+        expect(page.locator("#found")).to_be_visible()
+        assert page.input_value("#text") == text
+        assert page.url.rstrip("/") == url
+        page.reload()
+        assert page.input_value("#text") == "My own draft", "a link does not replace it"
+        page.goto(f"{url}#text=%E0%A4%A")
+        expect(page.locator("#message")).to_contain_text("The link is damaged")
+    assert not any("set" in one for one in sent), "no server sees what stands behind the #"
+
+
+def test_the_interface_is_described(browser: Browser, url: str) -> None:
+    with opened(browser, url) as page:
+        page.click("footer a")
+        expect(page.locator("#paths h2").first).to_have_text("POST /v1/keyphrases")
+        expect(page.locator("#example")).to_contain_text(f"curl {url}/v1/keyphrases")
+        described = page.locator("#paths").text_content() or ""
+        for word in ("min_score", "list of string or TitledText", "429", "KeyphraseAnswer"):
+            assert word in described
+
+
+def test_words_are_those_of_people(browser: Browser, url: str, documents: list[Document]) -> None:
+    with opened(browser, url) as page:
+        find(page, documents[0].text)
+        for position in range(len(BIASES)):
+            turn(page, position)
+            assert "dial" not in page.locator("body").inner_text().lower()
+        assert "more than usual" in (page.locator("#count").text_content() or "")
 
 
 def test_refusals_are_told_and_a_token_is_asked_for(

@@ -10,7 +10,7 @@ FILES = {
     file.name: file.read_text(encoding="utf-8")
     for file in (files("one2set.serving") / "page").iterdir()
 }
-PATHS = {name: "/" if name == "index.html" else f"/page/{name}" for name in FILES}
+PATHS = {name: f"/page/{name}" for name in FILES} | {"index.html": "/", "docs.html": "/docs"}
 
 
 @pytest.mark.parametrize("name", sorted(FILES))
@@ -25,9 +25,9 @@ def test_every_file_is_served_strictly(client: TestClient, name: str) -> None:
 
 
 def test_files_refer_to_one_another_only() -> None:
-    page = FILES["index.html"]
+    page = FILES["index.html"] + FILES["docs.html"]
     used = re.findall(r'(?:src|href)="([^"#]+)"', page)
-    assert {*used} <= {*(path.lstrip("/") for path in PATHS.values()), "openapi.json"}
+    assert {*used} <= {*(path.lstrip("/") for path in PATHS.values()), "./", "openapi.json"}
     for name, text in FILES.items():
         assert len(text.splitlines()) <= 300, name
         elsewhere = re.findall(r"https?:[\w./]+|[\"'(]//[\w./]+", text)

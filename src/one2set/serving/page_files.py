@@ -10,6 +10,7 @@ from importlib.resources import files
 from starlette.responses import Response
 
 _FOLDER = "page"
+_PATHS = {"index.html": "/", "docs.html": "/docs"}  # of those with a path of their own
 _TYPES = {
     "html": "text/html",
     "css": "text/css",
@@ -29,7 +30,7 @@ _HEADERS = {
 def page_responses() -> Iterator[tuple[str, Callable[[], Awaitable[Response]]]]:
     """Each path of the page, and what answers there."""
     for file in (files("one2set.serving") / _FOLDER).iterdir():
-        path = "/" if file.name == "index.html" else f"/{_FOLDER}/{file.name}"
+        path = _PATHS.get(file.name, f"/{_FOLDER}/{file.name}")
         yield path, _responding(file.read_bytes(), _TYPES[file.name.rpartition(".")[2]])
 
 

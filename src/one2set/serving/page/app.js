@@ -1,80 +1,102 @@
-// The page: asks the server once for a text, then shows what it found for any position of the dial.
+// The page: asks the server once for a text, then shows what it found at any place of the slider.
 
+import { post } from "./asking.js";
 import { showCodes } from "./codes.js";
-import { copy, formats } from "./copying.js";
+import { countWords, labelOf, showDocuments } from "./documents.js";
 import { examples } from "./examples.js";
-import { percent, showKeywords, showList } from "./listing.js";
+import { textOf } from "./files.js";
+import { copies, copy, download } from "./formats.js";
+import { forget, keepText, keptText, linkedText, linkOf, remember, session } from "./keeping.js";
+import { showKeywords, showList } from "./listing.js";
+import { look, lookAt, visit } from "./looking.js";
 import { showText } from "./marking.js";
 
 const $ = (id) => document.getElementById(id);
 const state = {
   text: "", // what was sent
   answer: null, // of /v1/explore
-  position: 0, // of the dial, in answer.dial
+  position: 0, // of the slider, in answer.dial
   passage: 0, // whose codes are shown
-  token: "",
-  asking: null, // the request under way
+  asking: null, // the requests under way
 };
 
 // ---------------------------------------------------------------- asking the server
 
-async function ask(text, signal) {
-  const headers = { "Content-Type": "application/json" };
-  if (state.token) headers.Authorization = `Bearer ${state.token}`;
-  const response = await fetch("v1/explore", { method: "POST", headers, body: JSON.stringify({ text }), signal });
-  if (response.ok) return response.json();
-  if (response.status === 401 && await askForToken()) return ask(text, signal);
-  if (response.status === 429) {
-    const seconds = Number(response.headers.get("Retry-After")) || 1;
-    say(`The server is busy. Trying again in ${seconds} s …`);
-    await new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
-    if (!signal.aborted) return ask(text, signal);
-  }
-  const told = await response.json().catch(() => ({}));
-  throw new Error(told.detail ?? `the server answered ${response.status}`);
-}
-
-function askForToken() {
-  const dialog = $("asking");
-  dialog.showModal();
-  return new Promise((resolve) => dialog.addEventListener("close", () => {
-    state.token = $("token").value;
-    resolve(state.token !== "");
-  }, { once: true }));
-}
-
-async function find() {
-  const text = $("text").value; // with the line ends that a text area has
-  if (!text.trim()) return write();
+// Finds the keyphrases of texts, one after the other, and shows those of the first. An item is
+// {name, load}, where `load` gives the text; errors are told together at the end.
+async function find(items) {
   state.asking?.abort();
-  const asking = state.asking = new AbortController();
+  const { signal } = state.asking = new AbortController();
+  const wait = (message) => say(message);
+  const found = [];
+  const problems = [];
   $("sheet").classList.add("busy");
   say("");
-  try {
-    const answer = await ask(text, asking.signal);
-    if (asking.signal.aborted) return;
-    const usual = answer.dial.findIndex((position) => position.more === 0);
-    Object.assign(state, { text, answer, passage: 0, position: usual });
-    $("dial").max = answer.dial.length - 1;
-    $("dial").value = usual;
-    say(answer.notices.map((one) => `Mind: ${one}.`).join(" "));
-    read();
-    show(true);
-  } catch (error) {
-    if (asking.signal.aborted) return;
-    say(error instanceof TypeError ? "The server cannot be reached." : `Sorry: ${error.message}.`, true);
-  } finally {
-    if (state.asking === asking) $("sheet").classList.remove("busy");
+  for (const [number, { name, load }] of items.entries()) {
+    if (items.length > 1) say(`${number + 1} of ${items.length}: ${name} …`);
+    try {
+      const text = (await load(signal, wait)).replace(/\r\n?/g, "\n"); // as in a text area
+      const answer = await post("v1/explore", "application/json", JSON.stringify({ text }), signal, wait);
+      if (signal.aborted) return;
+      found.push({ name, title: answer.title, text, answer, keyphrases: usual(answer).keyphrases });
+      remember(found.at(-1));
+    } catch (error) {
+      if (signal.aborted) return;
+      problems.push(name ? `${name}: ${error.message}` : error.message);
+    }
   }
+  $("sheet").classList.remove("busy");
+  if (found.length) open(found[0]);
+  const notices = found.flatMap(({ name, answer }) =>
+    answer.notices.map((one) => `${items.length > 1 ? name : "Please note"}: ${one}.`));
+  const table = found.length > 1 ? [`${found.length} texts were read. The table below has all of them.`] : [];
+  say([...problems, ...table, ...notices].join("\n"), problems.length > 0);
+}
+
+const usual = (answer) => answer.dial.find((position) => position.more === 0);
+
+function findWritten() {
+  const text = $("text").value;
+  if (text.trim()) return find([{ name: "", load: async () => text }]);
+  write();
+  return say("There is no text yet. Type or paste one, or choose a file.", true);
+}
+
+function findFiles(files) {
+  const items = [...files].map((file) => ({ name: file.name, load: (signal, wait) => textOf(file, signal, wait) }));
+  if (items.length) find(items).then(() => keepText($("text").value));
+}
+
+function take(text) {
+  $("text").value = text;
+  keepText(text);
+  findWritten();
 }
 
 function say(message, wrong = false) {
+  $("message").setAttribute("role", wrong ? "alert" : "status");
   $("message").textContent = message;
   $("message").classList.toggle("wrong", wrong);
   $("message").hidden = !message;
 }
 
 // ---------------------------------------------------------------- showing what was found
+
+// Shows a document of the session. One from before a reload is asked for again.
+function open(document) {
+  if (!document.answer) return find([{ name: document.name, load: async () => document.text }]);
+  const { text, answer } = document;
+  Object.assign(state, { text, answer, passage: 0, position: answer.dial.indexOf(usual(answer)) });
+  $("text").value = text;
+  $("dial").max = answer.dial.length - 1;
+  $("dial").value = state.position;
+  say("");
+  for (const [id, hidden] of [["writing", true], ["reading", false], ["welcome", true], ["found", false]]) {
+    $(id).hidden = hidden;
+  }
+  show(true);
+  showSession();
+}
 
 function show(fresh = false) {
   const { text, answer, position, passage } = state;
@@ -89,23 +111,39 @@ function show(fresh = false) {
     state.passage = chosen;
     show();
   });
-  const turned = more === 0 ? "" : ` · dial ${more > 0 ? "+" : "−"}${Math.abs(more)}`;
+  const turned = more === 0 ? "" : more > 0 ? " · more than usual" : " · fewer than usual";
   $("count").textContent = `${present.length} in the text, ${absent.length} not${turned}`;
   $("dial").setAttribute("aria-valuetext", `${keyphrases.length} keyphrases${turned}`);
   look(null);
 }
 
-function read() {
-  for (const [id, hidden] of [["writing", true], ["reading", false], ["welcome", true], ["found", false]]) {
-    $(id).hidden = hidden;
-  }
-}
+const showSession = () => {
+  $("session").hidden = !session.length;
+  showDocuments($("documents"), session, state.answer ? state.text : null, (chosen) => {
+    keepText(chosen.text);
+    open(chosen);
+    scrollTo({ top: 0, behavior: "smooth" });
+  });
+};
 
 function write() {
   $("reading").hidden = true;
   $("writing").hidden = false;
   $("text").focus();
   count();
+}
+
+function clear() {
+  state.asking?.abort();
+  Object.assign(state, { text: "", answer: null });
+  $("text").value = "";
+  $("found").hidden = true;
+  $("welcome").hidden = false;
+  $("sheet").classList.remove("busy");
+  keepText("");
+  say("");
+  write();
+  showSession();
 }
 
 function choose(view) {
@@ -122,68 +160,33 @@ function turn(step) {
   $("dial").dispatchEvent(new Event("input"));
 }
 
-// ---------------------------------------------------------------- looking at one phrase
-
-const stemsOf = (element) => element.dataset.stems?.split("|") ?? [];
-
-function look(stems, mark = null) {
-  for (const element of document.querySelectorAll("[data-stems]")) {
-    element.classList.toggle("seen", stems !== null && stemsOf(element).includes(stems));
-  }
-  $("marked").classList.toggle("looking", stems !== null && [...$("marked").querySelectorAll(".seen")].length > 0);
-  showTip(stems, mark);
-}
-
-function showTip(stems, mark) {
-  $("tip").hidden = !mark;
-  if (!mark) return;
-  const phrase = state.answer.dial[state.position].keyphrases.find((one) => one.stems === stems);
-  const which = phrase.spans.length > 1 ? ` · ${Number(mark.dataset.number) + 1} of ${phrase.spans.length}` : "";
-  $("tip").textContent = `${phrase.text} · ${percent(phrase.score)}${which}`;
-  const box = mark.getClientRects()[0];
-  const left = Math.min(box.left, document.documentElement.clientWidth - $("tip").offsetWidth - 8);
-  $("tip").style.left = `${Math.max(left, 8) + scrollX}px`;
-  $("tip").style.top = `${box.top + scrollY - $("tip").offsetHeight - 6}px`;
-}
-
-function lookAt(event) {
-  const element = event.target.closest?.("[data-stems]");
-  if (!element) return look(null);
-  look(stemsOf(element)[0], element.tagName === "MARK" ? element : null);
-}
-
-// The next place of a phrase in the text comes into view.
-function visit(button) {
-  const stems = button.dataset.stems;
-  const places = [...$("marked").querySelectorAll("mark.start")].filter((mark) => stemsOf(mark).includes(stems));
-  if (!places.length) return;
-  const next = (Number(button.dataset.visited ?? -1) + 1) % places.length;
-  button.dataset.visited = next;
-  places[next].scrollIntoView({ block: "center", behavior: "smooth" });
-  look(stems, places[next]);
-}
-
 function count() {
-  const words = $("text").value.match(/\S+/g)?.length ?? 0;
+  const words = countWords($("text").value);
   $("length").textContent = words ? `${words.toLocaleString("en")} words` : "";
 }
 
+const shown = () => state.answer.dial[state.position].keyphrases;
+const phraseOf = (stems) => shown().find((one) => one.stems === stems);
+
 // ---------------------------------------------------------------- events
 
-function take(text) {
-  $("text").value = text;
-  find();
-}
-
-$("writing").addEventListener("submit", (event) => { event.preventDefault(); find(); });
-$("text").addEventListener("input", count);
-$("text").addEventListener("paste", () => { if (!$("text").value) setTimeout(find); });
+$("writing").addEventListener("submit", (event) => { event.preventDefault(); findWritten(); });
+$("text").addEventListener("input", () => { count(); keepText($("text").value); });
+$("text").addEventListener("paste", () => { if (!$("text").value) setTimeout(findWritten); });
+$("files").addEventListener("change", () => { findFiles($("files").files); $("files").value = ""; });
 $("edit").addEventListener("click", write);
-$("anew").addEventListener("click", () => { $("text").value = ""; write(); });
+$("anew").addEventListener("click", clear);
+$("forget").addEventListener("click", () => {
+  forget();
+  clear();
+  say("Forgotten: this browser keeps none of your texts.");
+});
 $("dial").addEventListener("input", () => { state.position = Number($("dial").value); show(); });
 $("tab-phrases").addEventListener("click", () => choose("phrases"));
 $("tab-codes").addEventListener("click", () => choose("codes"));
-for (const kind of ["pointerover", "focusin"]) document.addEventListener(kind, lookAt);
+for (const kind of ["pointerover", "focusin"]) {
+  document.addEventListener(kind, (event) => { if (state.answer) lookAt(event.target, phraseOf); });
+}
 document.addEventListener("pointerleave", () => look(null));
 
 for (const { name, text } of examples) {
@@ -197,27 +200,43 @@ for (const { name, text } of examples) {
 for (const id of ["present", "absent"]) {
   $(id).addEventListener("click", (event) => {
     const button = event.target.closest("button");
-    if (button) visit(button);
+    if (button) visit(button, phraseOf);
   });
 }
 
-for (const button of document.querySelectorAll("[data-copy]")) {
+// A button that does something with what is shown, and says for a moment that it is done.
+function act(button, done, work) {
   const name = button.textContent;
   button.addEventListener("click", async () => {
     try {
-      await copy(formats[button.dataset.copy](state.answer.dial[state.position].keyphrases));
-      button.textContent = "Copied";
+      await work();
+      button.textContent = done;
       button.classList.add("done");
       setTimeout(() => { button.textContent = name; button.classList.remove("done"); }, 1200);
     } catch (error) {
-      say(`Sorry: ${error.message}.`, true);
+      say(error.message, true);
     }
   });
 }
 
+const named = (one) => ({ ...one, name: labelOf(one) });
+for (const button of document.querySelectorAll("[data-copy]")) {
+  act(button, "Copied", () => copy(copies[button.dataset.copy](shown())));
+}
+for (const button of document.querySelectorAll("[data-download]")) {
+  act(button, "Saved", () => {
+    const current = session.find((one) => one.text === state.text);
+    download(button.dataset.download, [named({ ...current, keyphrases: shown() })]);
+  });
+}
+for (const button of document.querySelectorAll("[data-download-all]")) {
+  act(button, "Saved", () => download(button.dataset.downloadAll, session.map(named)));
+}
+act($("link"), "Copied", () => copy(linkOf(state.text)));
+
 document.addEventListener("keydown", (event) => {
   const typing = event.target.matches("textarea, input:not([type=range])");
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) return find();
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) return findWritten();
   if (event.key === "Escape") return look(null);
   if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -246,30 +265,30 @@ document.addEventListener("paste", (event) => {
   const text = event.clipboardData.getData("text/plain");
   if (text) take(text);
 });
-for (const [kind, shown] of [["dragenter", true], ["dragover", true], ["drop", false]]) {
-  document.addEventListener(kind, (event) => { event.preventDefault(); $("drop").hidden = !shown; });
+for (const [kind, shows] of [["dragenter", true], ["dragover", true], ["drop", false]]) {
+  document.addEventListener(kind, (event) => { event.preventDefault(); $("drop").hidden = !shows; });
 }
 document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) $("drop").hidden = true; });
-document.addEventListener("drop", async (event) => {
-  const [file] = event.dataTransfer.files;
-  const text = file ? await file.text() : event.dataTransfer.getData("text/plain");
-  if (text.includes("\0") || text.includes("\uFFFD")) return say("Sorry: that is no text file.", true);
+document.addEventListener("drop", (event) => {
+  if (event.dataTransfer.files.length) return findFiles(event.dataTransfer.files);
+  const text = event.dataTransfer.getData("text/plain");
   if (text) take(text);
 });
 
-// ---------------------------------------------------------------- light and dark
+// ---------------------------------------------------------------- what was there before
 
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const isDark = () => (localStorage.getItem("theme") ?? (dark.matches ? "dark" : "light")) === "dark";
-
-function paint() {
-  document.documentElement.dataset.theme = isDark() ? "dark" : "light";
-  $("theme").textContent = isDark() ? "Light" : "Dark";
+// A link brings a text, but does not replace the one that is kept.
+function takeLink() {
+  try {
+    const text = linkedText();
+    if (text) find([{ name: "", load: async () => text }]);
+  } catch (error) {
+    say(error.message, true);
+  }
 }
-dark.addEventListener("change", paint);
-$("theme").addEventListener("click", () => {
-  localStorage.setItem("theme", isDark() ? "light" : "dark");
-  paint();
-});
-paint();
+
+$("text").value = keptText();
+addEventListener("hashchange", takeLink);
+takeLink();
+showSession();
 count();

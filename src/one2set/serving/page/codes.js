@@ -30,7 +30,7 @@ function tile(code, more, first, keyphrase) {
   return made;
 }
 
-// Shows the codes of a passage with the dial at `more`.
+// Shows the codes of a passage at a place of the slider.
 export function showCodes(place, passages, chosen, position, choose) {
   const codes = passages[chosen];
   const { more, keyphrases } = position;
@@ -59,8 +59,8 @@ export function showCodes(place, passages, chosen, position, choose) {
   const said = new Set(passages.flat().filter((code) => speaks(code, more)).map((code) => code.stems));
   const known = keyphrases.filter((one) => !said.has(one.stems));
   parts.push(element("p", "about",
-    "Each code writes one phrase or ∅, all at the same time; ∅ 30 % is its wish to say nothing. "
-    + "What is filled is likely enough to be a keyphrase. Slide, and watch codes begin to speak."));
+    "Each control code of the model writes one phrase or none (∅), all at the same time; ∅ 30 % is the "
+    + "probability of none. What is filled is likely enough to be a keyphrase. Move the slider to see codes change."));
   if (known.length) {
     parts.push(element("p", "about",
       `No code says ${known.map((one) => `“${one.text}”`).join(", ")}: the model knows such phrases from the papers it learned from.`));

@@ -1,0 +1,45 @@
+// Looking at one phrase: all its places light up, and a note says how likely it is.
+
+import { percent } from "./listing.js";
+
+const $ = (id) => document.getElementById(id);
+const stemsOf = (element) => element.dataset.stems?.split("|") ?? [];
+
+// `phrase` is the one that is looked at, null for none; `mark` the place in the text, if any.
+export function look(phrase, mark = null) {
+  for (const element of document.querySelectorAll("[data-stems]")) {
+    element.classList.toggle("seen", phrase !== null && stemsOf(element).includes(phrase.stems));
+  }
+  $("marked").classList.toggle("looking", $("marked").querySelector(".seen") !== null);
+  showTip(phrase, mark);
+}
+
+function showTip(phrase, mark) {
+  $("tip").hidden = !mark;
+  if (!mark) return;
+  const which = phrase.spans.length > 1 ? ` · ${Number(mark.dataset.number) + 1} of ${phrase.spans.length}` : "";
+  $("tip").textContent = `${phrase.text} · ${percent(phrase.score)}${which}`;
+  const box = mark.getClientRects()[0];
+  const left = Math.min(box.left, document.documentElement.clientWidth - $("tip").offsetWidth - 8);
+  $("tip").style.left = `${Math.max(left, 8) + scrollX}px`;
+  $("tip").style.top = `${box.top + scrollY - $("tip").offsetHeight - 6}px`;
+}
+
+// Looks at what a pointer or the focus is at. `find` gives the phrase with some stems.
+export function lookAt(target, find) {
+  const element = target.closest?.("[data-stems]");
+  if (!element) return look(null);
+  const phrase = find(stemsOf(element)[0]) ?? { stems: stemsOf(element)[0] };
+  look(phrase, element.tagName === "MARK" ? element : null);
+}
+
+// The next place of a phrase in the text comes into view.
+export function visit(button, find) {
+  const stems = button.dataset.stems;
+  const places = [...$("marked").querySelectorAll("mark.start")].filter((mark) => stemsOf(mark).includes(stems));
+  if (!places.length) return;
+  const next = (Number(button.dataset.visited ?? -1) + 1) % places.length;
+  button.dataset.visited = next;
+  places[next].scrollIntoView({ block: "center", behavior: "smooth" });
+  look(find(stems), places[next]);
+}
