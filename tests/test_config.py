@@ -91,7 +91,9 @@ def test_a_wrong_setting_is_told(setting: str, message: str) -> None:
 
 
 def test_a_wrong_scale_or_file_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"expected tiny, small, paper, further or a \.toml file"):
+    with pytest.raises(
+        ConfigError, match=r"expected tiny, small, medium, paper, further or a \.toml file"
+    ):
         Config.scale("huge")
     with pytest.raises(ConfigError, match="cannot be read"):
         Config.scale(str(tmp_path / "none.toml"))

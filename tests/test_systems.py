@@ -39,6 +39,7 @@ from one2set.training.objectives.adversarial import AdversarialLoss
 from one2set.training.objectives.likelihood import Likelihood
 from one2set.training.objectives.policy import AdaptiveReward, SelfCritical
 from one2set.training.objectives.set_loss import SetLoss
+from one2set.training.schedule import Progress
 from tests.model import tiny
 from tests.training.conftest import SETTINGS
 
@@ -272,6 +273,23 @@ def test_fine_tuning_does_not_follow_the_scale(name: str, selects: str) -> None:
         assert (config.train.learning_rate, config.train.schedule) == (5e-5, "constant")
         assert (config.train.batch_documents, config.train.warmup_steps) == (32, 0)
         assert config.validation.select_by == selects
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_schedule_of_medium_ends_with_its_last_example(name: str) -> None:
+    config = configure_system(name, scale="medium")
+    train, limits = config.train, config.limits
+    assert (config.model.embedding_width, config.model.hidden_width) == (100, 300)
+    assert config.validation.patience == 0
+    assert limits.documents == 150_000
+    end = Progress(step=9_000, documents=limits.documents)
+    done = end.fraction_done(limits, epoch_documents=288_000)
+    assert end.stop_reason(done, config.validation) == "limit"
+    fine_tuned = SYSTEMS[name].starts_from is not None
+    assert end.learning_rate(done, train) == (train.learning_rate if fine_tuned else 0)
+    before = Progress(step=8_999, documents=limits.documents - 1)
+    done = before.fraction_done(limits, epoch_documents=288_000)
+    assert before.stop_reason(done, config.validation) is None
 
 
 def test_a_network_that_cannot_be_saved_fails_when_it_is_built(

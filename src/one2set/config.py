@@ -1,8 +1,8 @@
 """The configuration of a run: sections of settings, the scales, overrides, and its file.
 
-A scale (`tiny`, `small`, `paper`) is a network size with training settings, not a system: every
-system can be trained at every scale. `further` is for fine-tuning an existing model, at its own
-size. A saved configuration has the help of its settings as comments.
+A scale (`tiny`, `small`, `medium`, `paper`) is a network size with training settings, not a system:
+every system can be trained at every scale. `further` is for fine-tuning an existing model, at its
+own size. A saved configuration has the help of its settings as comments.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ from one2set.settings import (
     ValidationSettings,
 )
 
-SCALES = ("tiny", "small", "paper", "further")
+SCALES = ("tiny", "small", "medium", "paper", "further")
 
 # Settings that a resumed run cannot change, because its checkpoints depend on them.
 _FIXED = (

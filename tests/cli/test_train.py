@@ -189,7 +189,7 @@ def test_a_model_is_trained_further_on_another_corpus(corpus_folder: Path, tmp_p
     ("options", "message"),
     [
         (["--system", "bart"], "system is 'bart'; expected one of transformer, settrans"),
-        (["--scale", "huge"], "scale is 'huge'; expected tiny, small, paper"),
+        (["--scale", "huge"], "scale is 'huge'; expected tiny, small, medium, paper"),
         (["--set", "train.batchdocuments=1"], "did you mean train.batch_documents?"),
         (["--steps", "-1"], "limits.steps is -1; input should be greater than or equal to 0"),
         (["--init", "nowhere"], "nowhere/config.json: cannot be read"),
