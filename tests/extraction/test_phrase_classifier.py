@@ -1,4 +1,4 @@
-"""BagOfWordsClassifier: against a plain computation, and that words come to speak of phrases."""
+"""LinearPhraseClassifier: against a plain computation, and that words come to speak of phrases."""
 
 from pathlib import Path
 
@@ -10,7 +10,12 @@ from one2set.errors import DataError
 from one2set.extraction.build_lexicon import LabelledTexts, build_lexicon
 from one2set.extraction.lexicon import key_of
 from one2set.extraction.ngrams import HashedTexts, hash_of
-from one2set.extraction.phrase_classifier import FILE, BagOfWordsClassifier, fit_phrase_classifier
+from one2set.extraction.phrase_classifier import (
+    FILE,
+    Bags,
+    LinearPhraseClassifier,
+    fit_phrase_classifier,
+)
 
 TOPICS = ("cat", "dog", "fish", "owl")
 
@@ -20,13 +25,14 @@ def text_of(words: str, title: int = 0) -> HashedTexts:
 
 
 @pytest.fixture(scope="module")
-def fitted() -> BagOfWordsClassifier:
+def fitted() -> LinearPhraseClassifier:
     """Each topic has four words, and two of them stand in a text whose keyphrase it is."""
     random = np.random.default_rng(0)
     documents, targets = [], []
     for number in range(1200):
         topic = number % 4
-        own = [f"{TOPICS[topic]}{letter}" for letter in random.permutation([*"abcd"])[:2]]
+        letters = sorted(random.permutation([*"abcd"])[:2])
+        own = [f"{TOPICS[topic]}{letter}" for letter in letters]
         documents.append(Document(str(number), "", f"we say {' '.join(own)} here", ("topic",)))
         targets.append([topic])
     chunks = [LabelledTexts(documents[:500]), LabelledTexts(documents[500:])]
@@ -34,7 +40,7 @@ def fitted() -> BagOfWordsClassifier:
     return fit_phrase_classifier(texts, targets, [300] * 4, build_lexicon(chunks))
 
 
-def test_words_come_to_speak_of_phrases(fitted: BagOfWordsClassifier) -> None:
+def test_words_come_to_speak_of_phrases(fitted: LinearPhraseClassifier) -> None:
     for topic, name in enumerate(TOPICS):
         likely, lift = fitted(text_of(f"{name}a {name}b"))
         assert np.argmax(likely) == topic
@@ -45,27 +51,56 @@ def test_words_come_to_speak_of_phrases(fitted: BagOfWordsClassifier) -> None:
 
 
 def test_against_a_plain_computation() -> None:
+    """Words and n-grams of up to two words, of which the title's count once more."""
     random = np.random.default_rng(1)
-    names = ["a", "b", "c"]
-    order = np.argsort(key_of(np.array([hash_of([name]) for name in names], np.uint64)))
-    vectors = random.normal(size=(4, 5)).astype(np.float32)
-    phrases, bias = random.normal(size=(6, 5)).astype(np.float32), np.zeros(6, np.float32)
-    keys = np.sort(key_of(np.array([hash_of([name]) for name in names], np.uint64)))
-    phrase_classifier = BagOfWordsClassifier(keys, vectors, phrases, bias, bias)
-    vector = {names[number]: vectors[place] for place, number in enumerate(order)}
-    body, title = (vector["a"] + vector["b"]) / np.sqrt(3), vector["b"] / np.sqrt(2)
-    scores = np.exp(phrases @ (body + title))
-    likely, _ = phrase_classifier(text_of("b x a a b", title=2))
+    terms = [("a",), ("b",), ("c",), ("b", "a"), ("a", "a"), ("a", "b", "a")]
+    keys = key_of(np.array([hash_of(term) for term in terms], np.uint64))
+    order = np.argsort(keys)
+    rows = random.integers(-127, 128, size=(6, 5)).astype(np.int8)
+    scale = random.uniform(0.001, 0.01, 6).astype(np.float32)
+    phrases, bias = random.normal(size=(7, 5)).astype(np.float32), np.zeros(7, np.float32)
+    classifier = LinearPhraseClassifier(
+        keys[order], rows[order], scale[order], phrases, bias, bias, longest=2
+    )
+    vector = {term: rows[at] * scale[at] for at, term in enumerate(terms)}
+    body = vector["a",] + vector["b",] + vector["b", "a"] + vector["a", "a"]
+    title = vector["a",] + vector["b",] + vector["b", "a"]
+    scores = np.exp(phrases @ (body / np.sqrt(5) + title / np.sqrt(4)))
+    likely, _ = classifier(text_of("b a . x b a a b", title=3))
     assert np.exp(likely) == pytest.approx(scores / scores.sum(), rel=1e-4)
 
 
-def test_it_is_stored_with_a_model(tmp_path: Path, fitted: BagOfWordsClassifier) -> None:
-    assert BagOfWordsClassifier.load(tmp_path) is None
+def test_the_bags_of_several_texts_are_those_of_each() -> None:
+    random = np.random.default_rng(2)
+    words = ["a", "b", "c", ".", "d"]
+    sources = [random.choice(words, count).tolist() for count in (7, 0, 1, 12, 5)]
+    titles = [2, 0, 1, 4, 5]
+    phrases = [(one,) for one in "abd"] + [("a", "b"), ("b", "b"), ("a", "b", "c"), ("d", "a")]
+    keys = np.sort(key_of(np.array([hash_of(one) for one in phrases], np.uint64)))
+    together = Bags.of(HashedTexts.of(sources, titles), keys, 3)
+    for number, (source, title) in enumerate(zip(sources, titles, strict=True)):
+        alone = Bags.of(HashedTexts.of([source], [title]), keys, 3)
+        part = slice(together.start[number], together.start[number + 1])
+        assert together.terms[part].tolist() == alone.terms.tolist()
+        assert together.weights[part].tolist() == alone.weights.tolist()
+
+
+def test_terms_are_words_and_n_grams_of_many_texts(fitted: LinearPhraseClassifier) -> None:
+    def known(*words: str) -> bool:
+        return bool(np.isin(key_of(np.array([hash_of(words)], np.uint64)), fitted.keys)[0])
+
+    assert known("cata")
+    assert known("cata", "catb")  # next to each other in some 50 texts
+    assert not known("here")  # in every text, but in no keyphrase
+
+
+def test_it_is_stored_with_a_model(tmp_path: Path, fitted: LinearPhraseClassifier) -> None:
+    assert LinearPhraseClassifier.load(tmp_path) is None
     fitted.save(tmp_path)
-    found = BagOfWordsClassifier.load(tmp_path)
+    found = LinearPhraseClassifier.load(tmp_path)
     assert found is not None
     text = text_of("cata owlb owlc")
     assert found(text)[0] == pytest.approx(fitted(text)[0], abs=0.1)
     (tmp_path / FILE).write_bytes(b"nothing")
     with pytest.raises(DataError, match="not a phrase classifier"):
-        BagOfWordsClassifier.load(tmp_path)
+        LinearPhraseClassifier.load(tmp_path)

@@ -22,7 +22,7 @@ from one2set.errors import DataError
 from one2set.extraction.candidate_scorer import MIN_LOG_ODDS, CandidateScorer
 from one2set.extraction.features import FEATURES_VERSION
 from one2set.extraction.ngrams import HashedPhrases, HashedTexts, Hashes, NgramIndex
-from one2set.extraction.phrase_classifier import BagOfWordsClassifier
+from one2set.extraction.phrase_classifier import LinearPhraseClassifier
 from one2set.extraction.phrase_finder import PhraseFinder
 from one2set.prediction.prediction import TokenStates
 from one2set.prediction.stream import Project
@@ -59,7 +59,7 @@ class Knowledge:
 
     phrase_list: PhraseList = NO_PHRASES
     candidate_scorer: CandidateScorer | None = None
-    phrase_classifier: BagOfWordsClassifier | None = None  # of the first phrases of the list
+    phrase_classifier: LinearPhraseClassifier | None = None  # of the first phrases of the list
 
     def save(self, folder: Path) -> None:
         """Write it into a model's folder, with the versions of what it depends on."""
@@ -77,7 +77,7 @@ class Knowledge:
         return cls(
             PhraseList.load(folder),
             CandidateScorer.load(folder),
-            BagOfWordsClassifier.load(folder),
+            LinearPhraseClassifier.load(folder),
         )
 
     def without_span_rescorer(self) -> "Knowledge":

@@ -1,17 +1,19 @@
-"""The phrase classifier: which phrases of a list are keyphrases of a text, from its bag of words.
+"""The phrase classifier: which phrases of a list are keyphrases of a text, from its terms.
 
-Every word and every phrase has a vector. The vector of a text is a weighted sum over its words, and
-P(phrase | text) = softmax(phrases · text + bias). It is fitted on training documents in a minute or
-two, and finds absent phrases that no code generates. (`model.heads.PhraseClassifier` is another
-model: a torch head on the encoder's states.)
+The terms of a text are its words and those n-grams that many training texts contain. Every term and
+every phrase has a vector. The vector of a text is a weighted sum over its terms, and
+P(phrase | text) = softmax(phrases · text + bias), as in fastText (Joulin et al., 2017). It is
+fitted on training documents in some minutes, and finds absent phrases that no code generates.
+(`model.heads.PhraseClassifier` is another model: a torch head on the encoder's states.)
 
-Shapes: V words, A phrases, D width, B documents, S words of a text, U distinct ones.
+Shapes: V terms, A phrases, W width, B documents of a batch, D of some texts, U terms of theirs.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,80 +21,113 @@ from numpy.typing import NDArray
 from one2set.arrays import Arrays, Float32s, Ints, load_npz, single_thread_matmul
 from one2set.errors import missing_extra
 from one2set.extraction.lexicon import Keys, Lexicon, key_of
-from one2set.extraction.ngrams import HashedTexts, Hashes
+from one2set.extraction.ngrams import HashedTexts
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 FILE = "phrase_classifier.npz"
 OLD_FILE = "associations.npz"
-_MIN_TEXTS = 20  # that contain a word
-_WIDTH, _EPOCHS, _BATCH, _RATE, _WARMUP, _DROPOUT = 64, 2, 256, 4e-3, 100, 0.1
+_MIN_WORD_TEXTS, _MIN_NGRAM_TEXTS = 20, 40  # that contain a term
+_LONGEST = 3  # words of a term
+_WIDTH, _EPOCHS, _BATCH, _RATE, _WARMUP, _DROPOUT = 128, 3, 256, 4e-3, 100, 0.1
+_TERM_DROPOUT = 0.3
 _MIN_STEPS = 300
+Int8s = NDArray[np.int8]
+
+
+class Bags(NamedTuple):
+    """The distinct terms of texts, and again those of their titles."""
+
+    terms: Ints  # (U,) indices, text after text
+    weights: Float32s  # (U,)
+    start: Ints  # (D + 1,) where those of each text begin
+
+    @classmethod
+    def of(cls, texts: HashedTexts, keys: Keys, longest: int) -> "Bags":
+        """Those of some texts. Terms have at most `longest` words."""
+        every, ends = np.ones(len(texts.hash), np.bool_), texts.start + texts.title
+        found, in_title = [np.empty(0, np.int64)], [np.empty(0, np.bool_)]
+        for length in range(1, longest + 1):
+            at, hashes = texts.ngrams(length, every, every)
+            wanted = key_of(hashes)
+            index = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+            known = keys[index] == wanted if len(keys) else np.zeros(len(at), np.bool_)
+            document = texts.document[at[known]]
+            found.append(document * len(keys) + index[known])
+            in_title.append(at[known] + length <= ends[document])
+        every_term, of_title = np.concatenate(found), np.concatenate(in_title)
+        parts = [np.unique(every_term), np.unique(every_term[of_title])]
+        document = np.concatenate(parts) // max(len(keys), 1)
+        weights = [_weigh(part // max(len(keys), 1), len(texts.start)) for part in parts]
+        order = np.argsort(document, kind="stable")
+        return cls(
+            (np.concatenate(parts) % max(len(keys), 1))[order],
+            np.concatenate(weights)[order],
+            np.searchsorted(document[order], np.arange(len(texts.start) + 1)),
+        )
+
+
+def _weigh(document: Ints, documents: int) -> Float32s:
+    """(U,) 1 / √(1 + the number of terms) for terms of these documents."""
+    counts = np.bincount(document, minlength=documents)
+    return (1 / np.sqrt(counts[document] + 1)).astype(np.float32)
 
 
 @dataclass(frozen=True, slots=True)
-class BagOfWordsClassifier:
-    """The vectors of words and phrases."""
+class LinearPhraseClassifier:
+    """The vectors of terms and phrases."""
 
-    keys: Keys  # (V,) of words, sorted
-    words: Float32s  # (V + 1, D); the last one, of unknown words, is zero
-    phrases: Float32s  # (A, D)
+    keys: Keys  # (V,) of terms, sorted
+    terms: Int8s  # (V, W)
+    terms_scale: Float32s  # (V,) a term's vector is its row times its scale
+    phrases: Float32s  # (A, W)
     bias: Float32s  # (A,)
     prior: Float32s  # (A,) log P(phrase)
+    longest: int  # words of a term
 
     def __call__(self, text: HashedTexts) -> tuple[Float32s, Float32s]:
         """For one text: log P(phrase | text), and the pointwise mutual information
         log P(phrase | text) − log P(phrase).  (A,), (A,)"""
-        which, weights = _bag(text.hash, int(text.title[0]), self.keys)
-        vector = single_thread_matmul(self.words[which].T, weights)  # (D,)
+        bag = Bags.of(text, self.keys, self.longest)
+        rows = self.terms[bag.terms].astype(np.float32)  # (U, W)
+        vector = single_thread_matmul(rows.T, bag.weights * self.terms_scale[bag.terms])
         logits = single_thread_matmul(self.phrases, vector) + self.bias
         highest = logits.max(initial=0.0)
         log_probabilities = logits - highest - np.log(np.exp(logits - highest).sum())
         return log_probabilities, log_probabilities - self.prior
 
     def save(self, folder: Path) -> None:
-        """Write it into a model's folder, the vectors as int8."""
-        arrays: dict[str, NDArray[np.generic]] = {
-            "keys": self.keys,
-            "bias": self.bias,
-            "prior": self.prior,
-        }
-        for name, table in (("words", self.words), ("phrases", self.phrases)):
-            scale = np.abs(table).max(axis=1, initial=1e-9) / 127
-            arrays[name] = np.round(table / scale[:, None]).astype(np.int8)
-            arrays[f"{name}_scale"] = scale.astype(np.float32)
-        np.savez_compressed(folder / FILE, **arrays)  # type: ignore[arg-type]  # numpy/numpy#23206
+        """Write it into a model's folder."""
+        phrases, phrases_scale = quantize_rows(self.phrases)
+        arrays = {name: getattr(self, name) for name in self.__slots__}
+        arrays |= {"phrases": phrases, "phrases_scale": phrases_scale}
+        np.savez_compressed(folder / FILE, **arrays)
 
     @classmethod
-    def load(cls, folder: Path) -> "BagOfWordsClassifier | None":
+    def load(cls, folder: Path) -> "LinearPhraseClassifier | None":
         """The one in a model's folder; None where there is none."""
 
-        def build(arrays: Arrays) -> "BagOfWordsClassifier":
-            words, phrases = (
-                arrays[name].astype(np.float32) * arrays[f"{name}_scale"][:, None]
-                for name in ("words", "phrases")
+        def build(arrays: Arrays) -> "LinearPhraseClassifier":
+            # Old files call terms words, and have only words.
+            terms = "terms" if "terms" in arrays else "words"
+            return cls(
+                keys=arrays["keys"],
+                terms=arrays[terms],
+                terms_scale=arrays[f"{terms}_scale"],
+                phrases=arrays["phrases"] * arrays["phrases_scale"][:, None],
+                bias=arrays["bias"],
+                prior=arrays["prior"],
+                longest=int(arrays["longest"]) if "longest" in arrays else 1,
             )
-            return cls(arrays["keys"], words, phrases, arrays["bias"], arrays["prior"])
 
         return load_npz(folder, (FILE, OLD_FILE), "a phrase classifier", build)
 
 
-def _bag(hashes: Hashes, title: int, keys: Keys) -> tuple[Ints, Float32s]:
-    """The distinct words (S,) of a text, then those of its title: indices and weights.
-    (U,), (U,)"""
-    bags = [_known(part, keys) for part in (hashes, hashes[:title])]
-    weights = [np.full(len(bag), 1 / np.sqrt(len(bag) + 1), np.float32) for bag in bags]
-    return np.concatenate(bags), np.concatenate(weights)
-
-
-def _known(hashes: Hashes, keys: Keys) -> Ints:
-    """The indices of the distinct known words."""
-    wanted = np.unique(key_of(hashes))
-    at = np.searchsorted(keys, wanted)
-    at, wanted = at[at < len(keys)], wanted[at < len(keys)]
-    found: Ints = at[keys[at] == wanted]
-    return found
+def quantize_rows(table: Float32s) -> tuple[Int8s, Float32s]:
+    """A table (R, W) as int8, and the scales of its rows (R,)."""
+    scale = (np.abs(table).max(axis=1, initial=1e-9) / 127).astype(np.float32)
+    return np.round(table / scale[:, None]).astype(np.int8), scale
 
 
 def fit_phrase_classifier(
@@ -100,7 +135,7 @@ def fit_phrase_classifier(
     targets: Sequence[Sequence[int]],
     counts: Sequence[int],
     lexicon: Lexicon,
-) -> BagOfWordsClassifier:
+) -> LinearPhraseClassifier:
     """Fit it to texts of many documents. `targets` are the indices of each document's keyphrases
     among the A phrases, `counts` (A,) the documents that have each phrase."""
     try:
@@ -109,30 +144,31 @@ def fit_phrase_classifier(
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="Fitting a phrase classifier") from None
 
-    keys = _informative_words(lexicon)
-    bags = [
-        _bag(hashes, title, keys)
-        for text in texts
-        for hashes, title in zip(
-            np.split(text.hash, text.start[1:]), text.title.tolist(), strict=True
-        )
+    keys = _choose_terms(lexicon)
+    bags = [Bags.of(text, keys, _LONGEST) for text in texts]
+    # Of each document: its terms and their weights, views of arrays.
+    by_document = [
+        (bag.terms[start:end], bag.weights[start:end])
+        for bag in bags
+        for start, end in pairwise(bag.start.tolist())
     ]
     generator = torch.Generator().manual_seed(0)
-    words = torch.randn(len(keys) + 1, _WIDTH, generator=generator) * 0.1
+    terms = torch.randn(max(len(keys), 1), _WIDTH, generator=generator) * 0.1
     phrases = torch.randn(len(counts), _WIDTH, generator=generator) * 0.05
     prior = torch.tensor(counts, dtype=torch.float32).div(max(sum(counts), 1)).log()
-    weights = [words.requires_grad_(), phrases.requires_grad_(), prior.clone().requires_grad_()]
-    optimizer = torch.optim.Adam(weights)
+    weights = [terms.requires_grad_(), phrases.requires_grad_(), prior.clone().requires_grad_()]
+    optimizer = torch.optim.Adam(weights, fused=True)
 
     def logits(chosen: Sequence[int]) -> "Tensor":
-        given = [bags[one] for one in chosen]
+        given = [by_document[one] for one in chosen]
         starts = np.cumsum([0, *(len(which) for which, _ in given[:-1])])
+        shares = torch.from_numpy(np.concatenate([share for _, share in given]))
         summed = embedding_bag(
             torch.from_numpy(np.concatenate([which for which, _ in given])),
             weights[0],
             torch.from_numpy(starts),
             mode="sum",
-            per_sample_weights=torch.from_numpy(np.concatenate([share for _, share in given])),
+            per_sample_weights=dropout(shares, _TERM_DROPOUT),
         )
         return dropout(summed, _DROPOUT) @ weights[1].T + weights[2]  # (B, A)
 
@@ -155,12 +191,15 @@ def fit_phrase_classifier(
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
     found = [weight.detach().numpy() for weight in weights]
-    found[0][-1] = 0
-    return BagOfWordsClassifier(keys, found[0], found[1], found[2], prior.numpy())
+    return LinearPhraseClassifier(
+        keys, *quantize_rows(found[0]), found[1], found[2], prior.numpy(), _LONGEST
+    )
 
 
-def _informative_words(lexicon: Lexicon) -> Keys:
-    """The keys of words that are neither rare nor stop words."""
+def _choose_terms(lexicon: Lexicon) -> Keys:
+    """The keys of words that are neither rare nor stop words, and of frequent n-grams."""
     counts = lexicon.every_word()
-    informative = counts.may_begin | counts.may_end
-    return lexicon.word_keys[informative & (counts.texts >= _MIN_TEXTS)]
+    informative = (counts.may_begin | counts.may_end) & (counts.texts >= _MIN_WORD_TEXTS)
+    _, texts = np.expm1(lexicon.phrase_logs.astype(np.float64)).T
+    frequent = lexicon.phrase_keys[texts >= _MIN_NGRAM_TEXTS]
+    return np.union1d(lexicon.word_keys[informative], frequent)
