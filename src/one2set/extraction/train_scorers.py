@@ -38,7 +38,7 @@ _HIDDEN = (64, 32)
 _MIN_STEPS, _WARMUP = 300, 50
 _MIN_DEVIATION = 1e-3
 _DROPOUT = 0.2  # of the span rescorer
-_MAX_RESCORER_DOCUMENTS = 6000  # documents
+_MAX_RESCORER_DOCUMENTS = 12_000
 _MIN_CLASSIFIED = 20  # documents that have a phrase: fewer are too few to learn from
 
 
