@@ -6,13 +6,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pyarrow.parquet as pq
 import pytest
 import zstandard
 
 from one2set.bulk import output_formats
-from one2set.bulk.output_formats import Format, choose_format, pack
+from one2set.bulk.lines import format_keyphrases
+from one2set.bulk.output_formats import KEYPHRASES, RAW, Format, choose_format, pack
+from one2set.data.document import Document
 from one2set.errors import ConfigError
+from one2set.keyphrases.results import Keyphrase
 
 PHRASE = {"text": "graph", "score": 0.5, "present": True, "spans": [[0, 5], [7, 12]]}
 SLOT = {
@@ -89,21 +93,68 @@ def test_compressed_and_plain_lines(lines: Path, tmp_path: Path) -> None:
 def test_the_format_is_known_by_the_name(
     name: str, wish: Format | None, like: str, expected: Format
 ) -> None:
-    assert choose_format(name, wish, like=like) == expected
+    assert choose_format(name, wish, like=like, allowed=RAW) == expected
 
 
 @pytest.mark.parametrize(("name", "wish"), [("p.parquet", "jsonl"), ("p.jsonl", "parquet")])
 def test_a_name_that_says_something_else(name: str, wish: Format) -> None:
     with pytest.raises(ConfigError, match="rename it"):
-        choose_format(name, wish, like="in.jsonl")
+        choose_format(name, wish, like="in.jsonl", allowed=RAW)
+
+
+@pytest.mark.parametrize("allowed", [RAW, KEYPHRASES])
+@pytest.mark.parametrize("name", ["p.docx", "p.csv.bz2", "p.2024", "p.parquet.gz", "p.xlsx.zst"])
+def test_names_of_other_formats_are_refused(name: str, allowed: tuple[Format, ...]) -> None:
+    with pytest.raises(ConfigError, match=r"expected a name that ends in \.jsonl, "):
+        choose_format(name, None, like="in.jsonl", allowed=allowed)
+
+
+def test_predictions_are_not_written_under_the_name_of_another_format() -> None:
+    for name in ("p.csv", "p.xlsx", "p.html", "p.bib", "p.json"):
+        with pytest.raises(
+            ConfigError, match=r"ends in \.jsonl, \.parquet, \.text, \.ndjson, \.txt"
+        ):
+            choose_format(name, None, like="in.jsonl", allowed=RAW)
+    with pytest.raises(ConfigError, match="expected a name"):
+        choose_format("p.txt", None, like="in.jsonl", allowed=KEYPHRASES)
+
+
+@pytest.mark.parametrize("format", ["json", "csv", "html", "bib", "xlsx"])
+def test_keyphrases_in_formats_for_people(format: Format, tmp_path: Path) -> None:
+    document = Document("a", "Sets", "of sets")
+    line = format_keyphrases(document, [Keyphrase("sets", 0.5, True, ((0, 4),))], texts=True)
+    for name in (f"k.{format}", f"k.{format}.gz", f"K.{format}.zst"):
+        if format == "xlsx" and name != "k.xlsx":
+            continue
+        assert choose_format(name, None, like="", allowed=KEYPHRASES) == format
+        (tmp_path / "lines").write_bytes(line)
+        pack(tmp_path / "lines", tmp_path / name, format)
+        assert not (tmp_path / "lines").exists()
+    found = (tmp_path / f"k.{format}").read_bytes()
+    if format == "xlsx":
+        assert openpyxl.load_workbook(io.BytesIO(found)).active["B2"].value == "sets"
+        return
+    assert b"sets" in found
+    assert gzip.decompress((tmp_path / f"k.{format}.gz").read_bytes()) == found
+    with zstandard.open(tmp_path / f"K.{format}.zst", "rb") as file:
+        assert file.read() == found
+    if format == "html":
+        assert b"<mark>Sets</mark>\nof sets" in found
+    if format == "bib":
+        assert b"title = {Sets}" in found
+
+
+def test_a_folder_has_parts_of_lines() -> None:
+    with pytest.raises(ConfigError, match="a folder has parts in jsonl or parquet"):
+        choose_format("out/", "csv", like="", allowed=KEYPHRASES)
 
 
 def test_a_missing_package_is_told_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(ConfigError, match=r'pip install "one2set\[data\]"'):
-        choose_format("p.parquet", None, like="")
+        choose_format("p.parquet", None, like="", allowed=RAW)
 
 
 def test_the_output_is_on_this_machine() -> None:
     with pytest.raises(ConfigError, match="written on this machine"):
-        choose_format("s3://bucket/out/", None, like="in.jsonl")
+        choose_format("s3://bucket/out/", None, like="in.jsonl", allowed=RAW)

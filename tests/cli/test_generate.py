@@ -14,6 +14,7 @@ import pytest
 from one2set.data.reading.readers import read
 from one2set.errors import ConfigError, DataError
 from tests.commands import invoke, parse_jsonl
+from tests.data.document_samples import EXPECTED, SAMPLES, TITLE
 from tests.keyphrases.test_language import FOREIGN
 
 SAMPLE = files("one2set.data") / "sample" / "documents.jsonl"
@@ -157,11 +158,74 @@ def test_files_that_are_no_text(
     assert "Traceback" not in done.stderr.decode()
 
 
-def test_a_file_that_is_not_there(model: Path) -> None:
-    for name in ("papers.jsonl", "no/such/folder/", "thesis.pdf"):
-        with pytest.raises(DataError, match="there is no such file"):
-            run(model, name)
-    assert run(model, "graph.js", "-f", "jsonl")  # a text, if an odd one
+@pytest.mark.parametrize(
+    "name",
+    ["papers.jsonl", "no/such/folder/", "thesis.pdf", "notes/paper", "~/nosuch", "./nosuch",
+     "report.doc", "graph.js", "My thesis.docx", "some folder/"],
+)  # fmt: skip
+def test_a_file_that_is_not_there(model: Path, name: str) -> None:
+    with pytest.raises(DataError, match="there is no such file"):
+        run(model, name)
+
+
+def test_an_address_is_not_a_text(model: Path) -> None:
+    for address in ("https://flock.example/paper.html", "www.flock.example"):
+        with pytest.raises(DataError, match="is an address of the web.*download it first"):
+            run(model, address)
+
+
+@pytest.mark.parametrize(
+    "text", ["graphs", "C++", "see a/b or c.pdf for words", "Words e.g. these.", "words in a.b.c ."]
+)
+def test_texts_that_are_no_names(model: Path, text: str) -> None:
+    assert parse_jsonl(run(model, text, "-f", "jsonl"))[0]["id"] == "text"
+
+
+def test_a_number_behind_more_is_told(model: Path) -> None:
+    with pytest.raises(ConfigError, match="take no number such as 2; repeat them"):
+        run(model, "--more", "2", TEXT)
+    assert run(model, "2 words", "--more")
+
+
+def test_words_without_quotes_are_told(model: Path) -> None:
+    hint = 'put a text in quotes: one2set generate "graph networks for traffic"'
+    assert hint in run(model, *["graph", "networks", "for", "traffic"])
+    for texts in (["graphs"], ["graph networks", "traffic"]):
+        assert "quotes" not in run(model, *texts)
+
+
+def test_skipped_records_are_counted(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"abstract": "Words in a set."}\nbroken\n')
+    shown = run(model, tmp_path / "a.jsonl", "--on-error", "skip")
+    assert "1 record was skipped" in shown
+    (tmp_path / "b.jsonl").write_text("broken\nbroken\n")
+    assert "2 records were skipped" in run(model, tmp_path / "b.jsonl", "--on-error", "skip")
+
+
+def test_one_message_for_one_fault(model: Path) -> None:
+    done = process(model, [""])
+    assert done.returncode == 2
+    assert done.stdout == b""
+    assert done.stderr.splitlines() == [b"error: the input contains no words; pass some text"]
+
+
+def test_standard_output_may_be_closed(model: Path) -> None:
+    command = f"{sys.executable} -m one2set generate --model {model} 'Words in a set.' >&-"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, check=False)
+    assert b"Traceback" not in done.stderr
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_document_of_every_format(model: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(SAMPLES[name]())
+    (found,) = parse_jsonl(
+        run(model, tmp_path / name, "-f", "jsonl", "--more", "--text-output", tmp_path / "a.txt")
+    )
+    text = (tmp_path / "a.txt").read_bytes().decode()
+    assert found["id"] == name
+    assert text.split("\n") == [TITLE, *EXPECTED]
+    assert all(text[start:end] for one in found["keyphrases"] for start, end in one["spans"])
 
 
 def test_a_text_that_is_not_utf_8(model: Path) -> None:
@@ -179,6 +243,9 @@ def test_colour_is_for_terminals(model: Path) -> None:
     coloured = process(model, [TEXT, "--more"], FORCE_COLOR="1")
     assert b"\x1b[" in coloured.stdout
     assert b"We " in coloured.stdout
+    assert process(model, [TEXT, "--more", "--color", "always"]).stdout == coloured.stdout
+    never = process(model, [TEXT, "--more", "--color", "never"], FORCE_COLOR="1")
+    assert never.stdout == plain.stdout
 
 
 def test_the_core_install_generates(model: Path) -> None:

@@ -80,8 +80,10 @@ def test_without_torch_and_pyarrow(exported_model: Path, tmp_path: Path) -> None
         (["--engine", "ray"], "--engine applies to a file"),
         (["--format", "parquet"], "--format parquet applies to a file"),
         (["-o", "k.jsonl", "--resume", "--overwrite"], "exclude each other"),
-        (["-o", "k.html"], "writes jsonl or parquet, not html"),
-        (["-o", "k.jsonl", "--format", "csv"], "writes jsonl or parquet, not csv"),
+        (["--format", "xlsx"], "--format xlsx applies to a file"),
+        (["-o", "k.docx"], r"ends in \.jsonl, \.json, \.csv, \.xlsx, "),
+        (["-o", "k.jsonl", "--format", "csv"], "--format is csv, but the output is k.jsonl"),
+        (["-o", "k.jsonl", "--format", "text"], "--format is text, which is for reading"),
         (["-o", "k.parquet", "--format", "jsonl"], "rename it"),
         (["a second text", "-o", "k.jsonl"], "'a second text' is not a file"),
     ],
@@ -97,3 +99,21 @@ def test_files_that_are_not_there(exported_model: Path, tmp_path: Path) -> None:
         run(exported_model, f"{tmp_path}/*.csv", "-o", tmp_path / "k.jsonl")
     with pytest.raises(DataError, match=r"missing.ndjson: there is no such file"):
         run(exported_model, tmp_path / "missing.ndjson", "-o", tmp_path / "k.jsonl")
+
+
+@pytest.mark.parametrize("ending", ["json", "csv", "html", "bib"])
+def test_other_formats_hold_what_is_printed(
+    exported_model: Path, tmp_path: Path, ending: str
+) -> None:
+    output = tmp_path / f"k.{ending}"
+    run(exported_model, SAMPLE, "-o", output, "--workers", "1")
+    shown = run(exported_model, SAMPLE, "--format", ending, "--threads", "1")
+    assert output.read_text() == shown  # the test runner, too, makes line ends equal
+
+
+def test_texts_beside_keyphrases(exported_model: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# Sets\n\nOf *words*.")
+    for options in (["-o", tmp_path / "k.jsonl", "--workers", "1"], ["-f", "jsonl"]):
+        run(exported_model, tmp_path / "a.md", *options, "--text-output", tmp_path / "texts")
+        assert (tmp_path / "texts" / "a.md.txt").read_text() == "Sets\nOf words."
+        (tmp_path / "texts" / "a.md.txt").unlink()

@@ -82,10 +82,14 @@ def format_as_text(prediction: Prediction) -> bytes:
     return (";".join(slot.text for slot in prediction.phrases) + "\n").encode()
 
 
-def format_keyphrases(document: Document, keyphrases: Sequence[Keyphrase]) -> bytes:
-    """A JSON line of keyphrases with their spans; `one2set evaluate` reads it too."""
+def format_keyphrases(
+    document: Document, keyphrases: Sequence[Keyphrase], *, texts: bool = False
+) -> bytes:
+    """A JSON line of keyphrases with their spans; `one2set evaluate` reads it too. With `texts`,
+    it includes title and abstract."""
     record = {
         "id": document.id,
+        **({"title": document.title, "abstract": document.abstract} if texts else {}),
         "keyphrases": [
             {
                 "text": one.text,
@@ -97,3 +101,18 @@ def format_keyphrases(document: Document, keyphrases: Sequence[Keyphrase]) -> by
         ],
     }
     return orjson.dumps(record) + b"\n"
+
+
+def parse_keyphrases(line: bytes) -> tuple[Document, list[Keyphrase]]:
+    """Read a line of `format_keyphrases` again."""
+    record = orjson.loads(line)
+    keyphrases = [
+        Keyphrase(
+            one["text"],
+            one["score"],
+            one["present"],
+            tuple((start, end) for start, end in one["spans"]),
+        )
+        for one in record["keyphrases"]
+    ]
+    return Document(record["id"], record.get("title", ""), record.get("abstract", "")), keyphrases

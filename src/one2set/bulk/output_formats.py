@@ -1,8 +1,8 @@
-"""The formats of output files: lines, compressed lines, or Parquet."""
+"""The formats of output files: lines, compressed or not, Parquet, and what people open."""
 
 import gzip
-import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, cast
@@ -10,17 +10,32 @@ from typing import IO, TYPE_CHECKING, Any, Literal, cast
 import orjson
 
 from one2set.atomic import atomic_file
+from one2set.bulk.keyphrase_formats import (
+    array,
+    bibtex,
+    import_openpyxl,
+    page,
+    table,
+    write_workbook,
+)
+from one2set.bulk.lines import parse_keyphrases
 from one2set.data.reading.remote import is_remote
 from one2set.errors import ConfigError, missing_extra
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Format = Literal["jsonl", "text", "parquet"]
+Format = Literal["jsonl", "text", "parquet", "json", "csv", "xlsx", "html", "bib"]
+RAW: tuple[Format, ...] = ("jsonl", "parquet", "text")  # of `predict`
+KEYPHRASES: tuple[Format, ...] = ("jsonl", "json", "csv", "xlsx", "html", "bib", "parquet")
+_ENDINGS: dict[str, Format] = {".ndjson": "jsonl", ".txt": "text", ".htm": "html"}
+_COMPRESSED = (".gz", ".zst")
 _ROWS = 4096  # of a Parquet file in memory at once
 
 
-def choose_format(name: str, wish: Format | None, *, like: str) -> Format:
+def choose_format(
+    name: str, wish: Format | None, *, like: str, allowed: Sequence[Format]
+) -> Format:
     """Choose the format of an output by its name; a folder, whose name ends in /, gets that of the
     input. Fails if a required package is missing."""
     if is_remote(name):
@@ -28,35 +43,77 @@ def choose_format(name: str, wish: Format | None, *, like: str) -> Format:
             f"the output is {name}; output is written on this machine: name a local file or "
             "folder, and copy it when it is complete"
         )
-    is_folder = name.endswith("/")
-    named = "parquet" if (like if is_folder else name).endswith(".parquet") else "jsonl"
-    chosen = wish or named
-    if not is_folder and "parquet" in (chosen, named) and chosen != named:
+    if name.endswith("/"):
+        chosen = wish or ("parquet" if like.endswith(".parquet") else "jsonl")
+        if chosen not in RAW:
+            raise ConfigError(f"--format is {chosen}; a folder has parts in jsonl or parquet")
+    else:
+        chosen = _named_format(name, wish, allowed)
+    if chosen == "parquet":
+        _pyarrow()
+    if chosen == "xlsx":
+        import_openpyxl()
+    if name.endswith(".zst"):
+        _zstandard()
+    return chosen
+
+
+def _named_format(name: str, wish: Format | None, allowed: Sequence[Format]) -> Format:
+    """The format that the name of a file says, which a wish must not contradict."""
+    compression = next((each for each in _COMPRESSED if name.endswith(each)), "")
+    ending = Path(name.removesuffix(compression)).suffix.lower()
+    formats = {**{f".{format}": format for format in allowed}, **_ENDINGS}
+    named = formats.get(ending) if ending else wish or "jsonl"
+    is_packed = named in ("parquet", "xlsx")
+    if named is None or named not in allowed or (compression and is_packed):
+        endings = [ending for ending, format in formats.items() if format in allowed]
+        raise ConfigError(
+            f"the output is {name}; expected a name that ends in {', '.join(endings)}, or such a "
+            "text format with .gz or .zst behind it, or in / for a folder"
+        )
+    if wish not in (None, named):
         raise ConfigError(
             f"--format is {wish}, but the output is {name}; rename it, or leave out --format"
         )
-    if chosen == "parquet":
-        _pyarrow()
-    if name.endswith(".zst"):
-        _zstandard()
-    return cast(Format, chosen)
+    return named
 
 
 def pack(lines: Path, path: Path, format: Format) -> None:
     """Convert a file of lines to its final format and name."""
-    if format != "parquet" and path.suffix not in (".gz", ".zst"):
+    if format in ("jsonl", "text") and path.suffix not in _COMPRESSED:
         lines.replace(path)
         return
     with lines.open("rb") as source, atomic_file(path) as target:
         if format == "parquet":
             _write_parquet(source, target)
-        elif path.suffix == ".gz":
-            # No time stamp: equal output has equal bytes.
-            with gzip.GzipFile("", "wb", fileobj=target, mtime=0) as packed:
-                shutil.copyfileobj(source, packed)
+        elif format == "xlsx":
+            write_workbook(map(parse_keyphrases, source), target)
         else:
-            _zstandard().ZstdCompressor(level=6).copy_stream(source, target)
+            with _compress(target, path.suffix) as sink:
+                for part in _convert(source, format):
+                    sink.write(part)
     lines.unlink()
+
+
+def _convert(source: IO[bytes], format: Format) -> Iterator[bytes]:
+    write = {"json": array, "csv": table, "html": page, "bib": bibtex}.get(format)
+    if write is None:
+        yield from source
+    else:
+        yield from (part.encode() for part in write(map(parse_keyphrases, source)))
+
+
+@contextmanager
+def _compress(target: IO[bytes], ending: str) -> Iterator[IO[bytes]]:
+    if ending == ".gz":
+        # No time stamp: equal output has equal bytes.
+        with gzip.GzipFile("", "wb", fileobj=target, mtime=0) as packed:
+            yield cast(IO[bytes], packed)
+    elif ending == ".zst":
+        with _zstandard().ZstdCompressor(level=6).stream_writer(target, closefd=False) as packed:
+            yield packed
+    else:
+        yield target
 
 
 def _write_parquet(source: IO[bytes], target: IO[bytes]) -> None:

@@ -23,6 +23,7 @@ from one2set.data.reading.readers import read
 from one2set.data.reading.records import Fields, with_title
 from one2set.data.reading.remote import is_remote, remote_matches
 from one2set.data.reading.streams import ErrorPolicy, OnError
+from one2set.data.reading.texts import TextOutput
 from one2set.errors import DataError, missing_extra
 from one2set.export.runtime import Runtime
 from one2set.keyphrases.calibration import Calibration
@@ -61,13 +62,16 @@ class Source:
     fields: Fields = Fields()  # noqa: RUF009  (frozen)
     on_error: OnError = "stop"
     report: Path | None = None
+    texts: TextOutput | None = None  # where the texts that are read are written
 
     def chunks(self, state: ResumeState = ResumeState()) -> Iterator[Chunk]:  # noqa: B008
         """Yield the chunks that are not done yet, and an empty one at the end. Lines that are done
         must belong to the same documents."""
         with ErrorPolicy(self.on_error, self.report) as errors:
-            documents = chain.from_iterable(
-                read(path, fields=self.fields, errors=errors) for path in self.inputs
+            documents = self._write_texts(
+                chain.from_iterable(
+                    read(path, fields=self.fields, errors=errors) for path in self.inputs
+                )
             )
             lines, end = state.read(), 0
             for some in _split(documents):
@@ -81,6 +85,12 @@ class Source:
                     f"the input has {end} documents, but more are done already", fix=_OTHER_INPUT
                 )
             yield Chunk(end, [], errors.bytes_read, errors.skipped)
+
+    def _write_texts(self, documents: Iterator[Document]) -> Iterator[Document]:
+        for document in documents:
+            if self.texts is not None:
+                self.texts.write(document)
+            yield document
 
 
 def _split(documents: Iterator[Document]) -> Iterator[list[Document]]:
@@ -131,6 +141,7 @@ class Keyphrases:
     model: Path
     wanted: Selection = Selection()  # noqa: RUF009  (frozen)
     threads: int = 1
+    texts: bool = False  # also write title and abstract, which some formats show
 
     @property
     def needs_torch(self) -> bool:
@@ -141,7 +152,7 @@ class Keyphrases:
 
         def lines(documents: Sequence[Document]) -> tuple[list[bytes], int]:
             found = generator.stream(map(with_title, documents), **asdict(self.wanted))
-            return [format_keyphrases(*pair) for pair in found], 0
+            return [format_keyphrases(*pair, texts=self.texts) for pair in found], 0
 
         return lines
 

@@ -2,13 +2,13 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from hashlib import file_digest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import typer
 
@@ -46,7 +46,13 @@ class Target:
 
 
 def make_target(
-    output: str | None, format: "Format | None", *, like: str, resume: bool, overwrite: bool
+    output: str | None,
+    format: "Format | None",
+    *,
+    like: str,
+    resume: bool,
+    overwrite: bool,
+    allowed: "Sequence[Format]",
 ) -> Target | None:
     """Combine the options of the output; None for standard output.
 
@@ -61,7 +67,9 @@ def make_target(
         return None
     if resume and overwrite:
         raise ConfigError("--resume and --overwrite exclude each other; pass one of them")
-    target = Target(output, choose_format(output, format, like=like), resume, overwrite)
+    target = Target(
+        output, choose_format(output, format, like=like, allowed=allowed), resume, overwrite
+    )
     if resume and target.path.exists():
         err.print(f"{output} is complete already", soft_wrap=True)
         raise typer.Exit
@@ -119,7 +127,7 @@ def _write(
     from one2set.bulk.resume import ResumeState, partial_file, partial_folder
 
     with ExitStack() as stack:
-        state, write = ResumeState(), console.write
+        state, write = ResumeState(), cast(Callable[[bytes], None], console.write)
         if target is not None:
             how: dict[str, Any] = {
                 "settings": settings,
@@ -181,8 +189,7 @@ class _Tally:
                 "only their beginning was read",
                 style="yellow",
             )
-        if self._skipped:
-            err.print(f"{self._skipped:,} records were skipped", style="yellow")
+        console.warn_of_skipped(self._skipped)
 
     def _per_second(self) -> float:
         return (self._done - self._before) / (time.perf_counter() - self._started)

@@ -1,17 +1,17 @@
 """`one2set generate`: the keyphrases of a text, or of ten million documents."""
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from glob import has_magic
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from one2set.cli.bulk_output import Engine, make_target, write_bulk
-from one2set.cli.console import err, out
+from one2set.cli.console import Color, err, make_output, warn_of_skipped
 from one2set.cli.console import write as write_out
 from one2set.cli.options import (
     COMPUTATION,
@@ -32,6 +32,7 @@ from one2set.cli.options import (
     TopOption,
     make_selection,
 )
+from one2set.cli.progress import show_waiting
 from one2set.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -39,9 +40,12 @@ if TYPE_CHECKING:
     from one2set.data.document import Document
     from one2set.data.reading.records import Fields
     from one2set.data.reading.streams import ErrorPolicy
+    from one2set.data.reading.texts import TextOutput
     from one2set.keyphrases.selection import Selection
 
-Shown = Literal["text", "json", "jsonl", "csv", "html", "parquet"]
+Shown = Literal["text", "json", "jsonl", "csv", "xlsx", "html", "bib", "parquet"]
+_FILE_ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,4}$")  # report.doc, graph.js
+_WEB = re.compile(r"(?:https?://|www\.)\S+$", re.IGNORECASE)
 
 
 def generate(
@@ -49,7 +53,8 @@ def generate(
         list[str] | None,
         typer.Argument(
             metavar="TEXT|FILE",
-            help="A text in quotes; files, folders or patterns; - or nothing for standard input.",
+            help="A text in quotes; files (PDF, DOCX, HTML, …), folders or patterns; - or nothing "
+            "for standard input.",
             show_default=False,
         ),
     ] = None,
@@ -59,7 +64,7 @@ def generate(
         typer.Option(
             "--format",
             "-f",
-            help="Default: text; with --output, by the name of OUT (jsonl or parquet).",
+            help="Default: text; with --output, by the name of OUT.",
             show_default=False,
             rich_help_panel=OUTPUT,
         ),
@@ -67,6 +72,23 @@ def generate(
     output: OutputOption = None,
     resume: ResumeOption = False,
     overwrite: OverwriteOption = False,
+    text_output: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Also write the text that was read of each document, to which spans refer; to a "
+            "file if the name ends in .txt.",
+            show_default=False,
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    color: Annotated[
+        Color,
+        typer.Option(
+            help="Mark the keyphrases in the text, in colour. auto: on a terminal.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = "auto",
     top: TopOption = None,
     min_score: MinScoreOption = 0.0,
     present_only: PresentOnlyOption = False,
@@ -97,25 +119,33 @@ def generate(
     """Find the keyphrases of texts, both present and absent ones, with scores.
 
     one2set generate "Graph networks learn to search."
-    one2set generate 'papers/*.parquet' --output keyphrases.parquet
+    one2set generate paper.pdf notes.docx
+    one2set generate 'papers/*.pdf' --output keyphrases.xlsx
 
     With --output, documents are processed on all cores. OUT appears when it is
     complete; after an interruption, even kill -9, the same command with
     --resume continues.
     """
     from one2set.data.reading.records import Fields
+    from one2set.data.reading.texts import TextOutput
 
     selection = make_selection(top, min_score, present_only, absent_only, more, fewer)
-    inputs = _expand(inputs or _standard_input())
+    inputs = _expand(inputs if inputs is not None else _standard_input())
+    _check_numbers(inputs, more or fewer)
     fields = Fields.from_options(field)
+    texts = None if text_output is None else TextOutput(text_output)
     if output is None:
         _expect_output({"--workers": workers, "--engine": engine == "ray", "--resume": resume})
         _expect_output({"--overwrite": overwrite, "--format parquet": format == "parquet"})
+        _expect_output({"--format xlsx": format == "xlsx"})
         from one2set.data.reading.streams import ErrorPolicy
 
         with ErrorPolicy(on_error, report) as errors:
-            _print(_Read(inputs, fields, errors), model, selection, format or "text", threads)
+            read = _Read(inputs, fields, errors, texts)
+            _print(read, model, selection, format or "text", threads, color)
+        warn_of_skipped(errors.skipped)
         return
+    from one2set.bulk.output_formats import KEYPHRASES
     from one2set.bulk.pipeline import Keyphrases, Source
     from one2set.model.paths import find_model_folder
 
@@ -123,11 +153,26 @@ def generate(
         if not _is_file(each):
             raise ConfigError(f"{each!r} is not a file; with --output, pass files, folders or -")
     target = make_target(
-        output, _file_format(output, format), like=inputs[-1], resume=resume, overwrite=overwrite
+        output,
+        _file_format(format),
+        like=inputs[-1],
+        resume=resume,
+        overwrite=overwrite,
+        allowed=KEYPHRASES,
     )
-    work = Keyphrases(find_model_folder(model), selection, threads)
-    source = Source(tuple(inputs), fields, on_error, report)
+    with_texts = target is not None and target.format in ("html", "bib")
+    work = Keyphrases(find_model_folder(model), selection, threads, with_texts)
+    source = Source(tuple(inputs), fields, on_error, report, texts)
     write_bulk(source, work, target, workers=workers or 0, engine=engine)
+
+
+def _check_numbers(inputs: Sequence[str], counted: int) -> None:
+    """`--more 2` would be a text that says 2."""
+    number = next((each for each in inputs if each.isdigit()), None)
+    if counted and number and not os.path.exists(number):
+        raise ConfigError(
+            f"--more and --fewer take no number such as {number}; repeat them: --more --more"
+        )
 
 
 def _expect_output(options: "dict[str, object]") -> None:
@@ -136,39 +181,40 @@ def _expect_output(options: "dict[str, object]") -> None:
             raise ConfigError(f"{name} applies to a file; name it with --output")
 
 
-def _file_format(output: str, format: Shown | None) -> "Format | None":
+def _file_format(format: Shown | None) -> "Format | None":
     """The format of a file, if --format says it."""
-    named = Path(output).suffix.removeprefix(".")
-    if format in ("jsonl", "parquet"):
-        return format
-    if format is not None or named in ("json", "csv", "html", "txt"):
-        shown = format or {"txt": "text"}.get(named, named)
+    if format == "text":
         raise ConfigError(
-            f"--output writes jsonl or parquet, not {shown}; for {shown}, redirect standard "
-            f"output: one2set generate --format {shown} … > {output}"
+            "--format is text, which is for reading; with --output, leave it out, or redirect "
+            "standard output: one2set generate … > OUT"
         )
-    return None
+    return format
 
 
-def _print(read: "_Read", model: str, selection: "Selection", format: Shown, threads: int) -> None:
+def _print(
+    read: "_Read", model: str, selection: "Selection", format: Shown, threads: int, color: Color
+) -> None:
     """Write keyphrases to standard output, one document after another."""
-    from one2set.cli import keyphrase_formats as formats
+    from one2set.bulk import keyphrase_formats as formats
+    from one2set.cli.keyphrase_formats import readable
     from one2set.keyphrases.generator import KeyphraseGenerator
 
     generator = KeyphraseGenerator(model, threads=threads)
-    found = generator.stream(read.documents(), **asdict(selection))
+    found = show_waiting(generator.stream(read.documents(), **asdict(selection)), read.describe)
     if format == "text":
+        out = make_output(color)
         for document, keyphrases in found:
-            shown = formats.readable(
+            shown = readable(
                 document, keyphrases, named=not read.only_text, coloured=out.is_terminal
             )
-            out.print(shown, soft_wrap=not out.is_terminal)
+            out.print(shown, soft_wrap=not sys.stdout.isatty())
     else:
         write = {
             "json": formats.array,
             "jsonl": formats.jsonl,
             "csv": formats.table,
             "html": formats.page,
+            "bib": formats.bibtex,
         }[format]
         for part in write(found):
             write_out(part.encode())
@@ -197,30 +243,61 @@ def _standard_input() -> list[str]:
 class _Read:
     """Reads the documents that the arguments name, and warns of unusual ones."""
 
-    def __init__(self, inputs: Sequence[str], fields: "Fields", errors: "ErrorPolicy") -> None:
-        self._inputs, self._fields, self._errors = inputs, fields, errors
+    def __init__(
+        self,
+        inputs: Sequence[str],
+        fields: "Fields",
+        errors: "ErrorPolicy",
+        texts: "TextOutput | None",
+    ) -> None:
+        self._inputs, self._fields, self._errors, self._texts = inputs, fields, errors, texts
         self._any_words = False
-        self.only_text = len(inputs) == 1 and not _is_file(inputs[0])
+        self._without_words: list[str] = []
+        self._number, self._last = 0, ""
+        are_files = [_is_file(each) for each in inputs]
+        self.only_text = are_files == [False]
+        if len(inputs) > 1 and not any(are_files) and not any(len(e.split()) > 1 for e in inputs):
+            _warn(
+                f"{len(inputs)} texts of one word each were read; put a text in quotes: "
+                f'one2set generate "{" ".join(inputs)}"'
+            )
 
     def documents(self) -> "Iterator[Document]":
         from one2set.keyphrases.language import looks_foreign
 
         for number, each in enumerate(self._inputs, 1):
             for document in self._documents(each, number):
-                has_words = any(map(str.isalnum, document.text))
-                self._any_words |= has_words
-                if not has_words:
-                    _warn(f"{document.id}: contains no words")
-                elif looks_foreign(document.words()):
+                self._number, self._last = self._number + 1, document.id
+                if self._texts is not None:
+                    self._texts.write(document)
+                self._look_for_words(document)
+                if looks_foreign(document.words()):
                     _warn(
                         f"{document.id}: does not look like English, which the model was "
                         "trained on; its keyphrases will be poor"
                     )
                 yield document
 
+    def describe(self) -> str:
+        """What is being read."""
+        return f"{self._number:,} documents read, the last of them {self._last}"
+
+    def _look_for_words(self, document: "Document") -> None:
+        """Warn of documents without words, once it is known that not all are like that."""
+        if any(map(str.isalnum, document.text)):
+            self._any_words = True
+        else:
+            self._without_words.append(document.id)
+            if self.only_text:
+                self.expect_words()
+        if self._any_words:
+            for id in self._without_words:
+                _warn(f"{id}: contains no words")
+            self._without_words.clear()
+
     def expect_words(self) -> None:
-        """Fail if no document had words."""
-        if not self._any_words:
+        """Fail if no document had words, unless all were skipped."""
+        if not self._any_words and (self._without_words or not self._errors.skipped):
             raise DataError("the input contains no words", fix="pass some text")
 
     def _documents(self, each: str, number: int) -> "Iterator[Document]":
@@ -245,17 +322,38 @@ def _is_file(argument: str) -> bool:
     """Whether an argument names a file, and is not a text."""
     from one2set.data.reading.remote import is_remote
 
-    if argument == "-" or os.path.exists(argument) or is_remote(argument):
+    if argument == "-" or os.path.exists(argument):
+        return True
+    if _WEB.match(argument):
+        raise DataError(
+            "is an address of the web, which is not fetched",
+            fix="download it first (for example: curl -LO …), and pass the file",
+            path=argument,
+        )
+    if is_remote(argument) and not argument.split()[1:]:
         return True
     if _names_file(argument):
-        raise DataError("there is no such file", fix="check its name", path=argument)
+        raise DataError(
+            "there is no such file",
+            fix="check its name; to pass a text of one word, use: echo TEXT | one2set generate",
+            path=argument,
+        )
     return False
 
 
 def _names_file(argument: str) -> bool:
-    """Whether an argument looks like the name of a file or folder."""
-    from one2set.data.reading.readers import EXTENSIONS
+    """Whether an argument looks like the name of a file or folder, and not like a text."""
     from one2set.data.reading.streams import COMPRESSED
 
-    endings = ("/", ".pdf", *EXTENSIONS, *COMPRESSED)
-    return not argument.split()[1:] and argument.lower().endswith(endings)
+    if argument.split()[1:] or not argument.strip():
+        return _names_file_with_spaces(argument)
+    looks = argument.startswith(("~", ".")) or "/" in argument or "\\" in argument
+    return looks or argument.endswith(COMPRESSED) or bool(_FILE_ENDING.search(argument))
+
+
+def _names_file_with_spaces(argument: str) -> bool:
+    """`My thesis.pdf` and `some folder/` are names; a sentence that ends in `.pdf` is rare."""
+    from one2set.data.reading.readers import EXTENSIONS
+
+    one_line = "\n" not in argument and len(argument) < 256
+    return one_line and argument.lower().endswith(("/", *EXTENSIONS))

@@ -55,8 +55,8 @@ OutputOption = Annotated[
         "--output",
         "-o",
         metavar="OUT",
-        help="Write to this file (.jsonl, .jsonl.gz, .jsonl.zst, .parquet), or to a folder of "
-        "parts if the name ends in /. Default: standard output.",
+        help="Write to this file, in the format that its name says, also with .gz or .zst; or to "
+        "a folder of parts if the name ends in /. Default: standard output.",
         show_default=False,
         rich_help_panel=OUTPUT,
     ),

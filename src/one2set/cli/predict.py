@@ -105,6 +105,7 @@ def predict(
     one2set predict my-run documents.jsonl --output predictions.jsonl
     one2set predict my-run documents.jsonl --slots --beam 4 --pool
     """
+    from one2set.bulk.output_formats import RAW
     from one2set.bulk.pipeline import Raw, Source, expand_patterns
     from one2set.data.reading.records import Fields
     from one2set.keyphrases.loading import is_exported
@@ -115,7 +116,9 @@ def predict(
             f"{model} is not a model folder; expected one2set predict MODEL INPUT. For keyphrases "
             f"with the included model: one2set generate {model}"
         )
-    target = make_target(output, format, like=inputs[-1], resume=resume, overwrite=overwrite)
+    target = make_target(
+        output, format, like=inputs[-1], resume=resume, overwrite=overwrite, allowed=RAW
+    )
     folder = find_model_folder(model)
     if is_exported(folder):
         err.print(
@@ -131,7 +134,7 @@ def predict(
     }
     work = Raw(
         folder,
-        text=format == "text",
+        text=(target.format if target else format) == "text",
         slots=slots,
         search=tuple((name, value) for name, value in search.items() if value is not None),
         max_source_length=max_source_words,

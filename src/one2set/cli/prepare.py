@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from one2set.cli.console import err, out
+from one2set.cli.console import err, out, warn_of_skipped
 from one2set.cli.options import FieldOption, OnErrorOption
 from one2set.cli.progress import show_progress
 from one2set.errors import ConfigError
@@ -155,9 +155,7 @@ def prepare(
 
     for table in manifest_tables(manifest):
         out.print(table)
-    if manifest.skipped:
-        where = report or output / "skipped.jsonl"
-        err.print(f"{manifest.skipped:,} records were skipped; see {where}", style="yellow")
+    warn_of_skipped(manifest.skipped, where=f"; see {report or output / 'skipped.jsonl'}")
     seconds = time.perf_counter() - started
     documents = sum(split.read for split in manifest.splits.values())
     err.print(

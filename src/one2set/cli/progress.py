@@ -1,13 +1,16 @@
 """One progress display for all commands: a bar on a terminal, elsewhere a line now and then."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Event, Thread
+from typing import TypeVar, cast
 
 from rich.progress import (
     BarColumn,
     Progress,
     ProgressColumn,
+    SpinnerColumn,
     TaskID,
     TaskProgressColumn,
     TextColumn,
@@ -16,6 +19,9 @@ from rich.progress import (
 )
 
 from one2set.cli.console import err
+
+_SECONDS_OF_SILENCE = 2.0
+_SECONDS_BETWEEN_LINES = 30.0  # where there is no terminal
 
 
 class Display:
@@ -65,3 +71,45 @@ def show_progress(
     task = bar.add_task(description, total=total, text="")
     with bar:
         yield Display(bar, task, seconds_between_lines)
+
+
+_Item = TypeVar("_Item")
+
+
+def show_waiting(items: Iterator[_Item], describe: Callable[[], str]) -> Iterator[_Item]:
+    """Yield items; while one takes longer than two seconds, show that there is work going on."""
+    end = object()
+    while True:
+        with _waiting(describe):
+            item = next(items, end)
+        if item is end:
+            return
+        yield cast(_Item, item)
+
+
+@contextmanager
+def _waiting(describe: Callable[[], str]) -> Iterator[None]:
+    """After two seconds, a line with the time on a terminal; elsewhere a line now and then. It is
+    gone before anything else is printed."""
+    done = Event()
+    thread = Thread(target=_show_time, args=(done, describe), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def _show_time(done: Event, describe: Callable[[], str]) -> None:
+    if done.wait(_SECONDS_OF_SILENCE):
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+        task = bar.add_task(describe(), total=None)
+        while not err.is_terminal:
+            err.print(f"{describe()} …", soft_wrap=True)
+            if done.wait(_SECONDS_BETWEEN_LINES):
+                return
+        while not done.wait(0.2):
+            bar.update(task, description=describe())

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from one2set.cli.console import err, out
+from one2set.cli.console import out, warn_of_skipped
 from one2set.cli.options import FieldOption, OnErrorOption, ReportOption
 
 
@@ -38,5 +38,4 @@ def stats(
             out.print_json(data=row, indent=None)
     else:
         out.print(statistics_table(rows))
-    if errors.skipped:
-        err.print(f"{errors.skipped:,} records were skipped", style="yellow")
+    warn_of_skipped(errors.skipped)

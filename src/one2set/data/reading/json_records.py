@@ -31,9 +31,9 @@ def _is_spread_over_lines(start: str) -> bool:
     """Whether a value begins on one line and goes on below, or is an array: a first line that is
     no whole object, and a second one that does not begin an object."""
     lines = [line.strip() for line in start.splitlines() if line.strip()]
-    if not lines or lines[0].startswith("["):
-        return bool(lines)
-    return len(lines) > 1 and not lines[1].startswith("{") and not _is_whole(lines[0])
+    if len(lines) < 2 or not lines[0].startswith("{"):
+        return bool(lines) and lines[0].startswith("[")
+    return not lines[1].startswith("{") and not _is_whole(lines[0])
 
 
 def _is_whole(line: str) -> bool:

@@ -1,0 +1,179 @@
+"""Keyphrases as JSON, CSV, Excel, HTML and BibTeX. Each format yields what is written."""
+
+import csv
+import html
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, groupby, starmap
+from typing import IO, Any
+
+from one2set.bulk.lines import format_keyphrases
+from one2set.data.document import Document
+from one2set.errors import missing_extra
+from one2set.keyphrases.results import Keyphrase
+from one2set.text import Span
+
+Found = Iterable[tuple[Document, Sequence[Keyphrase]]]
+
+_COLUMNS = ("document", "keyphrase", "score", "present", "spans")
+_SHEET_ROWS = 1_000_000  # Excel has 1,048,576
+_NOT_IN_EXCEL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_NOT_IN_KEY = re.compile(r"[^\w.:/-]+")
+_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+_LATEX_SPECIAL = re.compile(r"[\\~^&%$#_{}]")
+_STYLE = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>Keyphrases</title>
+<style>
+:root { color-scheme: light dark }
+body { font: 16px/1.6 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem }
+.text { white-space: pre-wrap; overflow-wrap: anywhere }
+mark { background: #ffd54f; color: #000; border-radius: .2em; padding: 0 .1em }
+li { margin: .1rem 0 } .score { opacity: .7; font-variant-numeric: tabular-nums }
+</style>
+"""
+
+
+def jsonl(found: Found) -> Iterator[str]:
+    """One object a line; `one2set evaluate` reads it."""
+    for document, keyphrases in found:
+        yield _json(document, keyphrases) + "\n"
+
+
+def array(found: Found) -> Iterator[str]:
+    """One JSON array."""
+    separator = "[\n"
+    for document, keyphrases in found:
+        yield separator + _json(document, keyphrases)
+        separator = ",\n"
+    yield "[]\n" if separator == "[\n" else "\n]\n"
+
+
+def _json(document: Document, keyphrases: Sequence[Keyphrase]) -> str:
+    return format_keyphrases(document, keyphrases).decode().rstrip()
+
+
+def table(found: Found) -> Iterator[str]:
+    """CSV: a keyphrase a line, its spans as `start-end` with spaces between."""
+    yield ",".join(_COLUMNS) + "\r\n"
+    for pair in found:
+        lines = io.StringIO()
+        rows = csv.writer(lines)
+        for id, text, score, kind, spans in _rows(*pair):
+            rows.writerow([id, text, f"{score:.4f}", kind, spans])
+        yield lines.getvalue()
+
+
+def _rows(
+    document: Document, keyphrases: Sequence[Keyphrase]
+) -> Iterator[tuple[str, str, float, str, str]]:
+    for one in keyphrases:
+        spans = " ".join(f"{start}-{end}" for start, end in one.spans)
+        yield document.id, one.text, round(one.score, 4), "yes" if one.present else "no", spans
+
+
+def write_workbook(found: Found, target: IO[bytes]) -> None:
+    """An Excel file with the columns of the CSV."""
+    openpyxl = import_openpyxl()
+    book = openpyxl.Workbook(write_only=True)
+    for _, rows in groupby(enumerate(chain.from_iterable(starmap(_rows, found))), _sheet_of):
+        sheet = book.create_sheet()
+        sheet.append(_COLUMNS)
+        for _, row in rows:
+            sheet.append([_cell(openpyxl, sheet, value) for value in row])
+    if not book.worksheets:
+        book.create_sheet().append(_COLUMNS)
+    book.save(target)
+
+
+def _sheet_of(numbered: tuple[int, object]) -> int:
+    return numbered[0] // _SHEET_ROWS
+
+
+def _cell(openpyxl: Any, sheet: Any, value: float | str) -> Any:
+    """A text that begins with = stays a text, and not a formula."""
+    if not isinstance(value, str):
+        return value
+    cell = openpyxl.cell.WriteOnlyCell(sheet, _NOT_IN_EXCEL.sub("\ufffd", value))
+    cell.data_type = "s"
+    return cell
+
+
+def import_openpyxl() -> Any:
+    """The package for Excel, an extra."""
+    try:
+        import openpyxl
+    except ImportError:
+        raise missing_extra("openpyxl", extra="documents", purpose="writing Excel") from None
+    return openpyxl
+
+
+def bibtex(found: Found) -> Iterator[str]:
+    """An entry a document: its title, and its keyphrases as `keywords`."""
+    keys: Counter[str] = Counter()
+    for document, keyphrases in found:
+        key = _NOT_IN_KEY.sub("-", document.id) or "document"
+        keys[key] += 1
+        unique = key if keys[key] == 1 else f"{key}-{keys[key]}"
+        title = f"  title = {{{_latex(document.title)}}},\n" if document.title else ""
+        phrases = ", ".join(_latex(one.text) for one in keyphrases)
+        yield f"@misc{{{unique},\n{title}  keywords = {{{phrases}}}\n}}\n\n"
+
+
+def _latex(text: str) -> str:
+    return _LATEX_SPECIAL.sub(lambda found: _LATEX.get(found[0], "\\" + found[0]), text)
+
+
+def page(found: Found) -> Iterator[str]:
+    """A page of its own: texts with their keyphrases marked."""
+    yield _STYLE
+    for document, keyphrases in found:
+        yield f'<section>\n<h2>{html.escape(document.id)}</h2>\n<p class="text">'
+        for part, marked in cut_at_spans(document.text, spans_of(keyphrases)):
+            yield f"<mark>{html.escape(part)}</mark>" if marked else html.escape(part)
+        yield "</p>\n"
+        for title, lines in by_kind(keyphrases):
+            items = "".join(
+                f'<li>{html.escape(one.text)} <span class="score">{one.score:.2f}</span></li>\n'
+                for one in lines
+            )
+            yield f"<h3>{title}</h3>\n<ul>\n{items}</ul>\n"
+        yield "</section>\n"
+    yield "</html>\n"
+
+
+def by_kind(keyphrases: Sequence[Keyphrase]) -> Iterator[tuple[str, list[Keyphrase]]]:
+    """Present and absent ones, each with its heading."""
+    for title, present in (("Present", True), ("Absent", False)):
+        if lines := [one for one in keyphrases if one.present == present]:
+            yield title, lines
+
+
+def spans_of(keyphrases: Sequence[Keyphrase]) -> list[Span]:
+    """All places of all keyphrases."""
+    return [span for one in keyphrases for span in one.spans]
+
+
+def cut_at_spans(text: str, spans: Iterable[Span]) -> Iterator[tuple[str, bool]]:
+    """A text in pieces, those in any of the spans marked."""
+    done = 0
+    for start, end in _merged(spans):
+        yield text[done:start], False
+        yield text[start:end], True
+        done = end
+    yield text[done:], False
+
+
+def _merged(spans: Iterable[Span]) -> Iterator[Span]:
+    """Spans in order, those that overlap as one."""
+    current: Span | None = None
+    for start, end in sorted(spans):
+        if current is not None and start <= current[1]:
+            current = current[0], max(current[1], end)
+            continue
+        if current is not None:
+            yield current
+        current = start, end
+    if current is not None:
+        yield current

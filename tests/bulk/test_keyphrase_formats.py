@@ -1,0 +1,137 @@
+"""The formats of keyphrases, for programs and for people."""
+
+import csv
+import io
+import json
+from html.parser import HTMLParser
+
+import openpyxl
+import pytest
+from bibtexparser.entrypoint import parse_string
+
+from one2set.bulk import keyphrase_formats
+from one2set.bulk.keyphrase_formats import array, bibtex, jsonl, page, table, write_workbook
+from one2set.data.document import Document
+from one2set.keyphrases.results import Keyphrase
+
+TEXT = 'Sets & "graphs" <b>\nof sets, or sets of graphs.'
+DOCUMENT = Document("a, b", "", TEXT)
+FOUND = [
+    Keyphrase("Sets", 0.91234, True, ((0, 4), (23, 27), (32, 36))),
+    Keyphrase('sets of "graphs"', 0.5, True, ((32, 46),)),
+    Keyphrase("x < y", 0.04, False, ()),
+]
+BOTH = [(DOCUMENT, FOUND), (Document("empty", "", "!"), [])]
+
+
+def records() -> list[dict[str, object]]:
+    return [
+        {
+            "id": "a, b",
+            "keyphrases": [
+                {
+                    "text": "Sets",
+                    "score": 0.9123,
+                    "present": True,
+                    "spans": [[0, 4], [23, 27], [32, 36]],
+                },
+                {"text": 'sets of "graphs"', "score": 0.5, "present": True, "spans": [[32, 46]]},
+                {"text": "x < y", "score": 0.04, "present": False, "spans": []},
+            ],
+        },
+        {"id": "empty", "keyphrases": []},
+    ]
+
+
+def test_json() -> None:
+    assert json.loads("".join(array(BOTH))) == records()
+    assert json.loads("".join(array([]))) == []
+    assert [json.loads(line) for line in jsonl(BOTH)] == records()
+
+
+def test_csv() -> None:
+    rows = list(csv.reader(io.StringIO("".join(table(BOTH)), newline="")))
+    assert rows == [
+        ["document", "keyphrase", "score", "present", "spans"],
+        ["a, b", "Sets", "0.9123", "yes", "0-4 23-27 32-36"],
+        ["a, b", 'sets of "graphs"', "0.5000", "yes", "32-46"],
+        ["a, b", "x < y", "0.0400", "no", ""],
+    ]
+
+
+class Page(HTMLParser):
+    """The text of a page, and what of it is marked."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.text, self.marked, self.items = "", [""], [""]
+        self.feed(source)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.append(tag)
+        {"mark": self.marked, "li": self.items}.get(tag, []).append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        while self.tags and self.tags.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        if "p" in self.tags:
+            self.text += data
+        if "mark" in self.tags:
+            self.marked[-1] += data
+        if "li" in self.tags:
+            self.items[-1] += data
+
+
+def test_html_marks_what_stands_in_the_text_and_escapes_it() -> None:
+    found = Page("".join(page(BOTH)))
+    assert found.text == TEXT + "!"
+    assert found.marked[1:] == ["Sets", "sets", "sets of graphs"]
+    assert found.items[1:] == ["Sets 0.91", 'sets of "graphs" 0.50', "x < y 0.04"]
+    assert "<b>" not in "".join(page(BOTH))
+
+
+def workbook(found: keyphrase_formats.Found) -> list[list[list[object]]]:
+    sink = io.BytesIO()
+    write_workbook(found, sink)
+    book = openpyxl.load_workbook(io.BytesIO(sink.getvalue()))
+    return [[list(row) for row in sheet.iter_rows(values_only=True)] for sheet in book.worksheets]
+
+
+def test_excel_has_the_rows_of_the_csv() -> None:
+    ((header, *rows),) = workbook(BOTH)
+    assert header == ["document", "keyphrase", "score", "present", "spans"]
+    assert rows == [
+        ["a, b", "Sets", 0.9123, "yes", "0-4 23-27 32-36"],
+        ["a, b", 'sets of "graphs"', 0.5, "yes", "32-46"],
+        ["a, b", "x < y", 0.04, "no", None],
+    ]
+    assert workbook([]) == [[header]]
+
+
+def test_excel_has_no_formulas_and_no_control_characters() -> None:
+    found = [(DOCUMENT, [Keyphrase("=1+1", 0.5, False, ()), Keyphrase("a\x07b", 0.5, False, ())])]
+    sink = io.BytesIO()
+    write_workbook(found, sink)
+    cells = openpyxl.load_workbook(io.BytesIO(sink.getvalue())).worksheets[0]["B"]
+    assert [(cell.value, cell.data_type) for cell in cells[1:]] == [
+        ("=1+1", "s"),
+        ("a\ufffdb", "s"),
+    ]
+
+
+def test_excel_begins_a_new_sheet_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keyphrase_formats, "_SHEET_ROWS", 2)
+    assert [len(rows) for rows in workbook(BOTH)] == [3, 2]
+
+
+def test_bibtex_can_be_read_by_others() -> None:
+    odd = Document("x y{}/1", "100% of {A} & B_c", "")
+    twice = [(odd, [Keyphrase("C#", 0.5, False, ()), Keyphrase("b", 0.4, False, ())])] * 2
+    library = parse_string("".join(bibtex([*BOTH, *twice])))
+    assert not library.failed_blocks
+    assert [entry.key for entry in library.entries] == ["a-b", "empty", "x-y-/1", "x-y-/1-2"]
+    assert library.entries[2]["title"] == r"100\% of \{A\} \& B\_c"
+    assert library.entries[2]["keywords"] == r"C\#, b"

@@ -1,0 +1,37 @@
+"""Progress: a sign of life, and silence where nothing takes long."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from one2set.cli import progress
+from one2set.cli.progress import show_waiting
+
+
+def slow(seconds: float) -> Iterator[int]:
+    yield 1
+    time.sleep(seconds)
+    yield 2
+
+
+def test_what_takes_long_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "_SECONDS_OF_SILENCE", 0.05)
+    assert list(show_waiting(slow(1.0), lambda: "3 documents read")) == [1, 2]
+    assert "3 documents read …" in capsys.readouterr().err
+
+
+def test_what_is_fast_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(show_waiting(slow(0), lambda: "3 documents read")) == [1, 2]
+    assert capsys.readouterr().err == ""
+
+
+def test_errors_pass() -> None:
+    def fail() -> Iterator[int]:
+        yield 1
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        list(show_waiting(fail(), str))

@@ -1,0 +1,39 @@
+"""Texts as files."""
+
+from pathlib import Path
+
+import pytest
+
+from one2set.data.document import Document
+from one2set.data.reading.texts import TextOutput
+from one2set.errors import ConfigError
+
+ONE, TWO = Document("a/b.pdf", "Title", "Text,\r\nnaïve."), Document("a b.pdf", "", "Other.")
+
+
+def test_a_folder_has_a_file_for_each_document(tmp_path: Path) -> None:
+    texts = TextOutput(str(tmp_path / "new" / "texts"))
+    for document in (ONE, TWO, ONE, Document("../..", "", "x"), Document("", "", "y")):
+        texts.write(document)
+    found = {path.name: path.read_bytes().decode() for path in texts.path.iterdir()}
+    assert found == {
+        "a_b.pdf.txt": ONE.text,
+        "a_b.pdf-2.txt": TWO.text,
+        "a_b.pdf-3.txt": ONE.text,
+        "_.txt": "x",
+        "document.txt": "y",
+    }
+
+
+def test_one_file_is_for_one_document(tmp_path: Path) -> None:
+    texts = TextOutput(str(tmp_path / "text.txt"))
+    texts.write(ONE)
+    assert texts.path.read_bytes().decode() == ONE.text
+    with pytest.raises(ConfigError, match="more than one document; name a folder"):
+        texts.write(TWO)
+
+
+def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match=r"--text-output is .*cannot be written"):
+        TextOutput(str(tmp_path / "file" / "below")).write(ONE)
