@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Generator
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -27,6 +28,24 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("reproducible")
+
+
+# Kinds of tests that must not be skipped, by their marks: ONE2SET_REQUIRE=browser,ray.
+_REQUIRED = frozenset(filter(None, os.environ.get("ONE2SET_REQUIRE", "").split(",")))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fails tests that are required and were skipped."""
+    report = yield
+    marks = _REQUIRED.intersection(mark.name for mark in item.iter_markers())
+    if report.skipped and marks:
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"ONE2SET_REQUIRE is {', '.join(marks)}, but this was skipped: {reason}"
+    return report
 
 
 @pytest.fixture(scope="session")

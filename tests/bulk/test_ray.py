@@ -49,6 +49,7 @@ finally:
 """
 
 
+@pytest.mark.ray
 def test_a_cluster_writes_what_one_machine_does_though_an_actor_dies(
     settrans: SetTrans, vocabulary: WordVocabulary, documents: list[Document], tmp_path: Path
 ) -> None:

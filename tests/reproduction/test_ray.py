@@ -78,6 +78,7 @@ def plan_for(setup: Setup, root: Path, *rows: str) -> Plan:
     return Plan(setup.jobs(rows_for(rows), [0]), setup, root, splits=setup.splits)
 
 
+@pytest.mark.ray
 def test_a_cluster_does_what_one_machine_does_though_a_worker_dies(
     quick_setup: Callable[..., Setup], tmp_path: Path
 ) -> None:

@@ -21,6 +21,7 @@ from one2set.serving.limits import Access, Limits
 from tests.data import document_samples as samples
 from tests.serving.running import served
 
+pytestmark = pytest.mark.browser
 _FLAGS = [
     "--no-sandbox",  # which containers do not allow
     "--disable-background-networking",
