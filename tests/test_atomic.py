@@ -28,6 +28,10 @@ def fill(folder: Path, text: str) -> int:
     return (folder / "below" / "file").write_text(text)
 
 
+def own_files(_: Path) -> set[str]:
+    return {"below/file"}
+
+
 def interrupt(_: object, error: BaseException) -> None:
     raise error
 
@@ -89,7 +93,10 @@ def test_an_interrupted_folder_leaves_nothing(
     if overwrite:
         path.mkdir()
         fill(path, "old")
-    with pytest.raises(type(error)), atomic_folder(path, overwrite=overwrite) as folder:
+    with (
+        pytest.raises(type(error)),
+        atomic_folder(path, own_files=own_files if overwrite else None) as folder,
+    ):
         interrupt(fill(folder, "new"), error)
     assert names(tmp_path) == (["corpus"] if overwrite else [])
     assert not overwrite or (path / "below" / "file").read_text() == "old"
@@ -101,7 +108,7 @@ def test_a_folder_is_replaced_only_when_asked(tmp_path: Path) -> None:
     fill(path, "old")
     with pytest.raises(ConfigError, match="exists already"), atomic_folder(path):
         pytest.fail("the block must not run")
-    with atomic_folder(path, overwrite=True) as folder:
+    with atomic_folder(path, own_files=own_files) as folder:
         fill(folder, "new")
         assert (path / "below" / "file").read_text() == "old"
     assert (path / "below" / "file").read_text() == "new"
@@ -122,7 +129,7 @@ def test_the_old_folder_comes_back_when_its_successor_cannot_take_its_name(
         return rename(self, target)
 
     monkeypatch.setattr(Path, "rename", fail_for_the_new)
-    with pytest.raises(KeyboardInterrupt), atomic_folder(path, overwrite=True) as folder:
+    with pytest.raises(KeyboardInterrupt), atomic_folder(path, own_files=own_files) as folder:
         fill(folder, "new")
     assert (path / "below" / "file").read_text() == "old"
     assert names(tmp_path) == ["corpus"]
@@ -137,7 +144,7 @@ def test_what_a_killed_process_left_is_removed(own_number: bool, tmp_path: Path)
     (tmp_path / f".corpus2.partial-{process}").mkdir()
     (tmp_path / ".corpus.partial-x").mkdir()
     (tmp_path / "corpus").mkdir()
-    with atomic_folder(tmp_path / "corpus", overwrite=True) as folder:
+    with atomic_folder(tmp_path / "corpus", own_files=own_files) as folder:
         fill(folder, "new")
     with atomic_file(tmp_path / "file") as file:
         file.write(b"new")
@@ -190,4 +197,86 @@ def test_the_current_folder_is_a_folder_like_others(
     (tmp_path / "corpus").mkdir()
     monkeypatch.chdir(tmp_path / "corpus")
     with pytest.raises(ConfigError, match="corpus exists already"), atomic_folder(Path(".")):
+        pytest.fail("the block must not run")
+
+
+@pytest.mark.parametrize("place", [".", "..", "/", "~", "~/.."])
+def test_some_folders_are_never_replaced(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even where all files in them are ours."""
+    (tmp_path / "users" / "me").mkdir(parents=True)
+    (tmp_path / "work" / "here").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tmp_path / "users" / "me"))
+    monkeypatch.chdir(tmp_path / "work" / "here")
+    path = Path(place).expanduser()
+    with (
+        pytest.raises(ConfigError, match=r"is or contains (home|the current folder)"),
+        atomic_folder(path, own_files=lambda _: set()),
+    ):
+        pytest.fail("the block must not run")
+    assert (tmp_path / "work" / "here").is_dir()
+    assert (tmp_path / "users" / "me").is_dir()
+
+
+def test_a_mount_point_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os.path, "ismount", lambda path: Path(path) == tmp_path / "disk")
+    (tmp_path / "disk").mkdir()
+    with (
+        pytest.raises(ConfigError, match="is a mount point"),
+        atomic_folder(tmp_path / "disk", own_files=own_files),
+    ):
+        pytest.fail("the block must not run")
+
+
+@pytest.mark.parametrize("foreign", ["thesis.tex", ".git/HEAD", "below/other", "link"])
+def test_a_folder_with_anything_foreign_is_never_replaced(foreign: str, tmp_path: Path) -> None:
+    path = tmp_path / "corpus"
+    path.mkdir()
+    fill(path, "old")
+    added = path / foreign
+    added.parent.mkdir(exist_ok=True)
+    if foreign == "link":
+        added.symlink_to(tmp_path)
+    else:
+        added.write_text("mine")
+    with (
+        pytest.raises(ConfigError, match=f"did not write there .{foreign}.*remove it yourself"),
+        atomic_folder(path, own_files=own_files),
+    ):
+        pytest.fail("the block must not run")
+    added.unlink()
+    with (
+        pytest.raises(ConfigError, match="did not write there"),
+        atomic_folder(path, own_files=own_files),
+    ):
+        added.write_text("mine")  # meanwhile
+    assert added.read_text() == "mine"
+    assert (path / "below" / "file").read_text() == "old"
+    assert names(tmp_path) == ["corpus"]
+
+
+def test_a_file_is_not_replaced_by_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "corpus").write_text("mine")
+    with (
+        pytest.raises(ConfigError, match="is a file; name a folder"),
+        atomic_folder(tmp_path / "corpus", own_files=own_files),
+    ):
+        pytest.fail("the block must not run")
+
+
+def test_a_disk_that_cannot_be_written_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither creating nor removing a file is possible there."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with (
+        pytest.raises(ConfigError, match=r"cannot be written \(Read-only file system\)"),
+        atomic_file(tmp_path / "file"),
+    ):
         pytest.fail("the block must not run")

@@ -3,12 +3,15 @@
 import os
 import re
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from one2set.errors import ConfigError
+
+# Returns the names, relative to a folder, of its files that one2set wrote.
+OwnFiles = Callable[[Path], Collection[str]]
 
 
 @contextmanager
@@ -28,17 +31,21 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
         partial.replace(path)
         _sync(path.parent)
     except BaseException:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):  # of a disk that cannot be written, nothing is removed
+            partial.unlink(missing_ok=True)
         raise
 
 
 @contextmanager
-def atomic_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """Make a temporary folder; it becomes `path` when the block ends without an error."""
+def atomic_folder(path: Path, *, own_files: OwnFiles | None = None) -> Iterator[Path]:
+    """Make a temporary folder; it becomes `path` when the block ends without an error.
+
+    With `own_files`, it may replace a folder that is empty or has only files of ours.
+    """
     path = path.resolve()
+    _check_replaceable(path, own_files)
     partial = _partial(path)
-    if path.exists() and not overwrite:
-        raise ConfigError(f"{path} exists already; remove it or choose another path")
+    _check_replaceable(path, own_files)  # a folder whose replacement was killed may be back
     try:
         with _writable(path):
             partial.mkdir()
@@ -47,6 +54,7 @@ def atomic_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
             for name in names:
                 _sync(Path(folder, name))
             _sync(Path(folder))
+        _check_replaceable(path, own_files)  # it may have changed meanwhile
         if path.exists():
             # Two renames, so that the old folder stays complete until the new one is in place.
             old = path.with_name(f"{partial.name}.old")
@@ -63,6 +71,35 @@ def atomic_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
+
+
+def files_below(folder: Path) -> set[str]:
+    """The names of all files below a folder, relative to it. Links are files."""
+    found = set()
+    for place, folders, names in os.walk(folder):
+        links = (name for name in folders if os.path.islink(os.path.join(place, name)))
+        found |= {os.path.relpath(os.path.join(place, name), folder) for name in (*names, *links)}
+    return found
+
+
+def _check_replaceable(path: Path, own_files: OwnFiles | None) -> None:
+    """Refuse to replace what we must not: only empty folders and our own files are replaced."""
+    if not path.exists():
+        return
+    if own_files is None:
+        raise ConfigError(f"{path} exists already; remove it or choose another path")
+    if not path.is_dir():
+        raise ConfigError(f"{path} is a file; name a folder")
+    for kind, place in (("the current folder", os.getcwd()), ("home", os.path.expanduser("~"))):
+        if Path(place).resolve().is_relative_to(path):
+            raise ConfigError(f"{path} is or contains {kind}, which is not replaced; name another")
+    if os.path.ismount(path):
+        raise ConfigError(f"{path} is a mount point, which is not replaced; name a folder in it")
+    if foreign := sorted(files_below(path) - set(own_files(path))):
+        raise ConfigError(
+            f"{path} has files that one2set did not write there ({', '.join(foreign[:3])}), so it "
+            "is not replaced; remove it yourself, or choose another path"
+        )
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import pytest
 
 from one2set.errors import ConfigError, DataError
 from one2set.keyphrases.calibration import Calibration
+from one2set.model.manifest import update_manifest
 from tests.commands import read_jsonl, run
 
 SAMPLE = str(files("one2set.data") / "sample" / "documents.jsonl")
@@ -47,6 +48,7 @@ def test_calibration_weighs_what_the_encoder_sees(tiny_model: Path, tmp_path: Pa
     run("calibrate", tmp_path / "out", SAMPLE)
     seeing = Calibration.load(tmp_path / "out")
     (tmp_path / "out" / "span_rescorer.npz").unlink()
+    update_manifest(tmp_path / "out")
     run("calibrate", tmp_path / "out", SAMPLE)
     assert Calibration.load(tmp_path / "out") != seeing
 

@@ -12,6 +12,7 @@ from one2set.errors import ConfigError
 from one2set.extraction.knowledge import Knowledge
 from one2set.extraction.ngrams import hash_of
 from one2set.keyphrases.calibration import Calibration, SideCalibration
+from one2set.model.manifest import MANIFEST, check_manifest
 from tests.commands import run
 
 SAMPLE = str(files("one2set.data") / "sample" / "documents.jsonl")
@@ -31,7 +32,8 @@ def test_training_documents_teach_an_exported_model(tiny_model: Path, tmp_path: 
     run("learn", tmp_path / "net", "--documents", path, "-o", tmp_path / "out")
     assert (tmp_path / "out" / "phrases.tsv").read_text() == "graph networks\tgraph network\t20\n"
     assert log_count(tmp_path / "out", "graph", "network") == pytest.approx(math.log(20), abs=0.01)
-    for file in (tmp_path / "net").iterdir():
+    check_manifest(tmp_path / "out")
+    for file in (path for path in (tmp_path / "net").iterdir() if path.name != MANIFEST):
         assert (tmp_path / "out" / file.name).read_bytes() == file.read_bytes()
     run("export", tmp_path / "out", "-o", tmp_path / "again")
     for name in ("phrases.tsv", "lexicon.npz", "candidate_scorer.npz"):

@@ -25,6 +25,7 @@ from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalib
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.keyphrases.learn import add_span_rescorer
 from one2set.model.folder import save_model
+from one2set.model.manifest import update_manifest
 from one2set.model.paths import find_model_folder
 from one2set.model.settrans import SetTrans
 from one2set.prediction.engine import Engine
@@ -175,9 +176,11 @@ def test_an_exported_model_is_taught(
     exported: Path, documents: list[Document], candidate_scorer: CandidateScorer
 ) -> None:
     candidate_scorer.save(exported)
+    update_manifest(exported)
     text = documents[0].text
     before = KeyphraseGenerator(exported, threads=1).generate(text, more=3)
     add_span_rescorer(exported, candidate_scorer, documents)
+    update_manifest(exported)
     assert (exported / FILE).exists()
     after = KeyphraseGenerator(exported, threads=1).generate(text, more=3)
     assert {one.text for one in before} & {one.text for one in after}
@@ -204,6 +207,7 @@ def test_the_generator_uses_it_and_loads_it_once(
     scores = []
     for span_rescorer in (None, random_rescorer(settrans.embedding.embedding_dim)):
         replace(candidate_scorer, span_rescorer=span_rescorer).save(exported)
+        update_manifest(exported)
         loaded.clear()
         found = KeyphraseGenerator(exported, threads=1).generate(documents[0].text, only="present")
         assert loaded == [exported]

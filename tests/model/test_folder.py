@@ -10,6 +10,7 @@ from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError, DataError
 from one2set.model.folder import CONFIG, WEIGHTS, load_model, save_model
+from one2set.model.manifest import MANIFEST
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 from tests.model import tiny
@@ -22,7 +23,9 @@ def vocabulary(size: int = tiny.V) -> WordVocabulary:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
+    """One without a manifest, so that the loaders themselves must find what is wrong."""
     save_model(tmp_path / "model", tiny.settrans(), vocabulary(), {"system": "settrans"})
+    (tmp_path / "model" / MANIFEST).unlink()
     return tmp_path / "model"
 
 
@@ -57,6 +60,15 @@ def test_a_folder_is_complete_or_not_there(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="no space"):
         save_model(tmp_path / "m", tiny.settrans(), Broken(vocabulary().words, size=tiny.V))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_changed_file_is_found_unless_told_otherwise(tmp_path: Path) -> None:
+    save_model(tmp_path / "model", tiny.settrans(), vocabulary())
+    with (tmp_path / "model" / CONFIG).open("a") as file:
+        file.write(" ")
+    with pytest.raises(DataError, match=r"config\.json: has .* bytes"):
+        load_model(tmp_path / "model")
+    load_model(tmp_path / "model", verify=False)
 
 
 def test_a_folder_is_not_replaced_unasked(folder: Path) -> None:

@@ -56,8 +56,10 @@ class HubKeyphraseGenerator(
 
     # The parameters must not have names that occur in our config.json: the mixin would take their
     # values from there.
-    def __init__(self, folder: str | Path = DEFAULT, *, threads: int = 0) -> None:
-        super().__init__(folder, threads=threads)
+    def __init__(
+        self, folder: str | Path = DEFAULT, *, threads: int = 0, verify: bool = True
+    ) -> None:
+        super().__init__(folder, threads=threads, verify=verify)
         self._folder = find_model_folder(folder)
 
     def _save_pretrained(self, save_directory: Path) -> None:

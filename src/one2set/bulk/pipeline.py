@@ -148,7 +148,8 @@ class Keyphrases:
         return not is_exported(self.model)
 
     def make(self) -> Make:
-        generator = KeyphraseGenerator(self.model, threads=self.threads)
+        # The manifest was checked before work began.
+        generator = KeyphraseGenerator(self.model, threads=self.threads, verify=False)
 
         def lines(documents: Sequence[Document]) -> tuple[list[bytes], int]:
             found = generator.stream(map(with_title, documents), **asdict(self.wanted))
@@ -214,6 +215,7 @@ class Raw:
             device=self.device,
             batch_tokens=self.batch_tokens,
             max_source_length=self.max_source_length,
+            verify=False,
         )
         engine.change_search(dict(self.search))
         return engine

@@ -83,6 +83,7 @@ def write_bulk(
     *,
     workers: int = 0,
     engine: Engine = "local",
+    verify: bool = True,
 ) -> None:
     """Do the work on all documents of a source, and write its lines.
 
@@ -90,7 +91,10 @@ def write_bulk(
     """
     from one2set.bulk.pipeline import run
     from one2set.bulk.ray import run_on_ray
+    from one2set.model.manifest import check_manifest
 
+    if verify:
+        check_manifest(work.model)
     if engine == "local":
         workers = workers or (1 if work.needs_torch else count_cores())
         if workers > 1:

@@ -12,6 +12,7 @@ from one2set.cli.options import (
     DeviceOption,
     FieldOption,
     ModelArgument,
+    NoVerifyOption,
     OnErrorOption,
     ThreadsOption,
 )
@@ -39,6 +40,7 @@ def calibrate(
     batch_tokens: BatchTokensOption = 4096,
     threads: ThreadsOption = 0,
     device: DeviceOption = "auto",
+    no_verify: NoVerifyOption = False,
 ) -> None:
     """Fit a model's scores and thresholds to documents with known keyphrases.
 
@@ -53,7 +55,9 @@ def calibrate(
         from one2set.bulk.lines import predict_all
         from one2set.extraction.knowledge import Knowledge
         from one2set.keyphrases import tuning
+        from one2set.keyphrases.calibration import FILE as CALIBRATION
         from one2set.keyphrases.loading import load_predictor
+        from one2set.model.manifest import check_manifest
         from one2set.model.paths import DEFAULT, find_model_folder
         from one2set.search.null_bias import NO_NULL
     except ImportError:
@@ -69,7 +73,11 @@ def calibrate(
             "--output my-model"
         )
     folder = find_model_folder(model)
-    engine = load_predictor(folder, device=device, batch_tokens=batch_tokens, threads=threads)
+    if not no_verify:
+        check_manifest(folder, ignore={CALIBRATION})
+    engine = load_predictor(
+        folder, device=device, batch_tokens=batch_tokens, threads=threads, verify=False
+    )
     knowledge = Knowledge.load(folder)
     labelled = []
     with ErrorPolicy(on_error) as errors, show_progress("Predicting", total=None) as display:

@@ -22,6 +22,7 @@ from one2set.cli.options import (
     MinScoreOption,
     ModelOption,
     MoreOption,
+    NoVerifyOption,
     OnErrorOption,
     OutputOption,
     OverwriteOption,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from one2set.data.reading.records import Fields
     from one2set.data.reading.streams import ErrorPolicy
     from one2set.data.reading.texts import TextOutput
+    from one2set.keyphrases.generator import KeyphraseGenerator
     from one2set.keyphrases.selection import Selection
 
 Shown = Literal["text", "json", "jsonl", "csv", "xlsx", "html", "bib", "parquet"]
@@ -108,6 +110,7 @@ def generate(
         ),
     ] = None,
     threads: ThreadsOption = 0,
+    no_verify: NoVerifyOption = False,
     engine: Annotated[
         Engine,
         typer.Option(
@@ -139,10 +142,12 @@ def generate(
         _expect_output({"--overwrite": overwrite, "--format parquet": format == "parquet"})
         _expect_output({"--format xlsx": format == "xlsx"})
         from one2set.data.reading.streams import ErrorPolicy
+        from one2set.keyphrases.generator import KeyphraseGenerator
 
         with ErrorPolicy(on_error, report) as errors:
             read = _Read(inputs, fields, errors, texts)
-            _print(read, model, selection, format or "text", threads, color)
+            generator = KeyphraseGenerator(model, threads=threads, verify=not no_verify)
+            _print(read, generator, selection, format or "text", color)
         warn_of_skipped(errors.skipped)
         return
     from one2set.bulk.output_formats import KEYPHRASES
@@ -163,7 +168,7 @@ def generate(
     with_texts = target is not None and target.format in ("html", "bib")
     work = Keyphrases(find_model_folder(model), selection, threads, with_texts)
     source = Source(tuple(inputs), fields, on_error, report, texts)
-    write_bulk(source, work, target, workers=workers or 0, engine=engine)
+    write_bulk(source, work, target, workers=workers or 0, engine=engine, verify=not no_verify)
 
 
 def _check_numbers(inputs: Sequence[str], counted: int) -> None:
@@ -192,14 +197,16 @@ def _file_format(format: Shown | None) -> "Format | None":
 
 
 def _print(
-    read: "_Read", model: str, selection: "Selection", format: Shown, threads: int, color: Color
+    read: "_Read",
+    generator: "KeyphraseGenerator",
+    selection: "Selection",
+    format: Shown,
+    color: Color,
 ) -> None:
     """Write keyphrases to standard output, one document after another."""
     from one2set.bulk import keyphrase_formats as formats
     from one2set.cli.keyphrase_formats import readable
-    from one2set.keyphrases.generator import KeyphraseGenerator
 
-    generator = KeyphraseGenerator(model, threads=threads)
     found = show_waiting(generator.stream(read.documents(), **asdict(selection)), read.describe)
     if format == "text":
         out = make_output(color)

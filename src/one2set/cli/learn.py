@@ -9,6 +9,7 @@ from one2set.cli.console import err
 from one2set.cli.options import (
     FieldOption,
     ModelArgument,
+    NoVerifyOption,
     OnErrorOption,
     OutputFolderOption,
     OverwriteOption,
@@ -43,6 +44,7 @@ def learn(
     on_error: OnErrorOption = "stop",
     report: ReportOption = None,
     overwrite: OverwriteOption = False,
+    no_verify: NoVerifyOption = False,
 ) -> None:
     """Learn from documents which phrases are likely keyphrases, beside the network.
 
@@ -71,7 +73,12 @@ def learn(
                 yield from read(path, fields=fields, errors=errors)
 
         learn_from_documents(
-            find_model_folder(model), output, read_all, origin=origin, overwrite=overwrite
+            find_model_folder(model),
+            output,
+            read_all,
+            origin=origin,
+            overwrite=overwrite,
+            verify=not no_verify,
         )
     size = sum(path.stat().st_size for path in output.iterdir())
     err.print(f"{output}: {size / 1e6:.1f} MB", soft_wrap=True)

@@ -70,6 +70,14 @@ OverwriteOption = Annotated[
     typer.Option("--overwrite", help="Replace an existing OUT.", rich_help_panel=OUTPUT),
 ]
 
+NoVerifyOption = Annotated[
+    bool,
+    typer.Option(
+        "--no-verify",
+        help="Do not check the hashes in the model's manifest.",
+        rich_help_panel=COMPUTATION,
+    ),
+]
 DeviceOption = Annotated[
     Literal["auto", "cpu", "cuda", "mps"],
     typer.Option(help="auto uses a GPU if there is one.", rich_help_panel=COMPUTATION),

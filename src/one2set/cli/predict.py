@@ -12,6 +12,7 @@ from one2set.cli.options import (
     DeviceOption,
     FieldOption,
     ModelArgument,
+    NoVerifyOption,
     OnErrorOption,
     OutputOption,
     OverwriteOption,
@@ -99,6 +100,7 @@ def predict(
     batch_tokens: BatchTokensOption = 4096,
     threads: ThreadsOption = 0,
     device: DeviceOption = "auto",
+    no_verify: NoVerifyOption = False,
 ) -> None:
     """Write the raw output of a network, for research; for keyphrases, use generate.
 
@@ -143,4 +145,4 @@ def predict(
         device=device,
     )
     source = Source(tuple(expand_patterns(inputs)), Fields.from_options(field), on_error, report)
-    write_bulk(source, work, target, workers=1)
+    write_bulk(source, work, target, workers=1, verify=not no_verify)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from one2set.cli.console import err
-from one2set.cli.options import ModelOption, ThreadsOption
+from one2set.cli.options import ModelOption, NoVerifyOption, ThreadsOption
 from one2set.errors import missing_extra
 
 _TOKEN_VARIABLE = "ONE2SET_TOKEN"
@@ -73,6 +73,7 @@ def serve(
     ] = 256,
     timeout: Annotated[float, typer.Option(min=0.1, help="Maximum seconds per request.")] = 60.0,
     threads: ThreadsOption = 0,
+    no_verify: NoVerifyOption = False,
 ) -> None:
     """Serve keyphrases over HTTP, with a web page at /.
 
@@ -108,7 +109,7 @@ def serve(
         token = os.environ.get(_TOKEN_VARIABLE)  # typer takes an empty variable for a missing one
     hosts = tuple(map(str.lower, {*LOOPBACK, host, *allowed_host}))
     access = Access(token, hosts, tuple(allow_origin))
-    generator = KeyphraseGenerator(model, threads=threads)
+    generator = KeyphraseGenerator(model, threads=threads, verify=not no_verify)
     generator.generate("The first text takes longest.")
     run(
         create_app(generator, limits, access),

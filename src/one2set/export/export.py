@@ -13,7 +13,6 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
-from one2set.atomic import atomic_folder
 from one2set.data.reading.readers import read
 from one2set.data.vocabulary import Vocabulary, WordVocabulary
 from one2set.errors import ConfigError, missing_extra
@@ -21,6 +20,7 @@ from one2set.export.runtime import Description, write_description
 from one2set.model import heads as torch_heads
 from one2set.model.folder import WEIGHTS, load_model, save_config
 from one2set.model.heads import Heads
+from one2set.model.manifest import MANIFEST, write_model_folder
 from one2set.model.paths import model_folder
 from one2set.model.settrans import SetTrans
 from one2set.prediction.stream import Predictor
@@ -33,6 +33,7 @@ def export_model(
     *,
     int8: bool = True,
     overwrite: bool = False,
+    verify: bool = True,
 ) -> None:
     """Write the folder, complete or not at all, with all other files of the model.
 
@@ -47,7 +48,7 @@ def export_model(
         raise missing_extra("onnx", extra="train", purpose="Exporting a model") from None
 
     folder = model_folder(model)
-    network, vocabulary, config = load_model(folder)
+    network, vocabulary, config = load_model(folder, verify=verify)
     if not isinstance(network, SetTrans):
         raise ConfigError(f"{model} is a {type(network).__name__}; only a SetTrans can be exported")
     heads = Heads.load(folder)
@@ -63,7 +64,7 @@ def export_model(
         longest=MAX_SOURCE_LENGTH,
         int8=int8,
     )
-    with atomic_folder(output, overwrite=overwrite) as partial:
+    with write_model_folder(output, overwrite=overwrite) as partial:
         save_config(partial, network, config)
         save_file(weights, partial / WEIGHTS)
         (partial / WEIGHTS).chmod(0o644)  # the library lets only its owner read it
@@ -72,7 +73,7 @@ def export_model(
             graph.save(partial, WEIGHTS, offsets)
         _trim_vocabulary(vocabulary).save(partial)
         write_description(partial, description)
-        written = {path.name for path in partial.iterdir()}
+        written = {MANIFEST, *(path.name for path in partial.iterdir())}
         for file in folder.iterdir():
             if file.is_file() and file.name not in {*written, torch_heads.FILE}:
                 shutil.copy(file, partial)

@@ -24,6 +24,7 @@ from one2set.extraction.features import FEATURES_VERSION
 from one2set.extraction.ngrams import HashedPhrases, HashedTexts, Hashes, NgramIndex
 from one2set.extraction.phrase_classifier import LinearPhraseClassifier
 from one2set.extraction.phrase_finder import PhraseFinder
+from one2set.model.manifest import update_manifest
 from one2set.prediction.prediction import TokenStates
 from one2set.prediction.stream import Project
 from one2set.text import stem_all, words_of
@@ -69,6 +70,7 @@ class Knowledge:
         for part in (self.candidate_scorer, self.phrase_classifier):
             if part is not None:
                 part.save(folder)
+        update_manifest(folder)
 
     @classmethod
     def load(cls, folder: Path) -> "Knowledge":

@@ -24,6 +24,7 @@ from one2set.atomic import atomic_file
 from one2set.data.control_codes import SIDES
 from one2set.errors import DataError
 from one2set.keyphrases.candidates import INPUTS, Candidates
+from one2set.model.manifest import update_manifest
 from one2set.search.null_bias import NullBias
 
 FILE = "calibration.json"
@@ -137,6 +138,7 @@ class Calibration:
         """Write it into a model's folder."""
         with atomic_file(folder / FILE) as file:
             file.write(orjson.dumps(asdict(self), option=orjson.OPT_INDENT_2))
+        update_manifest(folder)
 
     @classmethod
     def load(cls, folder: Path) -> "Calibration":

@@ -45,6 +45,7 @@ class KeyphraseGenerator:
     Args:
         model: The folder of a model or of a training run. Default: the model in this package.
         threads: Number of CPU threads; 0 for one per core.
+        verify: Check the hashes in the model's manifest, which takes some milliseconds.
 
     Raises:
         ConfigError: If there is no such model, or if it needs torch, which is not installed.
@@ -57,19 +58,23 @@ class KeyphraseGenerator:
         [Keyphrase('graph neural networks', 0.58, present)]
     """
 
-    def __init__(self, model: str | Path = DEFAULT, *, threads: int = 0) -> None:
+    def __init__(
+        self, model: str | Path = DEFAULT, *, threads: int = 0, verify: bool = True
+    ) -> None:
         folder = find_model_folder(model)
         # The default model may be in another place where a pickle arrives; others are not.
         self._model = model if model == DEFAULT else folder.absolute()
-        self._threads = threads
-        self._predictor = load_predictor(folder, threads=threads, batch_tokens=_BATCH_TOKENS)
+        self._threads, self._verify = threads, verify
+        self._predictor = load_predictor(
+            folder, threads=threads, batch_tokens=_BATCH_TOKENS, verify=verify
+        )
         self._calibration, self._knowledge = Calibration.load(folder), Knowledge.load(folder)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self._model)!r}, threads={self._threads})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(type(self), threads=self._threads), (self._model,)
+        return partial(type(self), threads=self._threads, verify=self._verify), (self._model,)
 
     @overload
     def generate(  # type: ignore[overload-overlap]  # a string is an iterable of strings too

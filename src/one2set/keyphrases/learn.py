@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 from itertools import tee
 from pathlib import Path
 
-from one2set.atomic import atomic_folder
 from one2set.data import phrase_list
 from one2set.data.document import Document
 from one2set.errors import ConfigError
@@ -17,12 +16,13 @@ from one2set.extraction.knowledge import NO_KNOWLEDGE, VERSIONS, Knowledge
 from one2set.extraction.train_scorers import extend_knowledge, fit_span_rescorer
 from one2set.keyphrases.calibration import FILE as CALIBRATION
 from one2set.keyphrases.loading import is_exported
+from one2set.model.manifest import MANIFEST, check_manifest, write_model_folder
 from one2set.model.paths import model_folder
 
 # The files of a model's knowledge, under their old names too.
 _SCORERS = (candidate_scorer, span_rescorer, phrase_classifier)
 _FILES = {part.FILE for part in (phrase_list, lexicon, *_SCORERS)}
-_FILES |= {part.OLD_FILE for part in _SCORERS} | {VERSIONS}
+_FILES |= {part.OLD_FILE for part in _SCORERS} | {VERSIONS, MANIFEST}
 
 
 def learn_from_documents(
@@ -32,6 +32,7 @@ def learn_from_documents(
     *,
     origin: Path | None = None,
     overwrite: bool = False,
+    verify: bool = True,
 ) -> None:
     """Copy an exported model, with knowledge learnt from documents in place of its own.
 
@@ -43,9 +44,11 @@ def learn_from_documents(
         raise ConfigError(
             f"{model} is not exported; first run one2set export {model} --output FOLDER"
         )
+    for each in filter(None, (folder, origin)) if verify else ():
+        check_manifest(each)
     knowledge = NO_KNOWLEDGE if origin is None else Knowledge.load(origin).without_span_rescorer()
     fits_all = knowledge.candidate_scorer is None
-    with atomic_folder(output, overwrite=overwrite) as partial:
+    with write_model_folder(output, overwrite=overwrite) as partial:
         knowledge = extend_knowledge(knowledge, documents)
         for file in folder.iterdir():
             if file.is_file() and file.name not in _FILES:

@@ -6,6 +6,7 @@ from pathlib import Path
 from one2set.data.vocabulary import Vocabulary, load_vocabulary
 from one2set.errors import ConfigError, DataError, missing_extra
 from one2set.export.runtime import DESCRIPTION, Runtime
+from one2set.model.manifest import check_manifest
 from one2set.prediction.stream import Predictor
 
 _FIX = "pass a complete model folder"
@@ -34,10 +35,13 @@ def load_predictor(
     device: str = "auto",
     threads: int = 0,
     batch_tokens: int = 4096,
+    verify: bool = True,
 ) -> Predictor:
-    """The predictor of a model's folder, or of a run's."""
+    """The predictor of a model folder. `verify` checks the folder's manifest."""
     if not folder.is_dir():
         raise ConfigError(f"there is no model {folder}; pass the folder of a model")
+    if verify:
+        check_manifest(folder)
     if is_exported(folder) and device in ("auto", "cpu"):
         return Runtime(folder, threads=threads, batch_tokens=batch_tokens)
     try:
@@ -48,4 +52,4 @@ def load_predictor(
             "torch", extra="train", purpose=f"{folder} is not exported: generating with it"
         ) from None
     set_num_threads(threads)
-    return Engine.load(folder, device=device, batch_tokens=batch_tokens)
+    return Engine.load(folder, device=device, batch_tokens=batch_tokens, verify=False)

@@ -3,6 +3,7 @@
 config.json              the name and arguments of the network, and what the caller adds
 weights.safetensors      the state dict, or the weights of the exported graphs
 words.tsv                the vocabulary (or tokenizer.json, for word pieces)
+manifest.json            sizes and hashes of the files (`model/manifest`)
 """
 
 import json
@@ -13,11 +14,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from one2set.atomic import atomic_folder
 from one2set.data.vocabulary import Vocabulary, load_vocabulary
 from one2set.errors import ConfigError, DataError, missing_extra
 from one2set.model.exhird import ExHiRD
 from one2set.model.heads import Heads
+from one2set.model.manifest import check_manifest, write_model_folder
 from one2set.model.network import Network
 from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
@@ -62,7 +63,7 @@ def save_model(
         raise missing_extra("safetensors", extra="train", purpose="Saving a model") from None
 
     weights = {name: weight.contiguous() for name, weight in network.state_dict().items()}
-    with atomic_folder(folder, overwrite=overwrite) as partial:
+    with write_model_folder(folder, overwrite=overwrite) as partial:
         save_config(partial, network, config)
         save_file(weights, partial / WEIGHTS)
         vocabulary.save(partial)
@@ -91,8 +92,10 @@ def save_config(folder: Path, network: Network, config: Mapping[str, Any] | None
     (folder / CONFIG).write_text(f"{json.dumps(description, indent=2)}\n", encoding="utf-8")
 
 
-def load_model(folder: Path) -> Model:
-    """Read a folder. The network is in eval mode, on the CPU."""
+def load_model(folder: Path, *, verify: bool = True) -> Model:
+    """Read a folder. The network is in eval mode, on the CPU. `verify` checks its manifest."""
+    if verify:
+        check_manifest(folder)
     description = _read_config(folder / CONFIG)
     path = folder / WEIGHTS
     weights = {

@@ -61,10 +61,11 @@ class Engine:
         batch_tokens: int = 4096,
         max_source_length: int = 4096,
         device: str = "auto",
+        verify: bool = True,
     ) -> "Engine":
-        """Load a model folder, or the best model of a run folder."""
+        """Load a model folder, or the best model of a run folder. `verify` checks its manifest."""
         folder = model_folder(Path(folder))
-        network, vocabulary, config = load_model(folder)
+        network, vocabulary, config = load_model(folder, verify=verify)
         return cls(
             network,
             vocabulary,

@@ -34,6 +34,7 @@ _MANIFEST, _PROGRESS, _WEIGHTS, _AVERAGE, _OPTIMIZER = (
     "average.safetensors",
     "optimizer.pt",
 )
+_FILES = frozenset((_MANIFEST, _PROGRESS, _WEIGHTS, _AVERAGE, _OPTIMIZER))
 
 
 class _Manifest(BaseModel):
@@ -58,7 +59,7 @@ class Checkpoints:
         """Write a checkpoint, then remove old ones."""
         path = self.folder / f"{progress.step:08d}"
         try:
-            with atomic_folder(path, overwrite=True) as partial:
+            with atomic_folder(path, own_files=lambda _: _FILES) as partial:
                 save_model(stepper.objective, str(partial / _WEIGHTS))
                 if stepper.average.tensors:
                     save_file(stepper.average.tensors, partial / _AVERAGE)

@@ -46,11 +46,17 @@ from one2set.data.reading.readers import read
 from one2set.data.reading.records import Fields
 from one2set.data.reading.streams import ErrorPolicy, is_pipe, printable
 from one2set.data.specials import SPECIALS
-from one2set.data.vocabulary import PieceVocabulary, Vocabulary, WordVocabulary
-from one2set.errors import ConfigError
+from one2set.data.vocabulary import (
+    PieceVocabulary,
+    Vocabulary,
+    WordVocabulary,
+    vocabulary_file,
+)
+from one2set.errors import ConfigError, DataError
 from one2set.parallel import ordered_map
 
 _SHARD = 16_384  # documents
+_SKIPPED = "skipped.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +106,10 @@ def prepare(
     _check_output(output, overwrite=overwrite)
     _check(inputs, filters)
     pieces = None if tokenizer is None else PieceVocabulary.from_file(tokenizer)
-    with atomic_folder(output, overwrite=overwrite) as folder, errors:
+    own_files = _own_files if overwrite else None
+    with atomic_folder(output, own_files=own_files) as folder, errors:
         if errors.report_file is None:
-            errors.report_file = folder / "skipped.jsonl"
+            errors.report_file = folder / _SKIPPED
         selection = DocumentSelection(filters, _excluded_titles(inputs, fields, errors))
         splits = inputs.splits()
         names = [*splits, *([VALID] if filters.hold_out else [])]
@@ -162,10 +169,21 @@ def _groups(
 
 
 def _check_output(output: Path, *, overwrite: bool) -> None:
-    if output.exists() and not (output / MANIFEST).exists():
+    empty = output.is_dir() and not any(output.iterdir())
+    if output.exists() and not empty and not _own_files(output):
         raise ConfigError(f"{output} exists and is not a corpus; name another folder to write")
     if output.exists() and not overwrite:
         raise ConfigError(f"{output} exists already; pass --overwrite to replace it")
+
+
+def _own_files(folder: Path) -> set[str]:
+    """The files of a corpus; none if a folder is not a corpus."""
+    try:
+        splits = Manifest.load(folder).splits
+    except DataError:
+        return set()
+    shards = {f"{name}/{shard.file}" for name, split in splits.items() for shard in split.shards}
+    return {MANIFEST, _SKIPPED, vocabulary_file(folder).name, *shards}
 
 
 def _check(inputs: Inputs, filters: Filters) -> None:

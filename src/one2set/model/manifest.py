@@ -1,0 +1,128 @@
+"""The manifest of a model folder: size and SHA-256 of every file, and the version that wrote them.
+
+Every writer of a model folder uses `write_model_folder`; whoever changes a file of an existing one
+calls `update_manifest` afterwards. Folders of earlier versions have no manifest.
+"""
+
+import json
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from hashlib import file_digest
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from one2set.atomic import atomic_file, atomic_folder
+from one2set.errors import DataError
+
+MANIFEST = "manifest.json"
+FORMAT = 1
+# The endings of files that loaders read. Such a file must be in the manifest and unchanged; others
+# may be added or changed, such as a README.md.
+_READ = (".json", ".npz", ".onnx", ".safetensors", ".tsv")
+# What may be in a model folder without a manifest.
+_FILES_BEFORE = {
+    *("config.json", "weights.safetensors", "heads.safetensors", "words.tsv", "tokenizer.json"),
+    *("runtime.json", "encoder.onnx", "step.onnx", "calibration.json", "phrases.tsv", "NOTICE"),
+    *("versions.json", "lexicon.npz", "candidate_scorer.npz", "span_rescorer.npz", "selector.npz"),
+    *("phrase_classifier.npz", "sight.npz", "associations.npz"),
+}
+_FIX = "copy or download the model again, or pass --no-verify if you changed it yourself"
+
+
+@contextmanager
+def write_model_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """Make a temporary folder; it becomes the model folder `path`, with a manifest, when the block
+    ends without an error. With `overwrite` it may replace another model folder."""
+    with atomic_folder(path, own_files=_own_files if overwrite else None) as partial:
+        yield partial
+        write_manifest(partial)
+
+
+def write_manifest(folder: Path) -> None:
+    """Write the manifest of the files that are in a folder now."""
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    manifest = {
+        "format": FORMAT,
+        "versions": {"one2set": version("one2set")},
+        "files": {one.name: _describe(one) for one in files if _is_listed(one.name)},
+    }
+    with atomic_file(folder / MANIFEST) as file:
+        file.write(f"{json.dumps(manifest, indent=2)}\n".encode())
+
+
+def update_manifest(folder: Path) -> None:
+    """Write the manifest again after files have changed, if the folder has one."""
+    if (folder / MANIFEST).exists():
+        write_manifest(folder)
+
+
+def _is_listed(name: str) -> bool:
+    return name[0] != "." and name != MANIFEST
+
+
+def check_manifest(folder: Path, *, ignore: Collection[str] = ()) -> None:
+    """Check that a folder has the files of its manifest, unchanged, and no others that would be
+    read. `ignore` are names of files that the caller is about to replace."""
+    listed = _read_manifest(folder)
+    if listed is None:
+        return
+    for name, expected in listed.items():
+        if name.endswith(_READ) and name not in ignore:
+            _check_file(folder / name, expected)
+    for path in sorted(folder.iterdir()):
+        known = path.name in listed or path.name in ignore or path.name == MANIFEST
+        if path.suffix in _READ and not known:
+            raise DataError(f"is not in {MANIFEST}: it is of another model", fix=_FIX, path=path)
+
+
+def _check_file(path: Path, expected: dict[str, Any]) -> None:
+    try:
+        size = path.stat().st_size
+        if size != expected["bytes"]:
+            what = f"has {size:,} bytes; {expected['bytes']:,} were written"
+            raise DataError(what, fix=_FIX, path=path)
+        if _describe(path) != expected:
+            raise DataError("has changed since it was written", fix=_FIX, path=path)
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror})", fix=_FIX, path=path) from None
+
+
+def _describe(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file:
+        return {"bytes": path.stat().st_size, "sha256": file_digest(file, "sha256").hexdigest()}
+
+
+def _read_manifest(folder: Path) -> dict[str, dict[str, Any]] | None:
+    """The described files by name; None where there is no manifest."""
+    path = folder / MANIFEST
+    if not path.exists():
+        return None
+    try:
+        manifest = json.loads(path.read_bytes())
+        files: dict[str, dict[str, Any]] = manifest["files"]
+        for name, each in files.items():
+            if Path(name).name != name or not isinstance(each["bytes"], int):
+                raise ValueError
+            bytes.fromhex(each["sha256"])
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror})", fix=_FIX, path=path) from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise DataError("is not the manifest of a model", fix=_FIX, path=path) from None
+    if manifest.get("format") != FORMAT:
+        found = repr(manifest.get("format"))
+        fix = "install the version of one2set that wrote it"
+        raise DataError(f"has format {found:.40}; expected {FORMAT}", fix=fix, path=path)
+    return files
+
+
+def _own_files(folder: Path) -> set[str]:
+    """The files of a model folder that one2set wrote."""
+    try:
+        listed = _read_manifest(folder)
+        if listed is not None:
+            return {*listed, MANIFEST}
+        config = json.loads((folder / "config.json").read_bytes())
+        return _FILES_BEFORE if {"network", "arguments"} <= config.keys() else set()
+    except (DataError, OSError, ValueError, AttributeError):
+        return set()
