@@ -7,11 +7,12 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from one2set.errors import ConfigError
+from one2set.errors import ConfigError, DataError
 from one2set.parallel import count_cores, ordered_map
 from tests.processes import end_by_themselves
 
@@ -136,3 +137,44 @@ def test_workers_end_with_their_parent(how: signal.Signals) -> None:
     parent.wait(timeout=60)
     parent.stdout.close()
     assert end_by_themselves(workers)
+
+
+def die_once(task: tuple[int, Path]) -> int:
+    """Kills its process the first time that it sees 5."""
+    number, folder = task
+    if number == 5 and not (folder / "died").exists():
+        (folder / "died").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def die_always(number: int) -> int:
+    if number == 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_what_a_dead_worker_did_is_done_again(tmp_path: Path) -> None:
+    tasks = [(number, tmp_path) for number in range(30)]
+    assert list(ordered_map(die_once, tasks, workers=2)) == list(range(30))
+    assert (tmp_path / "died").exists()
+
+
+def test_the_task_that_kills_its_workers_is_named() -> None:
+    results = ordered_map(die_always, range(30), workers=2, describe="number {}".format)
+    found: list[int] = []
+    with pytest.raises(DataError, match=r"died 3 times at number 5; .*fewer --workers"):
+        found.extend(results)
+    assert found == list(range(5))
+
+
+def test_workers_that_die_from_outside_are_replaced() -> None:
+    """As by the kernel when memory is short."""
+    results = ordered_map(process_of, range(60), workers=2)
+    found = []
+    for number, process in enumerate(results):
+        found.append(process)
+        if number in (3, 20):
+            os.kill(process, signal.SIGKILL)
+    assert len(found) == 60
+    assert len(set(found)) > 2

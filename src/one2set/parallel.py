@@ -7,14 +7,16 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import get_context
 from threading import current_thread, main_thread
 from types import FrameType
-from typing import TypeVar
+from typing import Generic, TypeVar
 
-from one2set.errors import ConfigError
+from one2set.errors import ConfigError, DataError
 
+_REPEATS = 2  # of a task whose worker died
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -25,9 +27,17 @@ def count_cores() -> int:
 
 
 def ordered_map(
-    function: Callable[[Task], Result], tasks: Iterable[Task], *, workers: int
+    function: Callable[[Task], Result],
+    tasks: Iterable[Task],
+    *,
+    workers: int,
+    describe: Callable[[Task], str] = repr,
 ) -> Iterator[Result]:
-    """`map` over worker processes. Results keep the order of the tasks; the queue is bounded."""
+    """`map` over worker processes. Results keep the order of the tasks; the queue is bounded.
+
+    If a worker dies, what it did is done again; if that fails too, the error says what it was, as
+    `describe` calls it.
+    """
     if workers < 1:
         raise ConfigError(
             f"--workers is {workers}; expected 1 or more (this machine: {count_cores()})"
@@ -35,22 +45,84 @@ def ordered_map(
     if workers == 1:
         yield from map(function, tasks)
         return
-    waiting: deque[Future[Result]] = deque()
-    # Forked workers share loaded modules and data with the parent, and start at once.
-    context = get_context("fork") if sys.platform == "linux" else None
-    executor = ProcessPoolExecutor(
-        workers, context, initializer=_die_with_parent, initargs=(os.getpid(),)
-    )
+    pool = _Pool(function, workers, describe)
     try:
         for task in tasks:
-            with _defer_interrupts():
-                waiting.append(executor.submit(function, task))
-            if len(waiting) > 3 * workers:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+            pool.submit(task)
+            if len(pool) > 3 * workers:
+                yield pool.result()
+        while len(pool):
+            yield pool.result()
     finally:
-        executor.shutdown(cancel_futures=True)
+        pool.shutdown()
+
+
+class _Pool(Generic[Task, Result]):
+    """Workers, and the tasks they were given, oldest first."""
+
+    def __init__(
+        self, function: Callable[[Task], Result], workers: int, describe: Callable[[Task], str]
+    ) -> None:
+        self._function, self._workers, self._describe = function, workers, describe
+        self._waiting: deque[tuple[Task, Future[Result]]] = deque()
+        self._executor = _start(workers)
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def submit(self, task: Task) -> None:
+        """Give a task to the workers."""
+        try:
+            with _defer_interrupts():
+                self._waiting.append((task, self._executor.submit(self._function, task)))
+        except BrokenProcessPool:
+            self._repair()
+            self.submit(task)
+
+    def result(self) -> Result:
+        """Wait for the result of the oldest task."""
+        while True:
+            _, future = self._waiting[0]
+            try:
+                found = future.result()
+            except BrokenProcessPool:
+                self._repair()
+                continue
+            self._waiting.popleft()
+            return found
+
+    def shutdown(self) -> None:
+        self._executor.shutdown(cancel_futures=True)
+
+    def _repair(self) -> None:
+        """After a worker died, do again what was lost. One task at a time: thus it is known which
+        one kills its worker."""
+        self._executor.shutdown()
+        for index, (task, future) in enumerate(self._waiting):
+            if isinstance(future.exception(), BrokenProcessPool):
+                self._waiting[index] = task, self._repeat(task)
+        self._executor = _start(self._workers)
+
+    def _repeat(self, task: Task) -> Future[Result]:
+        for _ in range(_REPEATS):
+            with _start(1) as executor:
+                with _defer_interrupts():
+                    future = executor.submit(self._function, task)
+                if not isinstance(future.exception(), BrokenProcessPool):
+                    return future
+        failed: Future[Result] = Future()  # so that the results before it come first
+        what = f"a worker process died {_REPEATS + 1} times at {self._describe(task)}"
+        fix = "check that the memory suffices, use fewer --workers, or leave these out"
+        failed.set_exception(DataError(what, fix=fix))
+        return failed
+
+
+def _start(workers: int) -> ProcessPoolExecutor:
+    # Forked workers share loaded modules and data with the parent, and start at once.
+    context = get_context("fork") if sys.platform == "linux" else None
+    return ProcessPoolExecutor(
+        workers, context, initializer=_die_with_parent, initargs=(os.getpid(),)
+    )
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Chunks of documents become lines: the same in any number of processes, from any beginning."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -83,38 +84,63 @@ def test_raw_lines_with_torch_and_without(source: Source, models: Path) -> None:
     assert lines_of(source, trained) == lines_of(source, exported)
 
 
-def test_any_cut_is_continued_to_the_same_lines(
-    source: Source, models: Path, tmp_path: Path
-) -> None:
+def digests_of(source: Source) -> dict[int, str]:
+    return {chunk.end: chunk.digest for chunk in source.chunks()}
+
+
+def test_any_cut_is_continued_to_the_same_lines(source: Source, models: Path) -> None:
     work = Raw(models / "exported", slots=True)
-    whole, file = lines_of(source, work), tmp_path / "lines"
-    file.write_bytes(b"".join(whole))
-    for state in (
-        ResumeState(0, 1),
-        ResumeState(0, 8),
-        ResumeState(0, 13),
-        ResumeState(0, 21),
-        ResumeState(8),
-        ResumeState(3, 7),
-    ):
-        own = tmp_path / "own"
-        own.write_bytes(b"".join(whole[state.packed : state.done]))
-        rest = []
-        for result in run(source, work, state._replace(file=own), workers=1):
-            assert state.done < result.chunk.first + len(result.lines) or not result.lines
+    whole = lines_of(source, work)
+    for done in (0, 1, 8, 13, 21):
+        state, rest = ResumeState(done, digests_of(source)), []
+        for result in run(source, work, state, workers=1):
+            assert state.done < result.end or not result.lines
             rest += result.lines[max(state.done - result.chunk.first, 0) :]
         assert whole[: state.done] + rest == whole
 
 
-def test_another_input_is_told(source: Source, tmp_path: Path) -> None:
-    file = tmp_path / "lines"
-    for ids, message in (
-        (["other"], "document 1 of the input is .*; what is done has 'other' there"),
-        ([d.id for c in source.chunks() for d in c.documents] + ["more"], "has 21 documents, but"),
-    ):
-        file.write_bytes(b"".join(orjson.dumps({"id": id}) + b"\n" for id in ids))
-        with pytest.raises(DataError, match=message):
-            list(source.chunks(ResumeState(0, len(ids), file)))
+@pytest.mark.parametrize("part", ["id", "title", "abstract"])
+@pytest.mark.parametrize("number", [0, 7, 8, 20])
+def test_a_change_of_what_is_done_is_told(source: Source, part: str, number: int) -> None:
+    """Other texts under the same names must not pass for those that were processed."""
+    digests = digests_of(source)
+    path = Path(source.inputs[number >= 12])
+    rows = [orjson.loads(line) for line in path.read_bytes().splitlines()]
+    rows[number % 12][part] += "s"
+    path.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    first, last = {0: (1, 8), 7: (1, 8), 8: (9, 16), 20: (17, 21)}[number]
+    with pytest.raises(DataError, match=f"documents {first} to {last} .*changed.*--overwrite"):
+        list(source.chunks(ResumeState(number + 1, digests)))
+    if number == 20:  # what is not done yet may change
+        assert len(list(source.chunks(ResumeState(16, digests)))) == 2
+
+
+def test_input_that_was_shortened_is_told(source: Source) -> None:
+    digests = digests_of(source)
+    shorter = replace(source, inputs=source.inputs[:1])
+    with pytest.raises(DataError, match="documents 9 to 12 of the input have changed"):
+        list(shorter.chunks(ResumeState(21, digests)))
+    path = Path(source.inputs[0])
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:8]))
+    with pytest.raises(DataError, match="has 8 documents, but 21 were processed"):
+        list(shorter.chunks(ResumeState(21, digests)))
+
+
+def test_only_the_whole_input_is_all_done(source: Source) -> None:
+    digests = digests_of(source)
+    source.check_all_done(ResumeState(21, digests))
+    with pytest.raises(DataError, match="has more than 16 documents"):
+        source.check_all_done(ResumeState(16, digests))
+
+
+def test_the_digest_separates_what_it_joins(tmp_path: Path) -> None:
+    """Moving a character from one field to the next is a change."""
+    digests = set()
+    for title, abstract in (("ab", "c"), ("a", "bc"), ("", "abc"), ("ab'", "c"), ("ab", "'c")):
+        path = tmp_path / "a.jsonl"
+        path.write_bytes(orjson.dumps({"title": title, "abstract": abstract}))
+        digests |= set(digests_of(Source((str(path),))).values())
+    assert len(digests) == 5
 
 
 def test_a_user_s_error_comes_whole_out_of_a_worker(source: Source, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ out, killed = Path(sys.argv[sys.argv.index("-o") + 1]), []
 def kill():
     while not killed:
         time.sleep(0.01)
-        if any(path.stat().st_size for path in out.parent.glob(out.name + ".partial-*/*")):
+        if any(path.stat().st_size for path in out.parent.glob(out.name + ".partial/*.lines")):
             for process in descendants(os.getpid()):
                 try:
                     name = Path(f"/proc/{process}/cmdline").read_bytes()

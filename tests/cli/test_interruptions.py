@@ -1,7 +1,9 @@
 """`one2set generate` and `predict`: outputs that exist already, and interrupted ones."""
 
 import json
+import os
 import random
+import signal
 import time
 from pathlib import Path
 
@@ -19,10 +21,31 @@ def test_an_output_that_exists(tiny_model: Path, tmp_path: Path) -> None:
     output.write_text("mine\n")
     with pytest.raises(ConfigError, match="exists already; pass --overwrite"):
         run(tiny_model, SAMPLE, "-o", output)
-    run(tiny_model, SAMPLE, "-o", output, "--resume")  # says that it is complete
+    with pytest.raises(ConfigError, match="no record of what it was made of"):
+        run(tiny_model, SAMPLE, "-o", output, "--resume")
     assert output.read_text() == "mine\n"
     run(tiny_model, SAMPLE, "-o", output, "--overwrite")
     assert len(read_jsonl(output)) == 60
+
+
+def test_a_complete_output_is_that_of_the_same_input_and_options(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    source, output = tmp_path / "in.jsonl", tmp_path / "p.jsonl"
+    source.write_bytes(SAMPLE.read_bytes())
+    run(tiny_model, source, "-o", output)
+    before, at = output.read_bytes(), output.stat()
+    run(tiny_model, source, "-o", output, "--resume")
+    assert (output.stat().st_ino, output.stat().st_mtime_ns) == (at.st_ino, at.st_mtime_ns)
+    with pytest.raises(ConfigError, match="other settings: options slots was false, is true"):
+        run(tiny_model, source, "-o", output, "--slots", "--resume")
+    source.write_bytes(SAMPLE.read_bytes().replace(b"the", b"teh"))
+    with pytest.raises(DataError, match="documents 1 to 60 of the input have changed"):
+        run(tiny_model, source, "-o", output, "--resume")
+    source.write_bytes(SAMPLE.read_bytes() * 5)
+    with pytest.raises(DataError, match="documents 1 to 256 of the input have changed"):
+        run(tiny_model, source, "-o", output, "--resume")
+    assert output.read_bytes() == before
 
 
 def test_resuming_with_something_else_is_refused(tiny_model: Path, tmp_path: Path) -> None:
@@ -30,13 +53,17 @@ def test_resuming_with_something_else_is_refused(tiny_model: Path, tmp_path: Pat
     bad.write_text(SAMPLE.read_text() * 5 + "not json\n")  # a chunk is done, and then it stops
     with pytest.raises(DataError, match="not JSON"):
         run(tiny_model, bad, "-o", output)
-    for arguments in ((tiny_model, bad, "--beam", "2"), (tiny_model, SAMPLE)):
-        with pytest.raises(ConfigError, match="another model, input or options"):
-            run(*arguments, "-o", output, "--resume")
+    with pytest.raises(ConfigError, match=r"options search was \[\], is \[\[\"beam\",2\]\]"):
+        run(tiny_model, bad, "--beam", "2", "-o", output, "--resume")
+    with pytest.raises(DataError, match="documents 1 to 60 of the input have changed"):
+        run(tiny_model, SAMPLE, "-o", output, "--resume")
+    bad.write_text(bad.read_text().replace("graph", "grahp"))  # under the same names
+    with pytest.raises(DataError, match="documents 1 to 256 of the input have changed"):
+        run(tiny_model, bad, "-o", output, "--resume")
     weights = tiny_model / "weights.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1] + b"\x01")
-    with pytest.raises(ConfigError, match="another model, input or options"):
-        run(tiny_model, bad, "-o", output, "--resume")
+    with pytest.raises(ConfigError, match=r"other settings: model weights\.safetensors was"):
+        run(tiny_model, bad, "-o", output, "--resume", "--no-verify")
 
 
 @pytest.mark.parametrize("way", ["trained", "exported"])
@@ -46,24 +73,11 @@ def test_kills_lose_nothing_and_repeat_nothing(
     """Real processes are killed with -9 wherever they are; the last one ends, and its file is, byte
     for byte, that of a process which nobody disturbed. A model that is not exported runs in one
     process, an exported one in two more, which must not outlive it."""
-    source = tmp_path / "many.jsonl"
-    documents = [json.loads(line) for line in SAMPLE.read_text().splitlines()]
-    with source.open("w") as file:
-        for number in range(1100):
-            document = documents[number % len(documents)]
-            file.write(json.dumps({**document, "id": f"d{number}"}) + "\n")
+    source = write_many(tmp_path)
     calm, killed, log = tmp_path / "calm.jsonl", tmp_path / "killed.jsonl", tmp_path / "log.txt"
     command = {
         "trained": ["predict", str(tiny_model), str(source), "--threads", "1", "--slots", "-o"],
-        "exported": [
-            "generate",
-            "--model",
-            str(exported_model),
-            str(source),
-            "--workers",
-            "2",
-            "-o",
-        ],
+        "exported": [*generate_in_two_processes(exported_model, source), "-o"],
     }[way]
     assert finish(start([*command, str(calm)], output=log)) == 0, log.read_text()
     size = calm.stat().st_size
@@ -86,9 +100,47 @@ def test_kills_lose_nothing_and_repeat_nothing(
     assert kills >= 3, "too few kills to prove anything"
     assert midway >= 2, "no kill hit the writing"
     assert killed.read_bytes() == calm.read_bytes()
-    assert not list(tmp_path.glob("*.partial-*"))
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def test_what_happens_to_a_running_job(exported_model: Path, tmp_path: Path) -> None:
+    """Its workers are killed, each of them twice, and another command with other options wants to
+    overwrite its output. It ends as if nothing had happened."""
+    command = generate_in_two_processes(exported_model, write_many(tmp_path))
+    calm, output, log = tmp_path / "calm.jsonl", tmp_path / "p.jsonl", tmp_path / "log.txt"
+    assert finish(start([*command, "-o", str(calm)], output=log)) == 0, log.read_text()
+    job = start([*command, "-o", str(output)], output=log)
+    assert job.pid is not None
+    killed = 0
+    for lines in (0, 1):
+        while job.is_alive() and (written(output) <= lines or not descendants(job.pid)):
+            time.sleep(0.001)
+        for worker in descendants(job.pid):
+            os.kill(worker, signal.SIGKILL)
+            killed += 1
+    os.kill(job.pid, signal.SIGSTOP)  # so that it does not end before the other one looks
+    other = start([*command, "-o", str(output), "--top", "1", "--overwrite"], output=log)
+    assert finish(other) == 2
+    os.kill(job.pid, signal.SIGCONT)
+    assert "another process is writing" in " ".join(log.read_text().split())
+    assert finish(job) == 0, log.read_text()
+    assert killed >= 2
+    assert output.read_bytes() == calm.read_bytes()
+
+
+def write_many(folder: Path) -> Path:
+    """A file of 1,100 documents."""
+    path = folder / "many.jsonl"
+    documents = [json.loads(line) for line in SAMPLE.read_text().splitlines()]
+    rows = ({**documents[n % len(documents)], "id": f"d{n}"} for n in range(1100))
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return path
+
+
+def generate_in_two_processes(model: Path, source: Path) -> list[str]:
+    return ["generate", "--model", str(model), str(source), "--workers", "2"]
 
 
 def written(path: Path) -> int:
     """The size of what an unfinished run has written."""
-    return sum(partial.stat().st_size for partial in path.parent.glob(f"{path.name}.partial-*"))
+    return sum(lines.stat().st_size for lines in path.parent.glob(f"{path.name}.partial/*.lines"))

@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, partial
 from glob import glob, has_magic
+from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import orjson
 
 from one2set.bulk.lines import format_as_text, format_keyphrases, format_prediction, predict_all
 from one2set.bulk.resume import ResumeState
@@ -34,6 +33,7 @@ from one2set.parallel import ordered_map
 from one2set.prediction.stream import WINDOW, Predictor
 
 _CHARACTERS = 1 << 20  # a longer chunk ends early: books are not abstracts
+_DIGEST = 32  # hexadecimal digits
 _OTHER_INPUT = "resume with the same input, or pass --overwrite to start again"
 
 
@@ -44,6 +44,11 @@ class Chunk(NamedTuple):
     documents: list[Document]
     bytes_read: int  # of the input, including this chunk
     skipped: int  # records, including this chunk
+    digest: str  # of all documents up to the end of this chunk
+
+    @property
+    def end(self) -> int:
+        return self.first + len(self.documents)
 
 
 class Lines(NamedTuple):
@@ -52,6 +57,10 @@ class Lines(NamedTuple):
     lines: list[bytes]
     cut: int  # number of truncated documents
     chunk: Chunk  # without its documents
+
+    @property
+    def end(self) -> int:
+        return self.chunk.first + len(self.lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,26 +74,44 @@ class Source:
     texts: TextOutput | None = None  # where the texts that are read are written
 
     def chunks(self, state: ResumeState = ResumeState()) -> Iterator[Chunk]:  # noqa: B008
-        """Yield the chunks that are not done yet, and an empty one at the end. Lines that are done
-        must belong to the same documents."""
+        """Yield the chunks that are not done yet, and an empty one at the end. The documents that
+        are done must be the same as then."""
         with ErrorPolicy(self.on_error, self.report) as errors:
             documents = self._write_texts(
                 chain.from_iterable(
                     read(path, fields=self.fields, errors=errors) for path in self.inputs
                 )
             )
-            lines, end = state.read(), 0
+            hashed, end = sha256(), 0
             for some in _split(documents):
                 first, end = end, end + len(some)
-                for number in range(max(first, state.packed), min(end, state.done)):
-                    _expect(some[number - first], next(lines), number)
+                for one in some:
+                    hashed.update(repr((one.id, one.title, one.abstract, one.tokenised)).encode())
+                digest = hashed.hexdigest()[:_DIGEST]
+                if first < state.done and state.digests.get(end) != digest:
+                    raise DataError(
+                        f"documents {first + 1:,} to {end:,} of the input have changed since they "
+                        "were processed",
+                        fix=_OTHER_INPUT,
+                    )
                 if end > state.done:
-                    yield Chunk(first, some, errors.bytes_read, errors.skipped)
-            if end < state.done and state.lines:
+                    yield Chunk(first, some, errors.bytes_read, errors.skipped, digest)
+            if end < state.done:
                 raise DataError(
-                    f"the input has {end} documents, but more are done already", fix=_OTHER_INPUT
+                    f"the input has {end:,} documents, but {state.done:,} were processed already",
+                    fix=_OTHER_INPUT,
                 )
-            yield Chunk(end, [], errors.bytes_read, errors.skipped)
+            digest = hashed.hexdigest()[:_DIGEST]
+            yield Chunk(end, [], errors.bytes_read, errors.skipped, digest)
+
+    def check_all_done(self, state: ResumeState) -> None:
+        """Raise an error unless exactly these documents are done."""
+        for chunk in self.chunks(state):
+            if chunk.documents:
+                raise DataError(
+                    f"the input has more than {state.done:,} documents, which were processed",
+                    fix="pass --overwrite to process all, or name another output",
+                )
 
     def _write_texts(self, documents: Iterator[Document]) -> Iterator[Document]:
         for document in documents:
@@ -103,15 +130,6 @@ def _split(documents: Iterator[Document]) -> Iterator[list[Document]]:
             chunk, characters = [], 0
     if chunk:
         yield chunk
-
-
-def _expect(document: Document, line: bytes, number: int) -> None:
-    """Check that a line belongs to a document. Lines of text have no id."""
-    if line.startswith(b"{") and (id := orjson.loads(line)["id"]) != document.id:
-        raise DataError(
-            f"document {number + 1} of the input is {document.id!r}; what is done has {id!r} there",
-            fix=_OTHER_INPUT,
-        )
 
 
 def expand_patterns(inputs: Sequence[str]) -> list[str]:
@@ -227,7 +245,14 @@ Work = Keyphrases | Raw
 def run(source: Source, work: Work, state: ResumeState, *, workers: int) -> Iterator[Lines]:
     """Work in processes on this machine, each of which loads the model once."""
     _load_worker.cache_clear()  # the model may have changed since the last run
-    return ordered_map(partial(process_chunk, work), source.chunks(state), workers=workers)
+    return ordered_map(
+        partial(process_chunk, work), source.chunks(state), workers=workers, describe=_describe
+    )
+
+
+def _describe(chunk: Chunk) -> str:
+    first, last = chunk.documents[0].id, chunk.documents[-1].id
+    return f"documents {chunk.first + 1:,} ({first!r:.80}) to {chunk.end:,} ({last!r:.80})"
 
 
 def process_chunk(work: Work, chunk: Chunk) -> Lines:

@@ -35,7 +35,7 @@ def run_on_ray(source: Source, work: Work, state: ResumeState, *, workers: int) 
     here = {"ray.io/node-id": ray.get_runtime_context().get_node_id()}
     files = ray.put({path.name: path.read_bytes() for path in _files(work.model)})
     size = workers or max(int(ray.cluster_resources()["CPU"]) - 1, 1)
-    source, state = _absolute(source, state)
+    source = _absolute(source)
     lines = (
         ray.data.from_items([0])
         .map_batches(
@@ -99,16 +99,13 @@ def _files(folder: Path) -> list[Path]:
     return [path for path in folder.iterdir() if path.is_file()]
 
 
-def _absolute(source: Source, state: ResumeState) -> tuple[Source, ResumeState]:
+def _absolute(source: Source) -> Source:
     """Make paths absolute, for other processes. Pipes are refused."""
     for each in source.inputs:
         if is_pipe(each):
             raise ConfigError(f"{each} cannot be read by Ray; pass files, or leave out --engine")
     inputs = tuple(each if is_remote(each) else os.path.abspath(each) for each in source.inputs)
-    return (
-        replace(source, inputs=inputs, report=source.report and source.report.absolute()),
-        state._replace(file=state.file and state.file.absolute()),
-    )
+    return replace(source, inputs=inputs, report=source.report and source.report.absolute())
 
 
 def find_user_error(error: BaseException | None) -> One2SetError | None:

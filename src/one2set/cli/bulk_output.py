@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from hashlib import file_digest
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
-
-import typer
+from typing import TYPE_CHECKING, Any, Literal
 
 from one2set.cli import console
 from one2set.cli.console import err
@@ -54,10 +52,7 @@ def make_target(
     overwrite: bool,
     allowed: "Sequence[Format]",
 ) -> Target | None:
-    """Combine the options of the output; None for standard output.
-
-    Ends the command if --resume is given and the output is complete.
-    """
+    """Combine the options of the output; None for standard output."""
     from one2set.bulk.output_formats import choose_format
 
     if output is None:
@@ -67,13 +62,8 @@ def make_target(
         return None
     if resume and overwrite:
         raise ConfigError("--resume and --overwrite exclude each other; pass one of them")
-    target = Target(
-        output, choose_format(output, format, like=like, allowed=allowed), resume, overwrite
-    )
-    if resume and target.path.exists():
-        err.print(f"{output} is complete already", soft_wrap=True)
-        raise typer.Exit
-    return target
+    chosen = choose_format(output, format, like=like, allowed=allowed)
+    return Target(output, chosen, resume, overwrite)
 
 
 def write_bulk(
@@ -91,7 +81,8 @@ def write_bulk(
     """
     from one2set.bulk.pipeline import run
     from one2set.bulk.ray import run_on_ray
-    from one2set.model.manifest import check_manifest
+    from one2set.bulk.resume import find_finished
+    from one2set.model.manifest import check_manifest, hash_files
 
     if verify:
         check_manifest(work.model)
@@ -102,24 +93,20 @@ def write_bulk(
     # A run can be resumed by one with equal settings; how it is computed does not matter.
     without = ("model", "threads", "batch_tokens", "device")
     settings = {
-        "model": _hash_files(work.model),
-        "inputs": source.inputs,
-        "fields": asdict(source.fields),
+        "one2set": version("one2set"),
+        "model": hash_files(work.model),
         "format": target and target.format,
-        "work": [type(work).__name__, {k: v for k, v in asdict(work).items() if k not in without}],
+        "work": type(work).__name__,
+        "options": {name: value for name, value in asdict(work).items() if name not in without},
     }
+    if target is not None and target.resume:
+        finished = find_finished(target.path, settings)
+        if finished is not None:
+            source.check_all_done(finished)
+            err.print(f"{target.name} is complete already", soft_wrap=True)
+            return
     run_there = run_on_ray if engine == "ray" else run
     _write(source, partial(run_there, source, work, workers=workers), target, settings)
-
-
-def _hash_files(folder: Path) -> dict[str, str]:
-    """Identify a model by the contents of its files."""
-    hashes = {}
-    for path in sorted(folder.iterdir()):
-        if path.name[0] != ".":
-            with path.open("rb") as file:
-                hashes[path.name] = file_digest(file, "sha256").hexdigest()
-    return hashes
 
 
 def _write(
@@ -128,29 +115,31 @@ def _write(
     target: Target | None,
     settings: Mapping[str, Any],
 ) -> None:
-    from one2set.bulk.resume import ResumeState, partial_file, partial_folder
+    from one2set.bulk.resume import ResumeState, unfinished_output
 
     with ExitStack() as stack:
-        state, write = ResumeState(), cast(Callable[[bytes], None], console.write)
+        output, state = None, ResumeState()
         if target is not None:
-            how: dict[str, Any] = {
-                "settings": settings,
-                "resume": target.resume,
-                "overwrite": target.overwrite,
-                "format": target.format,
-            }
-            unfinished = (
-                stack.enter_context(partial_folder(target.path, **how))
-                if target.is_folder
-                else stack.enter_context(partial_file(target.path, **how))
+            output = stack.enter_context(
+                unfinished_output(
+                    target.path,
+                    is_folder=target.is_folder,
+                    settings=settings,
+                    resume=target.resume,
+                    overwrite=target.overwrite,
+                    format=target.format,
+                )
             )
-            state, write = unfinished.state, unfinished.write
+            state = output.state
         tally = _Tally(source.inputs, done_before=state.done)
         with show_progress("Documents", total=tally.total_bytes or None) as display:
             for result in run(state):
-                # Of the first chunk some lines may be there already.
-                for line in result.lines[max(state.done - result.chunk.first, 0) :]:
-                    write(line)
+                if output is None:
+                    console.write(b"".join(result.lines))
+                else:
+                    # Of the first chunk some lines may be there already.
+                    new = result.lines[max(state.done - result.chunk.first, 0) :]
+                    output.add(new, end=result.end, digest=result.chunk.digest)
                 tally.count(result)
                 display.update(tally.bytes_done, tally.rate)
     tally.summarise(target.name if target else "standard output")
@@ -169,7 +158,7 @@ class _Tally:
 
     def count(self, result: "Lines") -> None:
         """Add a chunk; some of it may have been done before."""
-        self._done = max(self._done, result.chunk.first + len(result.lines))
+        self._done = max(self._done, result.end)
         self._cut += result.cut
         self._skipped, self.bytes_done = result.chunk.skipped, result.chunk.bytes_read
 

@@ -76,6 +76,12 @@ def check_manifest(folder: Path, *, ignore: Collection[str] = ()) -> None:
             raise DataError(f"is not in {MANIFEST}: it is of another model", fix=_FIX, path=path)
 
 
+def hash_files(folder: Path) -> dict[str, str]:
+    """The hashes of the files that loaders read, by name: they identify a model."""
+    files = sorted(path for path in folder.iterdir() if path.suffix in _READ)
+    return {one.name: _describe(one)["sha256"] for one in files if _is_listed(one.name)}
+
+
 def _check_file(path: Path, expected: dict[str, Any]) -> None:
     try:
         size = path.stat().st_size

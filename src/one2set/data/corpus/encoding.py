@@ -57,6 +57,11 @@ def split_into_chunks(documents: Iterable[Document]) -> Iterator[list[Document]]
         yield chunk
 
 
+def describe_chunk(documents: list[Document]) -> str:
+    """What a chunk is called in errors."""
+    return f"documents {documents[0].id!r:.80} to {documents[-1].id!r:.80}"
+
+
 def encode_documents(documents: list[Document], *, tokenizer: Path | None) -> EncodedChunk:
     """Tokenise documents and split their phrases into present and absent."""
     words: dict[str, int] = {}

@@ -36,6 +36,7 @@ from one2set.data.corpus.corpus import (
 )
 from one2set.data.corpus.encoding import (
     EncodedDocument,
+    describe_chunk,
     encode_documents,
     split_into_chunks,
     text_key,
@@ -120,9 +121,8 @@ def prepare(
             writers[name].begin(repeat)
             read_all = (read(path, fields=fields, errors=errors) for path in paths)
             found = split_into_chunks(chain.from_iterable(read_all))
-            for chunk in ordered_map(
-                partial(encode_documents, tokenizer=tokenizer), found, workers=workers
-            ):
+            encode = partial(encode_documents, tokenizer=tokenizer)
+            for chunk in ordered_map(encode, found, workers=workers, describe=describe_chunk):
                 for target, kept in selection.choose(chunk, name).items():
                     if pieces is None:
                         counted = target == TRAIN
