@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -79,6 +78,8 @@ def write_bulk(
 
     `workers` is 0 for one process per core, or one process in all where PyTorch is needed.
     """
+    from importlib.metadata import version
+
     from one2set.bulk.pipeline import run
     from one2set.bulk.ray import run_on_ray
     from one2set.bulk.resume import find_finished

@@ -8,7 +8,6 @@ import json
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from hashlib import file_digest
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +40,8 @@ def write_model_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]
 
 def write_manifest(folder: Path) -> None:
     """Write the manifest of the files that are in a folder now."""
+    from importlib.metadata import version  # slow to import, and not needed to load a model
+
     files = sorted(path for path in folder.iterdir() if path.is_file())
     manifest = {
         "format": FORMAT,
