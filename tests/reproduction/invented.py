@@ -1,10 +1,11 @@
 """Results that somebody invented, to see what is made of them."""
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 
-from one2set.reproduction.measure import CELLS, CodeShares
+from one2set.reproduction.measure import CodeShares
 from one2set.reproduction.plan import ROWS
-from one2set.reproduction.published import Metric, Value, published_value
+from one2set.reproduction.published import METRICS, Metric, Value, published_value
 from one2set.reproduction.results import Curve, Difference, Results
 
 SET = "kp20k"
@@ -26,8 +27,8 @@ class Invented(Results):
         unsure: Collection[Metric] = (),
         validations: Sequence[float] = (0.1, 0.2),
     ) -> None:
-        """Changed figures; rows that are missing; speeds; codes of each seed; the F1s whose
-        differences may be chance; F1 as training goes on."""
+        """Changed figures; rows that are missing; speeds; codes of each seed; the metrics whose
+        differences are not significant; F1 as training goes on."""
         self._changes, self._speeds, self._codes = changes or {}, speeds or {}, codes or {}
         self._unsure, self._validations = unsure, list(validations)
         self.rows = {row: [] for row in ROWS if row not in without}
@@ -58,9 +59,9 @@ class Invented(Results):
         ]
 
     def differences(self, row: str, base: str, split: str) -> dict[Metric, Difference]:
-        pairs = {f: [self.value(name, split, f) for name in (row, base)] for f in CELLS}
+        pairs = {f: [self.value(name, split, f) for name in (row, base)] for f in METRICS}
         found = {
-            f: (ours or Value(0)).mean - (other or Value(0)).mean
+            f: math.nan if ours is None or other is None else ours.mean - other.mean
             for f, (ours, other) in pairs.items()
         }
         return {

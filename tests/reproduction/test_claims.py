@@ -86,7 +86,7 @@ def test_by_its_own_numbers_the_paper_is_right_on_all_but_the_speed_of_our_proce
          "It does not fall everywhere: #AK from λ = 0.2 to 0.5."),
         ("K = 2 beats", {("settrans-steps-1", "present_f1_m"): 0.41,
                          ("settrans-steps-1", "absent_f1_m"): 0.0565},
-         "the difference in absent F1@M may be chance"),
+         "the difference in present F1@M, absent F1@M is not above 0"),
     ],
 )  # fmt: skip
 def test_a_claim_fails_by_its_rule_and_says_why(
@@ -162,7 +162,7 @@ def test_whoever_says_nothing_does_not_repeat_itself(row: str) -> None:
     found = judged(says_nothing(row))[text]
     assert found.verdict == "does not hold"
     assert "No predictions by" in found.reason
-    assert "Dup – and" in found.numbers or found.numbers.endswith("and –")
+    assert "Dup – and" in found.numbers or "and –." in found.numbers
 
 
 @pytest.mark.parametrize(
@@ -205,16 +205,31 @@ def test_speeds_are_told_with_the_phrases_that_were_written() -> None:
     [
         ("Set training beats sequence training at equal size and data: present", "present_f1_5"),
         ("Set training beats sequence training at equal size and data: absent", "absent_f1_m"),
+        ("SetTrans outperforms", "present_f1_5"),
+        ("Duplication falls", "duplication"),
+        ("Without control codes", "present_f1_m"),
+        ("Without assignment", "duplication"),
+        ("Without assignment", "num_absent"),
+        ("The separate set loss", "num_absent"),
+        ("A larger λ", "num_present"),
         ("K = 2 beats", "present_f1_m"),
     ],
 )
-def test_a_claim_may_hold_by_chance(beginning: str, metric: Metric) -> None:
+def test_a_claim_can_hold_without_being_significant(beginning: str, metric: Metric) -> None:
     sure, unsure = judged(), judged(unsure=[metric])
     (text,) = [text for text in sure if text.startswith(beginning)]
     assert (sure[text].verdict, sure[text].reason) == ("holds", "")
-    assert unsure[text].verdict == "holds, may be chance"
-    assert f"the difference in {SHORT[metric]} may be chance" in unsure[text].reason
-    assert unsure[DUPLICATION].verdict == "holds", "it rests on no F1"
+    assert unsure[text].verdict == "holds, not significant"
+    assert unsure[text].reason
+    assert unsure["With assignment all codes speak, not only the first."].verdict == "holds"
+
+
+def test_a_significant_difference_in_the_other_direction_is_no_support() -> None:
+    """K = 2 is better in the mean of both F1s, but significantly worse in one of them."""
+    worse: Changes = {("settrans-steps-1", "absent_f1_m"): 0.06}
+    found = judged(worse)["K = 2 beats K = 1."]
+    assert found.verdict == "holds, not significant"
+    assert "the difference in absent F1@M is not above 0" in found.reason
 
 
 @pytest.mark.parametrize("metric", ["num_present", "num_absent"])

@@ -67,7 +67,7 @@ def test_a_job_is_done_once(job: JobFolder, monkeypatch: pytest.MonkeyPatch) -> 
     assert job.examples_seen() == record.examples_seen
     assert not (job.run / "checkpoints").exists(), "a plan's would fill a disk"
     assert (job.run / "model").is_dir()
-    assert job.addends("kp20k-part").shape[0] == job.measured("kp20k-part").documents == 10
+    assert len(job.addends("kp20k-part").f1) == job.measured("kp20k-part").documents == 10
     arguments = job.command()
     assert "--set=loss.null_weight_present=0.05" in arguments
     assert "--set=limits.documents=8" in arguments

@@ -17,6 +17,7 @@ from one2set.prediction.prediction import Prediction, Slot
 from one2set.prediction.stream import Check, Project, go_on
 from one2set.reproduction.measure import (
     CELLS,
+    COUNTS,
     CodeShares,
     code_shares,
     load_documents,
@@ -59,9 +60,11 @@ def test_what_is_measured_is_what_evaluation_says(
     assert found.gold["num_absent"] == absent.gold
     assert found.figures["duplication"] == scores.duplication
     assert found.documents == len(documents)
-    assert addends.shape == (len(documents), len(CELLS), 3, 2)
-    f1 = metrics_from_sums(addends.sum(axis=0), YE2021)[2]
+    assert addends.f1.shape == (len(documents), len(CELLS), 3, 2)
+    f1 = metrics_from_sums(addends.f1.sum(axis=0), YE2021)[2]
     assert f1.tolist() == pytest.approx([found.figures[name] for name in CELLS])
+    above, below = addends.counts.sum(axis=0).T  # (3,)
+    assert (above / below).tolist() == pytest.approx([found.figures[name] for name in COUNTS])
 
 
 def slot(code: int, text: str) -> Slot:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from one2set.reproduction.claims import CLAIMS, CheckedClaim
+from one2set.reproduction.claims import CLAIMS, CheckedClaim, Verdict
 from one2set.reproduction.figures import draw_figures
 from one2set.reproduction.page import Cell, PageTable
 from one2set.reproduction.plan import ROWS
@@ -59,19 +59,18 @@ def test_duplication_of_nothing_is_not_zero() -> None:
     assert row_of(table5(silent), "SetTrans")[-1].text == "0.08"
 
 
-def test_a_claim_that_may_be_chance_is_not_counted_among_those_that_hold(
+def test_claims_are_counted_by_their_verdicts(
     whole: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claim = CLAIMS[0]
-    told = [
-        CheckedClaim(claim, verdict, "", "")
-        for verdict in ("holds", "holds, may be chance", "holds, may be chance", "does not hold")
-    ]
+    doubt: Verdict = "holds, not significant"
+    verdicts: list[Verdict] = ["holds", doubt, doubt, "does not hold"]
+    told = [CheckedClaim(claim, verdict, "", "") for verdict in verdicts]
     monkeypatch.setattr("one2set.reproduction.report.check_claims", lambda results: told)
     monkeypatch.setattr("one2set.reproduction.report.draw_figures", lambda results: {})
     monkeypatch.setattr(whole, "root", tmp_path)
     page = write_report(whole, command="one2set reproduce …").with_suffix(".md").read_text()
-    assert "4 claims of the paper: 1 hold, 2 hold but may be chance, 1 do not hold" in page
+    assert "4 claims of the paper: 1 hold, 2 hold without being significant, 1 do not hold" in page
 
 
 def test_what_is_beyond_the_paper_says_what_it_gains_and_costs(whole: Results) -> None:
@@ -130,10 +129,37 @@ def test_programs_can_read_it_too(whole: Results, written: Path) -> None:
     found = json.loads((written / "results.json").read_text())
     assert len(found["rows"]) == 2 * sum(map(len, whole.rows.values()))
     verdicts = {claim["verdict"] for claim in found["claims"]}
-    assert verdicts <= {"holds", "holds, may be chance", "does not hold"}
+    assert verdicts <= {"holds", "holds, not significant", "does not hold"}
     one = next(
         row for row in found["rows"] if row["row"] == "exhird" and row["set"] == "kp20k-part"
     )
     assert (
         one["duplication"] == whole.rows["exhird"][0].measured("kp20k-part").figures["duplication"]
     )
+    assert one["published"]["present_f1_m"] == 0.374
+
+
+def test_every_job_lists_its_hours_examples_and_parameters(whole: Results, written: Path) -> None:
+    found = json.loads((written / "results.json").read_text())["jobs"]
+    assert len(found) == sum(map(len, whole.rows.values()))
+    job = next(one for one in found if one["row"] == "gan-mr")
+    record = whole.rows["gan-mr"][0].training_record()
+    assert job["starts_from"] == "catseq"
+    assert job["examples_seen"] == record.examples_seen > 0
+    assert job["training_hours"] == pytest.approx(record.seconds / 3600)
+    assert job["training_cpu_hours"] == pytest.approx(record.cpu_seconds / 3600)
+    assert job["parameters"] == record.parameters > 0
+    assert "--init" in job["command"]
+
+
+def test_rank_correlations_stand_under_the_tables_and_in_the_json(
+    whole: Results, written: Path
+) -> None:
+    rows = [row.name for row in ROWS.values() if "tables" in row.parts]
+    found = json.loads((written / "results.json").read_text())["rank_correlations"]
+    one = next(x for x in found if x["set"] == "kp20k-part" and x["metric"] == "num_present")
+    assert sorted(one["systems"]) == sorted(rows)
+    assert one["spearman"] == whole.rank_correlation(rows, "kp20k-part", "num_present")
+    at = 1 + 3 * whole.splits.index("kp20k-part")  # each set has three columns
+    cell = row_of(table4(whole), "rank correlation")[at].text
+    assert cell == ("–" if one["spearman"] is None else f"{one['spearman']:+.2f}")

@@ -10,6 +10,9 @@ from statistics import fmean, stdev
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import spearmanr
 
 from one2set.data.corpus.corpus import Corpus
 from one2set.data.corpus.prepare import Inputs, prepare
@@ -19,9 +22,10 @@ from one2set.reproduction.execution import JOBS
 from one2set.reproduction.job import JobFolder, TrainingRecord
 from one2set.reproduction.measure import CELLS, CodeShares, Measured
 from one2set.reproduction.plan import ROWS, Setup, rows_for
-from one2set.reproduction.published import Value
+from one2set.reproduction.published import METRICS, Value, published_value
 from one2set.reproduction.results import Results
 from one2set.search.null_bias import AS_TRAINED
+from tests.reproduction.invented import Changes, Invented
 
 
 def test_every_row_is_there_and_the_reference_is_kp20k(whole: Results) -> None:
@@ -60,10 +64,13 @@ def test_means_and_deviations_are_over_seeds(whole: Results) -> None:
 
 def test_a_difference_is_that_of_the_figures(whole: Results) -> None:
     found = whole.differences("catseq", "exhird", "kp20k-part")
-    assert found.keys() == CELLS.keys()
-    for at, (metric, difference) in enumerate(found.items()):
+    assert tuple(found) == METRICS
+    for at, metric in enumerate(CELLS):
+        difference = found[metric]
         ours, theirs = (
-            metrics_from_sums(whole.rows[row][0].addends("kp20k-part").sum(axis=0), YE2021)[2][at]
+            metrics_from_sums(whole.rows[row][0].addends("kp20k-part").f1.sum(axis=0), YE2021)[2][
+                at
+            ]
             for row in ("catseq", "exhird")
         )
         assert difference.mean == pytest.approx(ours - theirs)
@@ -72,7 +79,7 @@ def test_a_difference_is_that_of_the_figures(whole: Results) -> None:
         assert value is not None
         assert value.mean == pytest.approx(ours)
     same = whole.differences("catseq", "catseq", "kp20k-part")
-    assert not any(one.sure for one in same.values())
+    assert not any(one.significant for one in same.values())
 
 
 def test_speeds_and_curves(whole: Results) -> None:
@@ -150,10 +157,12 @@ def write_job(
             codes=tuple(CodeShares(present=p, absent=a, null=1 - p - a) for p, a in codes),
         )
         (folder / "measured" / f"{split}.json").write_text(measured.model_dump_json())
-        addends = np.zeros((documents, len(CELLS), 3, 2))
-        addends[:, :, :, 1] = 1  # weights
-        addends[:hits, :, :, 0] = 1
-        np.save(folder / "measured" / f"{split}.npy", addends)
+        f1_addends = np.zeros((documents, len(CELLS), 3, 2))
+        f1_addends[:, :, :, 1] = 1  # weights
+        f1_addends[:hits, :, :, 0] = 1
+        counts = np.array([[said, 1], [0, 1], [duplication * said, said]])  # of every document
+        path = folder / "measured" / f"{split}.npz"
+        np.savez(path, f1=f1_addends, counts=np.tile(counts, (documents, 1, 1)))
 
 
 def test_a_better_row_has_a_positive_difference(setup: Setup, tmp_path: Path) -> None:
@@ -171,13 +180,29 @@ def test_a_better_row_has_a_positive_difference(setup: Setup, tmp_path: Path) ->
             assert ours is not None
             assert theirs is not None
             assert difference.mean == pytest.approx(ours.mean - theirs.mean)
-            assert difference.mean == pytest.approx(expected)
+            assert difference.mean == pytest.approx(expected if metric in CELLS else 0)
             assert difference.low <= difference.mean <= difference.high
     # Where every document differs there is no doubt.
     write_job(setup, tmp_path, "catseq", hits=0)
     write_job(setup, tmp_path, "exhird", hits=4)
     sure = Results(setup, tmp_path).differences("catseq", "exhird", "kp20k-part")
-    assert {(one.mean, one.sure) for one in sure.values()} == {(-1.0, True)}
+    assert {(sure[cell].mean, sure[cell].significant) for cell in CELLS} == {(-1.0, True)}
+
+
+def test_differences_of_counts_and_duplication(setup: Setup, tmp_path: Path) -> None:
+    write_job(setup, tmp_path, "settrans", said=5.0, duplication=0.25)
+    write_job(setup, tmp_path, "transformer", said=4.0, duplication=0.5)
+    write_job(setup, tmp_path, "catseq", said=0.0, duplication=0.0)
+    results = Results(setup, tmp_path)
+    found = results.differences("settrans", "transformer", "kp20k-part")
+    assert found["num_present"] == pytest.approx((1.0, 1.0, 1.0)), "every document has one more"
+    assert found["duplication"] == pytest.approx((-0.25, -0.25, -0.25))
+    assert found["num_present"].significant
+    assert found["duplication"].significant
+    assert not found["num_absent"].significant
+    silent = results.differences("settrans", "catseq", "kp20k-part")["duplication"]
+    assert np.isnan(silent).all()
+    assert not silent.significant
 
 
 def test_codes_are_those_of_all_seeds(setup: Setup, tmp_path: Path) -> None:
@@ -228,3 +253,24 @@ def test_jobs_of_another_plan_are_left_out_and_counted(whole: Results) -> None:
     other = Results(replace(whole.setup, code="another"), whole.root)
     assert other.rows == {}
     assert other.others == sum(map(len, whole.rows.values()))
+
+
+@given(st.lists(st.integers(0, 4), min_size=5, max_size=5))
+def test_the_rank_correlation_is_scipys(values: list[int]) -> None:
+    rows = ["catseq", "catseqtg", "gan-mr", "transformer", "settrans"]
+    ours: Changes = {(row, "present_f1_m"): float(x) for row, x in zip(rows, values, strict=True)}
+    found = Invented(ours).rank_correlation(rows, "kp20k", "present_f1_m")
+    if len(set(values)) == 1:
+        assert found is None
+    else:
+        known = [published_value(row, "kp20k", "present_f1_m") for row in rows]
+        expected = spearmanr(values, [value.mean for value in known if value is not None])
+        assert found == pytest.approx(expected.statistic)
+
+
+def test_too_few_systems_have_no_rank_correlation() -> None:
+    assert Invented().rank_correlation(["catseq", "settrans"], "kp20k", "present_f1_m") is None
+    assert Invented().rank_correlation(["catseq"] * 3, "elsewhere", "present_f1_m") is None
+    silent: Changes = {("catseq", "duplication"): None}
+    rows = ["catseq", "transformer", "settrans"]
+    assert Invented(silent).rank_correlation(rows, "kp20k", "duplication") is None

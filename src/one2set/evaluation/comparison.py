@@ -197,11 +197,22 @@ def paired_bootstrap(
     difficulty of the documents cancels in differences. Metrics are ratios of sums over documents
     (`metrics.addends`), so a resample is one row of a matrix product.
     """
+    drawn = np.concatenate(
+        [
+            metrics_from_sums(sums, protocol)[2]
+            for sums in resample_sums(addends, resamples=resamples, seed=seed)
+        ]
+    )  # (B, S, F)
+    return Intervals(interval(drawn), interval(drawn - drawn[:, :1]))
+
+
+def resample_sums(addends: Floats, *, resamples: int, seed: int) -> Iterator[Floats]:
+    """The sums of addends (D, …) over the documents of each resample, some resamples at a time:
+    (b, …)."""
     documents = len(addends)
     flat = addends.reshape(documents, -1)
     generator = np.random.default_rng(seed)
     chunk = max(1, _MAX_ELEMENTS // documents)
-    f1 = []
     for start in range(0, resamples, chunk):
         times_drawn = np.array(
             [
@@ -210,13 +221,9 @@ def paired_bootstrap(
             ],
             dtype=np.float64,
         )  # (b, D)
-        sums = (times_drawn @ flat).reshape(-1, *addends.shape[1:])  # (b, S, F, 3, 2)
-        f1.append(metrics_from_sums(sums, protocol)[2])  # (b, S, F)
-    drawn = np.concatenate(f1)  # (B, S, F)
-    difference = drawn - drawn[:, :1]
-    return Intervals(
-        *(
-            np.moveaxis(np.quantile(values, _BOUNDS, axis=0), 0, -1)
-            for values in (drawn, difference)
-        )
-    )
+        yield (times_drawn @ flat).reshape(-1, *addends.shape[1:])
+
+
+def interval(drawn: Floats) -> Floats:
+    """The 95 % interval of resampled values: (B, …) → (…, 2)."""
+    return np.moveaxis(np.quantile(drawn, _BOUNDS, axis=0), 0, -1)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from statistics import fmean
+from typing import Literal
 
 from one2set.data.control_codes import Side, codes_by_side
 from one2set.reproduction.plan import ROWS
@@ -114,13 +115,35 @@ def explain_bias(results: Results, metric: Metric) -> str:
     return f"With a tuned bias on ∅ it has {SHORT[metric]} {value:.3f}."
 
 
-def explain_chance(results: Results, row: str, base: str, figures: Sequence[Metric]) -> str:
-    """Say which differences on the reference set may be chance; "" if none."""
+def format_differences(results: Results, row: str, base: str, figures: Sequence[Metric]) -> str:
+    """`present F1@M +0.014 [+0.002, +0.026]; …`: differences on the reference set."""
     found = results.differences(row, base, results.reference)
-    unsure = [SHORT[metric] for metric in figures if not found[metric].sure]
-    if not unsure:
+    parts = []
+    for metric in figures:
+        mean, low, high = (
+            format_number(number, f"+{_format_of(metric)}") for number in found[metric]
+        )
+        parts.append(f"{SHORT[metric]} {mean} [{low}, {high}]")
+    return "; ".join(parts)
+
+
+def explain_insignificance(
+    results: Results, row: str, base: str, figures: Sequence[Metric], *, sign: Literal[1, -1] = 1
+) -> str:
+    """Say which differences on the reference set are not significantly positive, or negative if
+    `sign` is −1; "" if all are."""
+    found = results.differences(row, base, results.reference)
+    unclear = [
+        SHORT[metric]
+        for metric in figures
+        if not (found[metric].significant and sign * found[metric].mean > 0)
+    ]
+    if not unclear:
         return ""
-    return f"On {results.reference} the difference in {', '.join(unsure)} may be chance."
+    return (
+        f"On {results.reference} the 95 % interval of the difference in {', '.join(unclear)} is "
+        f"not {'above' if sign > 0 else 'below'} 0."
+    )
 
 
 def join_reasons(*found: str) -> str:

@@ -4,7 +4,7 @@
     run/                the run of one2set train; its messages are train.log
     sessions.jsonl      the CPU time of each session: training may be interrupted and resumed
     training.json       the record of the training, written at its end
-    measured/SET.json   the metrics on a set; SET.npy: each document's addends to them
+    measured/SET.json   the metrics on a set; SET.npz: each document's addends to them
 
 A process locks a job before it works on it. The training process holds the lock too, so a job is
 free when the last of them has ended, in whatever way.
@@ -30,12 +30,17 @@ import numpy as np
 import orjson
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
-from one2set.arrays import Floats
 from one2set.atomic import atomic_file
 from one2set.data.corpus.corpus import TRAIN, VALID, Corpus
 from one2set.errors import DataError
 from one2set.prediction.engine import Engine
-from one2set.reproduction.measure import Measured, load_documents, measure, tune_null_bias
+from one2set.reproduction.measure import (
+    DocumentAddends,
+    Measured,
+    load_documents,
+    measure,
+    tune_null_bias,
+)
 from one2set.reproduction.plan import Job, Setup
 from one2set.search.null_bias import AS_TRAINED, NullBias
 from one2set.training.checkpoint import Checkpoints
@@ -145,7 +150,11 @@ class JobFolder:
 
     def unmeasured(self, splits: Sequence[str]) -> list[str]:
         """The sets on which it is not measured yet."""
-        return [split for split in splits if not self._measured(split, "json").exists()]
+        return [
+            split
+            for split in splits
+            if not all(self._measured(split, kind).exists() for kind in ("json", "npz"))
+        ]
 
     def training_record(self) -> TrainingRecord:
         return TrainingRecord.model_validate_json(self._record_path.read_bytes())
@@ -153,10 +162,10 @@ class JobFolder:
     def measured(self, split: str) -> Measured:
         return Measured.model_validate_json(self._measured(split, "json").read_bytes())
 
-    def addends(self, split: str) -> Floats:
-        """Each document's addends to the F1s; see `measure`."""
-        found: Floats = np.load(self._measured(split, "npy"))
-        return found
+    def addends(self, split: str) -> DocumentAddends:
+        """What each document adds to the metrics of a set."""
+        with np.load(self._measured(split, "npz")) as arrays:
+            return DocumentAddends(**arrays)
 
     def history(self) -> list[dict[str, Any]]:
         """The complete lines of the run's log."""
@@ -319,8 +328,8 @@ class JobFolder:
             yield split
             documents = load_documents(self._setup.corpus, split)
             found, addends = measure(engine, documents, null_bias=null_bias)
-            with atomic_file(self._measured(split, "npy")) as file:
-                np.save(file, addends)
+            with atomic_file(self._measured(split, "npz")) as file:
+                np.savez_compressed(file, **addends._asdict())
             with atomic_file(self._measured(split, "json")) as file:
                 file.write(found.model_dump_json(indent=2).encode())
 

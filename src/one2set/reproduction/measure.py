@@ -1,10 +1,11 @@
-"""Measuring a model on a set of documents: figures, speed, and what each control code says.
+"""Measure a model on a set of documents: metrics, speed, and the output of each control code.
 
 Letters: D documents, N codes.
 """
 
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -25,18 +26,20 @@ from one2set.reproduction.published import Metric
 from one2set.search.null_bias import AS_TRAINED, NO_NULL, NullBias
 from one2set.text import stem_all
 
-# The figures that are F1s, and where they are found.
+# The metrics that are F1s: the group and cutoff of each.
 CELLS: dict[Metric, tuple[Group, Cutoff]] = {
     "present_f1_5": ("present", "5"),
     "present_f1_m": ("present", "M"),
     "absent_f1_5": ("absent", "5"),
     "absent_f1_m": ("absent", "M"),
 }
+# The other metrics: phrases per document, and the fraction of duplicates.
+COUNTS: tuple[Metric, ...] = ("num_present", "num_absent", "duplication")
 _BIASES = (-4.0, -3.0, -2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
 
 
 class CodeShares(BaseModel):
-    """What a control code says, as shares of all documents."""
+    """The output of a control code, as fractions of all documents."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -53,20 +56,27 @@ class Measured(BaseModel):
     documents: int
     figures: dict[Metric, float]
     gold: dict[Metric, float]  # num_present and num_absent of the gold phrases
-    seconds: float  # of generation
-    cpu_seconds: float  # of it, by the processor's clock: other work on the machine counts little
-    codes: tuple[CodeShares, ...]  # (N,), none of a system that has no codes
+    seconds: float  # wall time of generation
+    cpu_seconds: float  # CPU time of generation, which other work on the machine hardly changes
+    codes: tuple[CodeShares, ...]  # (N,), empty for a system without codes
+
+
+class DocumentAddends(NamedTuple):
+    """What each document adds to the metrics of a set, which are ratios of sums over documents."""
+
+    f1: Floats  # (D, 4, 3, 2) to the F1s of `CELLS`, see `metrics.addends`
+    counts: Floats  # (D, 3, 2) to the metrics of `COUNTS`: numerator and denominator
 
 
 def expect_split(corpus: Corpus, split: str) -> None:
-    """That a corpus has a split to measure on."""
+    """Raise ConfigError if a corpus lacks a split."""
     if split not in corpus.manifest.splits:
         known = ", ".join(corpus.manifest.splits)
         raise ConfigError(f"split is {split!r}; {corpus.folder} has {known}")
 
 
 def load_documents(corpus: Corpus, split: str) -> list[Document]:
-    """The documents of a split, in words."""
+    """The documents of a split, as text."""
     expect_split(corpus, split)
     vocabulary = load_vocabulary(corpus.folder, size=corpus.manifest.vocabulary_size)
     return [document_from_example(example, vocabulary) for example in corpus.split(split)]
@@ -74,8 +84,8 @@ def load_documents(corpus: Corpus, split: str) -> list[Document]:
 
 def measure(
     engine: Engine, documents: Sequence[Document], *, null_bias: NullBias = AS_TRAINED
-) -> tuple[Measured, Floats]:
-    """What a model reaches, and each document's addends to the F1s of `CELLS` (D, 4, 3, 2)."""
+) -> tuple[Measured, DocumentAddends]:
+    """Measure a model: its metrics on the set, and each document's addends to them."""
     start, cpu_start = time.perf_counter(), time.process_time()
     predictions = list(engine.predict(documents, null_bias=null_bias))
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
@@ -99,8 +109,16 @@ def measure(
         cpu_seconds=cpu_seconds,
         codes=code_shares(golds, predictions) if engine.network.rows > 1 else (),
     )
-    parts = [addends(scores.groups[g], cutoff, YE2021)[:, :3] for g, cutoff in CELLS.values()]
-    return measured, np.stack(parts, axis=1)
+    return measured, _addends(scores)
+
+
+def _addends(scores: Scores) -> DocumentAddends:
+    f1 = [addends(scores.groups[g], cutoff, YE2021)[:, :3] for g, cutoff in CELLS.values()]
+    present, absent = (scores.groups[side].num_predicted for side in SIDES)
+    one = np.ones_like(present)
+    pairs = [(present, one), (absent, one), (scores.num_read - scores.num_unique, scores.num_read)]
+    counts = np.array(pairs, dtype=np.float64)  # (3, 2, D)
+    return DocumentAddends(np.stack(f1, axis=1), counts.transpose(2, 0, 1))
 
 
 def _score(golds: Sequence[Gold], predictions: Sequence[Prediction]) -> Scores:
@@ -112,7 +130,8 @@ def _f1(scores: Scores, group: Group, cutoff: Cutoff) -> float:
 
 
 def code_shares(golds: Sequence[Gold], predictions: Sequence[Prediction]) -> tuple[CodeShares, ...]:
-    """Of each code, in which share of the documents it says a present or an absent phrase, or ∅."""
+    """For each code, the fractions of documents in which it generates a present phrase, an absent
+    phrase or ∅."""
     number = max((len(one.slots) for one in predictions), default=0)
     said = np.zeros((number, 2))
     for gold, prediction in zip(golds, predictions, strict=True):
@@ -128,9 +147,9 @@ def code_shares(golds: Sequence[Gold], predictions: Sequence[Prediction]) -> tup
 
 
 def tune_null_bias(engine: Engine, documents: Sequence[Document]) -> NullBias:
-    """The biases at which the mean of F1@5 and F1@M is highest, for present and absent phrases.
+    """The biases with the highest mean of F1@5 and F1@M, for present and for absent phrases.
 
-    Every code is made to speak once; for each pair of biases some of them are silenced again.
+    Documents are predicted once without ∅; each bias then replaces some phrases by ∅.
     """
     golds = [gold_from_document(document) for document in documents]
     spoken = list(engine.predict(documents, null_bias=NO_NULL))
@@ -142,7 +161,7 @@ def tune_null_bias(engine: Engine, documents: Sequence[Document]) -> NullBias:
     bias = AS_TRAINED
     for side in SIDES:
         tried = [bias._replace(**{side: value}) for value in _BIASES]
-        # Of equals the one that changes least.
+        # The smallest of equally good biases.
         tried.sort(key=lambda one: abs(getattr(one, side)))
         bias = max(tried, key=lambda one: quality(one, side))
     return bias

@@ -1,4 +1,4 @@
-"""The report: what was measured beside what was published, as Markdown and as one page of HTML."""
+"""The report: our measurements beside the published ones, as Markdown and as one HTML page."""
 
 import os
 import platform
@@ -15,6 +15,7 @@ from one2set.data.corpus.corpus import MANIFEST, TRAIN, VALID, file_hash
 from one2set.reproduction import tables
 from one2set.reproduction.claims import CheckedClaim, Verdict, check_claims
 from one2set.reproduction.figures import draw_figures
+from one2set.reproduction.job import JobFolder
 from one2set.reproduction.page import (
     Block,
     Cell,
@@ -27,22 +28,21 @@ from one2set.reproduction.page import (
     to_markdown,
 )
 from one2set.reproduction.plan import PARTS, ROWS, rows_for
-from one2set.reproduction.published import METRICS
+from one2set.reproduction.published import METRICS, published_value
 from one2set.reproduction.results import RESAMPLES, Results
 
 TITLE = "One2Set, reproduced"
 _FIGURES = "figures"
 _KINDS: dict[Verdict, str] = {
     "holds": "holds",
-    "holds, may be chance": "open",
+    "holds, not significant": "open",
     "does not hold": "fails",
     "not measured": "open",
 }
-_ABLATIONS = [row.name for row in ROWS.values() if "ablations" in row.parts]
 
 
 def write_report(results: Results, *, command: str) -> Path:
-    """Write report.html, report.md with its figures, and results.json; the first one's place."""
+    """Write report.html, report.md with its figures, and results.json. Returns the first path."""
     pictures = draw_figures(results)
     judged = check_claims(results)
     blocks = _blocks(results, judged, pictures, command)
@@ -66,26 +66,31 @@ def _blocks(
         *_summary(results, judged),
         Heading("Claims"),
         Text(
-            "Each rule was written down in the code before any run. The reference set is "
-            f"`{results.reference}`; where a claim fails, the reason is what can be computed. "
-            "It may hold by chance where the 95 % interval of a difference contains 0."
+            "Each rule was written in the code before any run. The reference set is "
+            f"`{results.reference}`. A claim holds but is not significant if the 95 % interval of "
+            "a difference contains 0; claims about codes and speed have no interval. Where a "
+            "claim fails, the reason is what can be computed."
         ),
         _claims_table(judged),
         Heading("Data"),
         Text("Table 1: the test sets. Small grey numbers, here and below, are the paper's."),
         tables.table1(results),
         Heading("Present keyphrases"),
-        Text("Table 2: F1 of present phrases, mean ± standard deviation over seeds."),
+        Text(
+            "Table 2: F1 of present phrases, mean ± standard deviation over seeds. The last row, "
+            "here and below, is Spearman's rank correlation of our column with the paper's: +1 if "
+            "both put the systems in the same order."
+        ),
         tables.present_or_absent(results, "present"),
         Heading("Absent keyphrases"),
         Text("Table 3: F1 of absent phrases."),
         tables.present_or_absent(results, "absent"),
         Heading("Number and duplication"),
         Text(
-            "Table 4: unique present and absent phrases a document, and the share of duplicates in "
-            "all predictions of a set (–: there are no predictions). The published Dup of catSeq, "
-            "catSeqTG, 2RF1, GAN_MR and ExHiRD-h is probably a mean over documents instead. The "
-            "authors of ExHiRD-h search with K = 4 on Inspec; all our sets have K = 1."
+            "Table 4: unique present and absent phrases per document, and the fraction of "
+            "duplicates in all predictions of a set (–: no predictions). The published Dup of "
+            "catSeq, catSeqTG, 2RF1, GAN_MR and ExHiRD-h is probably a mean over documents "
+            "instead. The authors of ExHiRD-h search with K = 4 on Inspec; all our sets have K = 1."
         ),
         tables.table4(results),
         Heading("Ablations"),
@@ -96,8 +101,8 @@ def _blocks(
         Heading("Assignment steps and speed"),
         *_figure(pictures, "steps"),
         Text(
-            "Times are of the processor, as other work on a machine hardly changes them; the "
-            "paper's are of a GPU."
+            "Speeds are by CPU time, which other work on a machine hardly changes. The paper's "
+            "are of a GPU."
         ),
         tables.speeds(results),
         Heading("Control codes"),
@@ -107,7 +112,7 @@ def _blocks(
         Heading("Significance"),
         Text(
             f"Differences of F1 with 95 % intervals from {RESAMPLES:,} paired bootstrap resamples "
-            "of the documents, of which each has its mean over seeds; * where 0 is outside of it."
+            "of the documents, each with its mean over seeds. * marks intervals without 0."
         ),
         tables.significance(results, _pairs(results)),
         Heading("Beyond the paper"),
@@ -124,7 +129,7 @@ def _summary(results: Results, judged: Sequence[CheckedClaim]) -> list[Block]:
     counts = Counter(one.verdict for one in judged)
     told = {
         "holds": "hold",
-        "holds, may be chance": "hold but may be chance",
+        "holds, not significant": "hold without being significant",
         "does not hold": "do not hold",
         "not measured": "were not measured",
     }
@@ -173,7 +178,7 @@ def _figure(pictures: dict[str, PageFigure], name: str) -> list[Block]:
 
 def _pairs(results: Results) -> list[tuple[str, str, str]]:
     pairs = [("settrans", "transformer", split) for split in results.splits]
-    others = [*_ABLATIONS, "settrans-steps-1"]
+    others = [*tables.ABLATION_ROWS, "settrans-steps-1"]
     pairs += [(row, "settrans", results.reference) for row in others if row != "settrans"]
     return pairs
 
@@ -250,7 +255,7 @@ def _commands(results: Results) -> list[str]:
 
 
 def _records(results: Results, judged: Sequence[CheckedClaim]) -> dict[str, object]:
-    """Everything, unrounded, for machines."""
+    """All results, unrounded, for programs."""
     return {
         "code": results.setup.code,
         "scale": results.setup.scale,
@@ -271,9 +276,48 @@ def _records(results: Results, judged: Sequence[CheckedClaim]) -> dict[str, obje
                 "seed": one.job.seed,
                 "set": split,
                 **{str(metric): one.measured(split).figures[metric] for metric in METRICS},
+                "published": _published(row, split),
             }
             for row, jobs in results.rows.items()
             for one in jobs
             for split in results.splits
         ],
+        "rank_correlations": [
+            {
+                "systems": list(rows),
+                "set": split,
+                "metric": metric,
+                "spearman": results.rank_correlation(rows, split, metric),
+            }
+            for rows, splits in (
+                (tables.SYSTEM_ROWS, results.splits),
+                (tables.ABLATION_ROWS, [results.reference]),
+            )
+            for split in splits
+            for metric in METRICS
+        ],
+        "jobs": [_job_record(one, results) for jobs in results.rows.values() for one in jobs],
+    }
+
+
+def _published(row: str, split: str) -> dict[str, float | None]:
+    values = {metric: published_value(row, split, metric) for metric in METRICS}
+    return {metric: value and value.mean for metric, value in values.items()}
+
+
+def _job_record(one: JobFolder, results: Results) -> dict[str, object]:
+    """The cost of a job. Rows that start from another one list their own examples only."""
+    record = one.training_record()
+    return {
+        "row": one.job.row.name,
+        "seed": one.job.seed,
+        "starts_from": None if one.before is None else one.before.job.row.name,
+        "examples_seen": record.examples_seen,
+        "training_hours": record.seconds / 3600,
+        "training_cpu_hours": record.cpu_seconds / 3600,
+        "generation_hours": sum(one.measured(s).seconds for s in results.splits) / 3600,
+        "parameters": record.parameters,
+        "ended": record.ended.isoformat(),
+        "machine": record.machine,
+        "command": None if one.job.row.decoding else ["one2set", *one.command()],
     }

@@ -1,46 +1,48 @@
 """The results of jobs: means and deviations over seeds, differences, speeds, curves.
 
-Letters: D documents, S systems, F figures.
+Letters: D documents, B resamples.
 """
 
 import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import correlation, fmean, stdev
 from typing import NamedTuple
 
 import numpy as np
 
 from one2set.arrays import Floats
-from one2set.evaluation.comparison import paired_bootstrap
+from one2set.evaluation.comparison import interval, paired_bootstrap, resample_sums
 from one2set.evaluation.metrics import metrics_from_sums
 from one2set.evaluation.protocols import YE2021
 from one2set.reproduction.execution import JOBS, Plan
 from one2set.reproduction.job import JobFolder
-from one2set.reproduction.measure import CELLS, CodeShares, Measured
+from one2set.reproduction.measure import CELLS, COUNTS, CodeShares, DocumentAddends, Measured
 from one2set.reproduction.plan import PARTS, Setup, rows_for
-from one2set.reproduction.published import Metric, Value, paper_set
+from one2set.reproduction.published import Metric, Value, paper_set, published_value
 
 RESAMPLES = 1000
+_MIN_RANKED = 3  # rows for a rank correlation
 _JOB = re.compile(r"(?P<row>.+)-seed(?P<seed>\d+)-(?P<key>[0-9a-f]+)")
-_LARGEST = "kp20k"  # the set that the paper's ablations and figures are about
+_REFERENCE = "kp20k"  # the set of the paper's ablations and figures
 
 
 class Difference(NamedTuple):
-    """Of F1s, and its 95 % interval."""
+    """The difference between two rows in a metric, with its 95 % interval."""
 
     mean: float
     low: float
     high: float
 
     @property
-    def sure(self) -> bool:
+    def significant(self) -> bool:
+        """Whether the interval excludes 0. It does not if it is unknown (NaN)."""
         return self.low > 0 or self.high < 0
 
 
 class Curve(NamedTuple):
-    """A metric of validation, by the documents that training had seen."""
+    """A validation metric by the number of examples seen."""
 
     row: str
     seed: int
@@ -48,14 +50,27 @@ class Curve(NamedTuple):
     values: list[float]
 
 
-def _figure(measured: Measured, metric: Metric) -> float | None:
-    """A metric of a model on one set. Who says nothing has no duplication: 0/0."""
-    said = any(measured.figures[name] for name in ("num_present", "num_absent", "duplication"))
-    return measured.figures[metric] if said or metric != "duplication" else None
+def _get_metric(measured: Measured, metric: Metric) -> float | None:
+    """A metric of a model on one set. Without predictions there is no duplication: 0/0."""
+    predicts = any(measured.figures[name] for name in COUNTS)
+    return measured.figures[metric] if predicts or metric != "duplication" else None
+
+
+def _ratios(sums: Floats) -> Floats:
+    """Numerators divided by denominators, (…, 2) → (…); 0/0 is NaN."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(sums[..., 0] / sums[..., 1])
+
+
+def _ranks(values: Floats) -> Floats:
+    """The rank of each value from 1, the mean rank for equal ones."""
+    below = (values[:, None] > values).sum(axis=1)
+    equal = (values[:, None] == values).sum(axis=1)
+    return np.asarray(below + (equal + 1) / 2)
 
 
 class Results:
-    """What there is of a setup in a folder, by row; each row has a job for each of its seeds."""
+    """The finished jobs of a setup in a folder, by row; a row has a job for each seed."""
 
     def __init__(self, setup: Setup, root: Path) -> None:
         self.setup, self.root = setup, root
@@ -67,7 +82,7 @@ class Results:
         self.rows: dict[str, list[JobFolder]] = {}
         for one in plan.done():
             self.rows.setdefault(one.job.row.name, []).append(one)
-        # Of another corpus, scale, code or number of training examples.
+        # Jobs of another corpus, scale, code or number of training examples.
         self.others = sum(match.string not in plan.jobs for match in names)
 
         self._read: dict[tuple[str, str], Measured] = {}
@@ -78,7 +93,7 @@ class Results:
         return self.setup.splits
 
     def _measured(self, one: JobFolder, split: str) -> Measured:
-        """Read once: tables, figures and claims ask for the same again and again."""
+        """The metrics of a job on a set, read once."""
         key = one.job.name, split
         if key not in self._read:
             self._read[key] = one.measured(split)
@@ -86,9 +101,9 @@ class Results:
 
     @cached_property
     def reference(self) -> str:
-        """The set for what the paper shows on KP20k: that one, or else the largest."""
+        """The set where the paper shows KP20k only: KP20k, or else the largest."""
         counts = self.setup.corpus.manifest.splits
-        return max(self.splits, key=lambda s: (paper_set(s) == _LARGEST, counts[s].documents))
+        return max(self.splits, key=lambda s: (paper_set(s) == _REFERENCE, counts[s].documents))
 
     def has(self, *rows: str) -> bool:
         return all(row in self.rows for row in rows)
@@ -101,13 +116,13 @@ class Results:
 
     def value(self, row: str, split: str, metric: Metric) -> Value | None:
         """A metric on one set, over the seeds that have it."""
-        return self._over_seeds(row, lambda one: _figure(self._measured(one, split), metric))
+        return self._over_seeds(row, lambda one: _get_metric(self._measured(one, split), metric))
 
     def average(self, row: str, metric: Metric) -> Value | None:
         """The mean of a metric over all sets, over the seeds that have it."""
 
         def over_sets(one: JobFolder) -> float | None:
-            found = [_figure(self._measured(one, split), metric) for split in self.splits]
+            found = [_get_metric(self._measured(one, split), metric) for split in self.splits]
             known = [value for value in found if value is not None]
             return fmean(known) if known else None
 
@@ -126,12 +141,12 @@ class Results:
         return Value(fmean(values), stdev(values) if len(values) > 1 else None)
 
     def codes_by_seed(self, row: str, split: str) -> list[Sequence[CodeShares]]:
-        """What each control code says, seed by seed."""
+        """The output of each control code, seed by seed."""
         return [self._measured(one, split).codes for one in self.rows.get(row, [])]
 
     def codes(self, row: str, split: str) -> list[CodeShares]:
-        """What each control code says, mean over seeds. Only halves of codes have the same role in
-        every seed: what is said of single codes must be found out seed by seed."""
+        """The output of each control code, mean over seeds. Single codes play other roles in other
+        seeds; only their halves can be compared."""
         return [
             CodeShares(
                 present=fmean(one.present for one in shares),
@@ -144,7 +159,8 @@ class Results:
     # --- Differences ------------------------------------------------------------------------------
 
     def differences(self, row: str, base: str, split: str) -> dict[Metric, Difference]:
-        """F1 of a row less that of another, on one set."""
+        """The metrics of a row minus those of another, on one set. NaN where one predicts nothing
+        and so has no duplication."""
         key = row, base, split
         if key not in self._compared:
             self._compared[key] = self._bootstrap(*key)
@@ -152,23 +168,52 @@ class Results:
 
     def _bootstrap(self, row: str, base: str, split: str) -> dict[Metric, Difference]:
         pair = [self._addends(name, split) for name in (base, row)]
-        stacked = np.stack(pair, axis=1)  # (D, 2, F, 3, 2)
-        found = paired_bootstrap(stacked, YE2021, resamples=RESAMPLES, seed=0).difference[1]
-        f1 = metrics_from_sums(stacked.sum(axis=0), YE2021)[2]  # (2, F)
+        f1 = np.stack([one.f1 for one in pair], axis=1)  # (D, 2, 4, 3, 2)
+        counts = np.stack([one.counts for one in pair], axis=1)  # (D, 2, 3, 2)
+        values = np.concatenate(
+            [metrics_from_sums(f1.sum(axis=0), YE2021)[2], _ratios(counts.sum(axis=0))], axis=1
+        )  # (2, 7)
+        drawn = np.concatenate(
+            [_ratios(sums) for sums in resample_sums(counts, resamples=RESAMPLES, seed=0)]
+        )  # (B, 2, 3)
+        intervals = np.concatenate(
+            [
+                paired_bootstrap(f1, YE2021, resamples=RESAMPLES, seed=0).difference[1],
+                interval(drawn[:, 1] - drawn[:, 0]),
+            ]
+        )  # (7, 2)
         return {
-            metric: Difference(float(f1[1, at] - f1[0, at]), *map(float, found[at]))
-            for at, metric in enumerate(CELLS)
+            metric: Difference(float(values[1, at] - values[0, at]), *map(float, intervals[at]))
+            for at, metric in enumerate((*CELLS, *COUNTS))
         }
 
-    def _addends(self, row: str, split: str) -> Floats:
-        """Each document's part in the F1s, mean over seeds.  (D, F, 3, 2)"""
-        mean: Floats = np.mean([one.addends(split) for one in self.rows[row]], axis=0)
-        return mean
+    def _addends(self, row: str, split: str) -> DocumentAddends:
+        """What each document adds to the metrics, mean over seeds."""
+        seeds = [one.addends(split) for one in self.rows[row]]
+        return DocumentAddends(*(np.mean(arrays, axis=0) for arrays in zip(*seeds, strict=True)))
+
+    # --- Rank order -------------------------------------------------------------------------------
+
+    def rank_correlation(self, rows: Sequence[str], split: str, metric: Metric) -> float | None:
+        """Spearman's ρ between our values of some rows and the published ones. None for fewer than
+        three rows that have both, or if all values of a side are equal."""
+        pairs = [
+            (ours.mean, known.mean)
+            for row in rows
+            if (ours := self.value(row, split, metric)) is not None
+            and (known := published_value(row, split, metric)) is not None
+        ]
+        if len(pairs) < _MIN_RANKED:
+            return None
+        ranks = [_ranks(np.array(values)) for values in zip(*pairs, strict=True)]
+        if any(np.ptp(side) == 0 for side in ranks):
+            return None
+        return correlation(*(side.tolist() for side in ranks))
 
     # --- Time -------------------------------------------------------------------------------------
 
     def training_speed(self, row: str) -> Value | None:
-        """Documents in training per second of the processor; by the clock if there is no other."""
+        """Training documents per second of CPU time, or of wall time if CPU time is unknown."""
 
         def speed(one: JobFolder) -> float:
             record = one.training_record()
@@ -179,7 +224,7 @@ class Results:
         return self._over_seeds(row, speed)
 
     def generation_speed(self, row: str) -> Value | None:
-        """Documents per second of the processor, over all sets."""
+        """Generated documents per second of CPU time, over all sets."""
 
         def speed(one: JobFolder) -> float:
             found = [self._measured(one, split) for split in self.splits]
@@ -188,7 +233,7 @@ class Results:
         return self._over_seeds(row, speed)
 
     def curves(self, row: str, name: str) -> list[Curve]:
-        """A metric of validation as training went on, of each seed."""
+        """The learning curve of a validation metric, for each seed."""
         curves = []
         for one in self.rows.get(row, []):
             history = one.history()

@@ -1,4 +1,4 @@
-"""The tables of the report: our numbers, and beside each what the paper published."""
+"""The tables of the report: our numbers beside those of the paper."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
@@ -16,8 +16,8 @@ from one2set.reproduction.published import (
 )
 from one2set.reproduction.results import Difference, Results
 
-_SYSTEMS = ("catseq", "catseqtg", "catseqtg-2rf1", "gan-mr", "exhird", "transformer", "settrans")
-_ABLATIONS = (
+SYSTEM_ROWS = ("catseq", "catseqtg", "catseqtg-2rf1", "gan-mr", "exhird", "transformer", "settrans")
+ABLATION_ROWS = (
     "settrans",
     "settrans-no-codes",
     "settrans-fixed",
@@ -60,7 +60,7 @@ def _shown(value: Value | None, metric: Metric) -> str:
 def _column(
     results: Results, rows: Sequence[str], split: str, metric: Metric, *, best: bool
 ) -> list[Cell]:
-    """The cells of some rows; the best of ours is strong."""
+    """The cells of some rows; our best value is in bold."""
     ours = [results.value(row, split, metric) for row in rows]
     top = max((value.mean for value in ours if value is not None), default=0.0)
     cells = []
@@ -75,11 +75,13 @@ def _column(
 def _table(
     results: Results,
     rows: Sequence[str],
-    groups: Iterable[tuple[str, str, Sequence[Metric]]],  # its title, the set, its figures
+    groups: Iterable[tuple[str, str, Sequence[Metric]]],  # title, set, metrics
     *,
     oracle: bool = False,
+    ranked: bool = False,
 ) -> PageTable:
-    """A table of figures."""
+    """A table of metrics, ours beside the published ones; with `ranked`, its last row has the rank
+    correlation of both over the systems."""
     groups = list(groups)
     columns = [
         [
@@ -90,11 +92,27 @@ def _table(
         for metric in figures
     ]
     labels = [*(["Oracle"] if oracle else []), *(ROWS[row].label for row in rows)]
+    body: list[list[Cell | str]] = [
+        [label, *cells] for label, *cells in zip(labels, *columns, strict=True)
+    ]
+    if ranked:
+        body.append(["rank correlation", *_rank_correlations(results, rows, groups)])
     return PageTable(
         columns=["", *(_NAMES[metric] for _, _, figures in groups for metric in figures)],
-        rows=[[label, *cells] for label, *cells in zip(labels, *columns, strict=True)],
+        rows=body,
         groups=[(title, len(figures)) for title, _, figures in groups],
     )
+
+
+def _rank_correlations(
+    results: Results, rows: Sequence[str], groups: Sequence[tuple[str, str, Sequence[Metric]]]
+) -> list[Cell | str]:
+    found = [
+        results.rank_correlation(rows, split, metric)
+        for _, split, figures in groups
+        for metric in figures
+    ]
+    return [_NONE if rho is None else f"{rho:+.2f}" for rho in found]
 
 
 def _oracle(results: Results, split: str, metric: Metric) -> Cell:
@@ -106,7 +124,7 @@ def _oracle(results: Results, split: str, metric: Metric) -> Cell:
 
 
 def table1(results: Results) -> PageTable:
-    """Statistics of the test sets."""
+    """Table 1: statistics of the test sets."""
     rows = []
     for split in results.splits:
         ours = _statistics(
@@ -125,19 +143,20 @@ def _statistics(row: Statistics) -> list[str]:
 
 
 def present_or_absent(results: Results, side: str) -> PageTable:
-    """Tables 2 and 3."""
-    return _table(results, _SYSTEMS, [(split, split, _F1S[side]) for split in results.splits])
+    """Tables 2 and 3: F1 of present or absent phrases."""
+    groups = [(split, split, _F1S[side]) for split in results.splits]
+    return _table(results, SYSTEM_ROWS, groups, ranked=True)
 
 
 def table4(results: Results) -> PageTable:
-    """How many phrases, and duplicates."""
+    """Table 4: numbers of phrases, and duplication."""
     groups = [(split, split, _NUMBERS) for split in results.splits]
-    return _table(results, _SYSTEMS, groups, oracle=True)
+    return _table(results, SYSTEM_ROWS, groups, oracle=True, ranked=True)
 
 
 def table5(results: Results) -> PageTable:
-    """The ablations, on the reference set."""
-    return _table(results, _ABLATIONS, _table5_groups(results), oracle=True)
+    """Table 5: the ablations, on the reference set."""
+    return _table(results, ABLATION_ROWS, _table5_groups(results), oracle=True, ranked=True)
 
 
 def _table5_groups(results: Results) -> list[tuple[str, str, Sequence[Metric]]]:
@@ -150,7 +169,7 @@ def _table5_groups(results: Results) -> list[tuple[str, str, Sequence[Metric]]]:
 
 
 def beyond(results: Results) -> PageTable:
-    """Rows that the paper has not, on the reference set: what they gain and cost."""
+    """Rows that are not in the paper, on the reference set: their gain and cost."""
     rows = [row for row in _BEYOND if results.has(row)]
     table = _table(results, rows, _table5_groups(results))
     changes = ["F1@M present", "F1@M absent", "time to train", "time to generate"]
@@ -162,7 +181,7 @@ def beyond(results: Results) -> PageTable:
 
 
 def _change(results: Results, row: str) -> list[str]:
-    """What a row gains in F1@M, and how much longer it takes to train and to generate."""
+    """The gain of a row in F1@M, and the ratios of its training and generation times."""
     base = "transformer" if row.startswith("transformer") else "settrans"
     if row == base or not results.has(base):
         return [_NONE] * 4
@@ -181,27 +200,27 @@ def _longer(speed: Callable[[str], Value | None], row: str, base: str) -> str:
 
 
 def _difference(one: Difference) -> str:
-    return f"{one.mean:+.3f}{'*' if one.sure else ''}"
+    return f"{one.mean:+.3f}{'*' if one.significant else ''}"
 
 
 def significance(results: Results, pairs: Iterable[tuple[str, str, str]]) -> PageTable:
-    """Differences of F1 with intervals: of (row, base, set)."""
+    """Differences of F1 with intervals, for triples (row, base, set)."""
     rows: list[list[Cell | str]] = []
     for row, base, split in pairs:
         if results.has(row, base):
             found = results.differences(row, base, split)
             cells = [
-                Cell(_difference(one), f"{one.low:+.3f} to {one.high:+.3f}", strong=one.sure)
-                for one in found.values()
+                Cell(_difference(one), f"{one.low:+.3f} to {one.high:+.3f}", strong=one.significant)
+                for one in (found[metric] for metric in CELLS)
             ]
-            rows.append([f"{ROWS[row].label} less {ROWS[base].label}, {split}", *cells])
+            rows.append([f"{ROWS[row].label} minus {ROWS[base].label}, {split}", *cells])
     groups = [("Present", 2), ("Absent", 2)]
     return PageTable(["", *(_NAMES[metric] for metric in CELLS)], rows, groups)
 
 
 def speeds(results: Results) -> PageTable:
-    """Documents per second of the processor, and compared with Transformer."""
-    rows = [*_SYSTEMS, *(steps_row(k) for k in STEPS if k != 2), "settrans-beam"]
+    """Documents per second of CPU time, also relative to Transformer."""
+    rows = [*SYSTEM_ROWS, *(steps_row(k) for k in STEPS if k != 2), "settrans-beam"]
     paper = published_speed()
     found = []
     for row in filter(results.has, rows):
@@ -221,7 +240,7 @@ def _speed(speed: Callable[[str], Value | None], row: str, paper: float) -> list
 
 
 def jobs(results: Results) -> PageTable:
-    """What each job took."""
+    """The examples, hours and parameters of each job."""
     rows = []
     for one in (one for row in ROWS for one in results.rows.get(row, [])):
         record = one.training_record()
