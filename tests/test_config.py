@@ -75,6 +75,10 @@ def test_override_changes_what_it_names_and_nothing_else() -> None:
     ("setting", "message"),
     [
         ("train.batch_document=1", "did you mean train.batch_documents?"),
+        (
+            "train.lr=1",
+            r"there is no setting train.lr; expected one of train\.\w+, .*learning_rate",
+        ),
         ("trian.batch_documents=1", "did you mean train.batch_documents?"),
         ("train.batch_documents=many", "train.batch_documents is 'many'; input should be a valid"),
         ("train.learning_rate=0", "train.learning_rate is 0; input should be greater than 0"),

@@ -123,8 +123,7 @@ class Config(Section):
             for name in named if isinstance(named, Mapping) else [""]:
                 key = f"{section}.{name}"
                 if key not in known:
-                    near = _RENAMED.get(key) or get_close_matches(key, known, n=1, cutoff=0)[0]
-                    raise ConfigError(f"{where}: there is no setting {key}; did you mean {near}?")
+                    raise ConfigError(f"{where}: there is no setting {key}; {_advise(key, known)}")
         try:
             return cls.model_validate(values)
         except ValidationError as error:
@@ -190,6 +189,15 @@ def _update_old_settings(values: Mapping[str, Any], path: Path) -> dict[str, Any
                     f"{last_commit}, the last that has it"
                 )
     return updated
+
+
+def _advise(key: str, known: Sequence[str]) -> str:
+    """The setting that was probably meant; if none is near, those of the section."""
+    near = [_RENAMED[key]] if key in _RENAMED else get_close_matches(key, known, n=1, cutoff=0.75)
+    if near:
+        return f"did you mean {near[0]}?"
+    section = [each for each in known if each.startswith(f"{key.partition('.')[0]}.")]
+    return f"expected one of {', '.join(section or known)}"
 
 
 def _parse_value(text: str) -> Any:

@@ -21,9 +21,9 @@ _PAPERS = "catseq,catseqtg,catseqtg-2rf1,gan-mr,exhird,transformer,settrans,copy
 Record = dict[str, Any]
 _COLUMNS: dict[str, Callable[[Record], str]] = {
     "present F1@5": lambda row: f"{row['present_f1_5']:.3f}",
-    "F1@M": lambda row: f"{row['present_f1_m']:.3f}",
+    "present F1@M": lambda row: f"{row['present_f1_m']:.3f}",
     "absent F1@5": lambda row: f"{row['absent_f1_5']:.3f}",
-    "F1@M ": lambda row: f"{row['absent_f1_m']:.3f}",
+    "absent F1@M": lambda row: f"{row['absent_f1_m']:.3f}",
     "#PK": lambda row: f"{row['num_present']:.2f}",
     "#AK": lambda row: f"{row['num_absent']:.2f}",
     "Dup": lambda row: f"{row['duplication']:.2f}",
@@ -119,7 +119,9 @@ def _show(rows: Sequence[Record]) -> None:
     )
     table.add_column("system", no_wrap=True)
     for column in _COLUMNS:
-        table.add_column(column if out.is_terminal else column.replace(" ", "_"), justify="right")
+        table.add_column(
+            column if out.is_terminal else column.replace(" ", "_"), justify="right"
+        )
     for row in rows:
         table.add_row(row["system"], *(shown(row) for shown in _COLUMNS.values()))
     out.print(table)

@@ -260,7 +260,7 @@ class _Read:
         self._inputs, self._fields, self._errors, self._texts = inputs, fields, errors, texts
         self._any_words = False
         self._without_words: list[str] = []
-        self._number, self._last = 0, ""
+        self._number, self._last = 0, "the model"
         are_files = [_is_file(each) for each in inputs]
         self.only_text = are_files == [False]
         if len(inputs) > 1 and not any(are_files) and not any(len(e.split()) > 1 for e in inputs):
@@ -273,6 +273,7 @@ class _Read:
         from one2set.keyphrases.language import looks_foreign
 
         for number, each in enumerate(self._inputs, 1):
+            self._last = each if _is_file(each) else self._last
             for document in self._documents(each, number):
                 self._number, self._last = self._number + 1, document.id
                 if self._texts is not None:
@@ -286,8 +287,9 @@ class _Read:
                 yield document
 
     def describe(self) -> str:
-        """What is being read."""
-        return f"{self._number:,} documents read, the last of them {self._last}"
+        """What is going on."""
+        before = f"{self._number:,} documents read, " if self._number > 1 else ""
+        return f"{before}working on {self._last}"
 
     def _look_for_words(self, document: "Document") -> None:
         """Warn of documents without words, once it is known that not all are like that."""

@@ -113,6 +113,7 @@ def predict(
     from one2set.keyphrases.loading import is_exported
     from one2set.model.paths import find_model_folder, is_model
 
+    folder = find_model_folder(model)
     if not is_model(model):
         raise ConfigError(
             f"{model} is not a model folder; expected one2set predict MODEL INPUT. For keyphrases "
@@ -121,7 +122,6 @@ def predict(
     target = make_target(
         output, format, like=inputs[-1], resume=resume, overwrite=overwrite, allowed=RAW
     )
-    folder = find_model_folder(model)
     if is_exported(folder):
         err.print(
             f"this is raw output; for keyphrases: one2set generate --model {model} …",

@@ -7,6 +7,7 @@ from one2set.errors import ConfigError
 
 MODEL = "model"  # the best model, in a run folder
 DEFAULT = "default"
+_RUN = "run.json"  # of a run folder
 _MODELS = "models"  # bundled models, in the package
 
 
@@ -23,7 +24,13 @@ def find_model_folder(name: str | Path) -> Path:
             "this installation has no bundled model; pass --model with a model folder "
             "(make one with one2set train, then one2set export)"
         )
-    return bundled if name == DEFAULT else model_folder(Path(name))
+    folder = bundled if name == DEFAULT else model_folder(Path(name))
+    if (folder / _RUN).exists():
+        raise ConfigError(
+            f"{folder} is a run without a model: it was stopped before its first validation; "
+            f"continue it: one2set train CORPUS --output {folder} --resume"
+        )
+    return folder
 
 
 def is_model(name: str) -> bool:
