@@ -21,7 +21,7 @@ def test_systems_stand_side_by_side_and_nothing_is_repeated(
     folder = tmp_path / "compared"
     table = compare(corpus_folder, folder, "--systems", "settrans,transformer")
     lines = [line.split() for line in table.splitlines() if line.strip()]
-    assert lines[0][:3] == ["system", "present_F1@5", "F1@M"]
+    assert lines[0][:3] == ["system", "present_F1@5", "present_F1@M"]
     assert [line[0] for line in lines[1:]] == ["settrans", "transformer"]
     rows = [json.loads(line) for line in (folder / "comparison.jsonl").read_text().splitlines()]
     assert [row["system"] for row in rows] == ["settrans", "transformer"]

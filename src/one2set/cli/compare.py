@@ -119,9 +119,7 @@ def _show(rows: Sequence[Record]) -> None:
     )
     table.add_column("system", no_wrap=True)
     for column in _COLUMNS:
-        table.add_column(
-            column if out.is_terminal else column.replace(" ", "_"), justify="right"
-        )
+        table.add_column(column if out.is_terminal else column.replace(" ", "_"), justify="right")
     for row in rows:
         table.add_row(row["system"], *(shown(row) for shown in _COLUMNS.values()))
     out.print(table)

@@ -74,9 +74,10 @@ def read(
 ) -> Iterator[Document]:
     """Read the documents of a file or of all files in a folder, one by one.
 
-    Formats: JSONL, CSV, TSV, Parquet, plain text (one document per file), and the text pairs
-    `x_src.txt`, `x_trg.txt`; compressed with gzip or Zstandard or not. The format is taken from the
-    file name, or from the content if the name does not tell.
+    Records: JSON, CSV, TSV, Excel, Parquet, BibTeX, RIS, and the text pairs `x_src.txt`,
+    `x_trg.txt`. One document per file: PDF, DOCX, ODT, EPUB, HTML, LaTeX, RTF, Markdown, plain
+    text. Compressed with gzip or Zstandard or not. Documents are recognised by their content,
+    records by the file name, or by the content if the name does not tell.
 
     Args:
         path: A file, a folder, a URL such as `s3://…`, or `-` for standard input.
