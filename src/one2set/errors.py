@@ -8,9 +8,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+_LONGEST = 2_000  # bytes of a message
+
+
+def shorten(text: str, size: int) -> str:
+    """A text of at most so many bytes: the middle of a longer one is left out."""
+    data = text.encode("utf-8", "replace")
+    if len(data) <= size:
+        return text
+    head, tail = data[: size * 2 // 3], data[-(size // 3 - 10) :]
+    return f"{head.decode('utf-8', 'ignore')} … {tail.decode('utf-8', 'ignore')}"
+
 
 class One2SetError(Exception):
     """An error that the user can mend; its text says how."""
+
+    def __init__(self, message: object) -> None:
+        super().__init__(shorten(str(message), _LONGEST))
 
 
 class ConfigError(One2SetError):
@@ -26,6 +40,7 @@ class DataError(One2SetError):
     def __init__(
         self, what: str, *, fix: str, path: str | Path | None = None, line: int | None = None
     ) -> None:
+        what, fix = shorten(what, _LONGEST // 2), shorten(fix, _LONGEST // 4)
         self.what, self.fix, self.line = what, fix, line
         self.path = None if path is None else str(path)
         place = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "

@@ -21,7 +21,7 @@ from one2set.data.document import Document
 from one2set.data.reading.readers import read
 from one2set.data.reading.records import Fields, with_title
 from one2set.data.reading.remote import is_remote, remote_matches
-from one2set.data.reading.streams import ErrorPolicy, OnError
+from one2set.data.reading.streams import MAX_LINE, ErrorPolicy, OnError
 from one2set.data.reading.texts import TextOutput
 from one2set.errors import DataError, missing_extra
 from one2set.export.runtime import Runtime
@@ -72,11 +72,12 @@ class Source:
     on_error: OnError = "stop"
     report: Path | None = None
     texts: TextOutput | None = None  # where the texts that are read are written
+    max_line: int = MAX_LINE
 
     def chunks(self, state: ResumeState = ResumeState()) -> Iterator[Chunk]:  # noqa: B008
         """Yield the chunks that are not done yet, and an empty one at the end. The documents that
         are done must be the same as then."""
-        with ErrorPolicy(self.on_error, self.report) as errors:
+        with ErrorPolicy(self.on_error, self.report, max_line=self.max_line) as errors:
             documents = self._write_texts(
                 chain.from_iterable(
                     read(path, fields=self.fields, errors=errors) for path in self.inputs

@@ -53,6 +53,15 @@ _MOVED = {
 }
 
 
+# What the disk can refuse at any time.
+_DISK = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "your quota of the disk is used up",
+    errno.EROFS: "the disk is read-only",
+    errno.EIO: "the disk does not work",
+}
+
+
 class _Command(TyperCommand):
     """A command that knows where its former options went, and shows flags without a type."""
 
@@ -125,9 +134,9 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
-        if error.errno != errno.ENOSPC:
+        if error.errno not in _DISK:
             raise
-        _fail(f"the disk is full ({error.filename or 'writing'}); free some space and run it again")
+        _fail(f"{_DISK[error.errno]} ({error.filename or 'writing'}); mend that and run it again")
 
 
 def _fail(message: str) -> None:

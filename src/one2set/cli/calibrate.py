@@ -11,12 +11,14 @@ from one2set.cli.options import (
     BatchTokensOption,
     DeviceOption,
     FieldOption,
+    MaxLineOption,
     ModelArgument,
     NoVerifyOption,
     OnErrorOption,
     ThreadsOption,
 )
 from one2set.cli.progress import show_progress
+from one2set.data.reading.streams import MAX_LINE
 from one2set.errors import ConfigError, DataError, missing_extra
 
 _ENOUGH = 80  # documents: so many of Inspec made the model much better on others
@@ -37,6 +39,7 @@ def calibrate(
     ] = None,
     field: FieldOption = [],  # noqa: B006
     on_error: OnErrorOption = "stop",
+    max_line: MaxLineOption = MAX_LINE,
     batch_tokens: BatchTokensOption = 4096,
     threads: ThreadsOption = 0,
     device: DeviceOption = "auto",
@@ -80,7 +83,10 @@ def calibrate(
     )
     knowledge = Knowledge.load(folder)
     labelled = []
-    with ErrorPolicy(on_error) as errors, show_progress("Predicting", total=None) as display:
+    with (
+        ErrorPolicy(on_error, max_line=max_line) as errors,
+        show_progress("Predicting", total=None) as display,
+    ):
         documents = chain.from_iterable(
             read(path, fields=Fields.from_options(field), errors=errors) for path in inputs
         )

@@ -19,6 +19,7 @@ from one2set.cli.options import (
     AbsentOnlyOption,
     FewerOption,
     FieldOption,
+    MaxLineOption,
     MinScoreOption,
     ModelOption,
     MoreOption,
@@ -34,6 +35,7 @@ from one2set.cli.options import (
     make_selection,
 )
 from one2set.cli.progress import show_waiting
+from one2set.data.reading.streams import MAX_LINE
 from one2set.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -99,6 +101,7 @@ def generate(
     fewer: FewerOption = 0,
     field: FieldOption = [],  # noqa: B006
     on_error: OnErrorOption = "stop",
+    max_line: MaxLineOption = MAX_LINE,
     report: ReportOption = None,
     workers: Annotated[
         int | None,
@@ -144,7 +147,7 @@ def generate(
         from one2set.data.reading.streams import ErrorPolicy
         from one2set.keyphrases.generator import KeyphraseGenerator
 
-        with ErrorPolicy(on_error, report) as errors:
+        with ErrorPolicy(on_error, report, max_line=max_line) as errors:
             read = _Read(inputs, fields, errors, texts)
             generator = KeyphraseGenerator(model, threads=threads, verify=not no_verify)
             _print(read, generator, selection, format or "text", color)
@@ -167,7 +170,7 @@ def generate(
     )
     with_texts = target is not None and target.format in ("html", "bib")
     work = Keyphrases(find_model_folder(model), selection, threads, with_texts)
-    source = Source(tuple(inputs), fields, on_error, report, texts)
+    source = Source(tuple(inputs), fields, on_error, report, texts, max_line)
     write_bulk(source, work, target, workers=workers or 0, engine=engine, verify=not no_verify)
 
 

@@ -8,6 +8,7 @@ import typer
 from one2set.cli.console import err
 from one2set.cli.options import (
     FieldOption,
+    MaxLineOption,
     ModelArgument,
     NoVerifyOption,
     OnErrorOption,
@@ -15,6 +16,7 @@ from one2set.cli.options import (
     OverwriteOption,
     ReportOption,
 )
+from one2set.data.reading.streams import MAX_LINE
 from one2set.errors import ConfigError, missing_extra
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ def learn(
     ] = None,
     field: FieldOption = [],  # noqa: B006
     on_error: OnErrorOption = "stop",
+    max_line: MaxLineOption = MAX_LINE,
     report: ReportOption = None,
     overwrite: OverwriteOption = False,
     no_verify: NoVerifyOption = False,
@@ -65,7 +68,7 @@ def learn(
     if from_ is not None and not is_model(from_):
         raise ConfigError(f"--from is {from_}; expected a model folder, or default")
     origin = None if from_ is None else find_model_folder(from_)
-    with ErrorPolicy(on_error, report) as errors:
+    with ErrorPolicy(on_error, report, max_line=max_line) as errors:
         fields = Fields.from_options(field)
 
         def read_all() -> "Iterator[Document]":

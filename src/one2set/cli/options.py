@@ -43,6 +43,16 @@ ReportOption = Annotated[
     typer.Option(metavar="FILE", help="List skipped records here.", rich_help_panel=INPUT),
 ]
 
+MaxLineOption = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        metavar="BYTES",
+        help="A longer line or text file is unusable: memory stays bounded.",
+        rich_help_panel=INPUT,
+    ),
+]
+
 OutputFolderOption = Annotated[
     Path,
     typer.Option(

@@ -11,6 +11,7 @@ from one2set.cli.options import (
     BatchTokensOption,
     DeviceOption,
     FieldOption,
+    MaxLineOption,
     ModelArgument,
     NoVerifyOption,
     OnErrorOption,
@@ -20,6 +21,7 @@ from one2set.cli.options import (
     ResumeOption,
     ThreadsOption,
 )
+from one2set.data.reading.streams import MAX_LINE
 from one2set.errors import ConfigError
 
 _SEARCH = "Search (default: the system's own)"
@@ -93,6 +95,7 @@ def predict(
     ] = None,
     field: FieldOption = [],  # noqa: B006
     on_error: OnErrorOption = "stop",
+    max_line: MaxLineOption = MAX_LINE,
     report: ReportOption = None,
     max_source_words: Annotated[
         int, typer.Option(help="Read only the beginning of longer documents.")
@@ -144,5 +147,11 @@ def predict(
         threads=threads,
         device=device,
     )
-    source = Source(tuple(expand_patterns(inputs)), Fields.from_options(field), on_error, report)
+    source = Source(
+        tuple(expand_patterns(inputs)),
+        Fields.from_options(field),
+        on_error,
+        report,
+        max_line=max_line,
+    )
     write_bulk(source, work, target, workers=1, verify=not no_verify)

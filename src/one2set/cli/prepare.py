@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from one2set.cli.console import err, out, warn_of_skipped
-from one2set.cli.options import FieldOption, OnErrorOption
+from one2set.cli.options import FieldOption, MaxLineOption, OnErrorOption
 from one2set.cli.progress import show_progress
+from one2set.data.reading.streams import MAX_LINE
 from one2set.errors import ConfigError
 from one2set.parallel import count_cores
 
@@ -73,6 +74,7 @@ def prepare(
     ] = None,
     field: FieldOption = [],  # noqa: B006
     on_error: OnErrorOption = "stop",
+    max_line: MaxLineOption = MAX_LINE,
     report: Annotated[
         Path | None,
         typer.Option(help="Where skipped records are listed. Default: OUT/skipped.jsonl."),
@@ -143,7 +145,7 @@ def prepare(
             tokenizer=tokenizer,
             model_vocabulary=words,
             fields=Fields.from_options(field),
-            errors=ErrorPolicy(on_error, report),
+            errors=ErrorPolicy(on_error, report, max_line=max_line),
             workers=workers,
             overwrite=overwrite,
             progress=progress,

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from one2set.cli.console import out, warn_of_skipped
-from one2set.cli.options import FieldOption, OnErrorOption, ReportOption
+from one2set.cli.options import FieldOption, MaxLineOption, OnErrorOption, ReportOption
+from one2set.data.reading.streams import MAX_LINE
 
 
 def stats(
@@ -16,6 +17,7 @@ def stats(
     ],
     field: FieldOption = [],  # noqa: B006
     on_error: OnErrorOption = "stop",
+    max_line: MaxLineOption = MAX_LINE,
     report: ReportOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a set.")] = False,
 ) -> None:
@@ -27,7 +29,7 @@ def stats(
     from one2set.data.reading.streams import ErrorPolicy, printable
 
     rows = []
-    with ErrorPolicy(on_error, report) as errors:
+    with ErrorPolicy(on_error, report, max_line=max_line) as errors:
         for path in paths:
             documents = read(path, fields=Fields.from_options(field), errors=errors)
             measured = compute_statistics(documents, name=printable(path))

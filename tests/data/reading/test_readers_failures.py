@@ -156,6 +156,52 @@ def test_a_folder_below_that_cannot_be_listed(
     monkeypatch.setattr(os, "scandir", refuse)
     with pytest.raises(DataError, match=r"cannot be read \(Permission denied\); check its perm"):
         list(read(tmp_path))
+    errors = ErrorPolicy("skip")
+    assert not list(read(tmp_path, errors=errors))
+    assert errors.skipped == 1
+
+
+@pytest.mark.parametrize("kind", ["dangling", "loop", "unreadable"])
+def test_a_file_of_a_folder_that_cannot_be_opened(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unlike a path that the user named, it can be skipped."""
+    write(tmp_path, "b.jsonl", GOOD)
+    bad = tmp_path / "a.jsonl"
+    if kind == "unreadable":  # also where the tests run as root, who may read anything
+        bad.write_bytes(GOOD)
+        access = os.access
+        monkeypatch.setattr(
+            os, "access", lambda path, mode: path != str(bad) and access(path, mode)
+        )
+    else:
+        bad.symlink_to(bad if kind == "loop" else tmp_path / "missing")
+    with pytest.raises(DataError, match=r"cannot be read .*--on-error skip") as caught:
+        list(read(tmp_path, errors=ErrorPolicy("stop")))
+    assert caught.value.path == str(bad)
+    errors = ErrorPolicy("skip")
+    assert len(list(read(tmp_path, errors=errors))) == 1
+    assert errors.skipped == 1
+
+
+def test_records_that_are_too_long(tmp_path: Path) -> None:
+    """They span lines, so that the limit of a line does not bound them."""
+    value = write(tmp_path, "a.json", b'[{"abstract": "x",\n' + b'"a": 1,\n' * 9_000 + b'"b": 2}]')
+    row = write(tmp_path, "a.csv", b'id,abstract\n1,"' + b'x","y\n' * 30_000)
+    for path in (value, row):
+        with pytest.raises(DataError, match="more than 60,000 characters"):
+            list(read(path, errors=ErrorPolicy("stop", max_line=60_000)))
+        errors = ErrorPolicy("skip", max_line=60_000)
+        assert not list(read(path, errors=errors))
+        assert errors.skipped
+
+
+def test_a_table_of_very_many_columns(tmp_path: Path) -> None:
+    header = ",".join(f"column{number}" for number in range(100_000))
+    path = write(tmp_path, "a.csv", f"{header}\n{',' * 99_999}\n".encode())
+    with pytest.raises(DataError, match=r"it has 'column0', .*'column9', …; name the field") as met:
+        list(read(path))
+    assert len(str(met.value)) < 500
 
 
 # --- Random damage --------------------------------------------------------------------------------

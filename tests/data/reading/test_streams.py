@@ -4,8 +4,11 @@ import gzip
 import io
 import json
 import os
+import pickle
+import subprocess
 import sys
 import threading
+import zlib
 from pathlib import Path
 
 import pytest
@@ -22,6 +25,7 @@ from one2set.data.reading.streams import (
     peek,
     printable,
     read_lines,
+    read_text,
 )
 from one2set.errors import ConfigError, DataError
 from tests.data.formats import COMPRESSIONS, write
@@ -202,3 +206,95 @@ def test_names_of_files(tmp_path: Path) -> None:
         False,
         False,
     ]
+
+
+@pytest.mark.parametrize("text", ["short", "ü" * 5000, "\udce9" * 5000, "a" * 10**7])
+def test_no_message_is_long(text: str) -> None:
+    for error in (
+        ConfigError(f"--x is {text}; do this"),
+        DataError(text, fix=f"{text} do this", path=text, line=3),
+    ):
+        assert len(str(error).encode("utf-8", "replace")) <= 2000
+        assert str(error).endswith("do this")
+        again = pickle.loads(pickle.dumps(error))
+        assert str(again) == str(error)
+
+
+# --- Bounded memory -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_a_line_that_is_too_long(compression: str, tmp_path: Path) -> None:
+    long = b"x" * 100_001
+    data = b"one\n" + long + b"\n" + b"y" * 100 + b"\nfour\n" + long
+    path = write(tmp_path, "a.txt", COMPRESSIONS[compression](data))
+    errors = ErrorPolicy("skip", max_line=101)
+    lines = list(read_lines(path, errors))
+    assert lines == [(1, "one"), (2, None), (3, "y" * 100), (4, "four"), (5, None)]
+    assert errors.skipped == 2
+    with pytest.raises(DataError, match=r":2: a line has more than 101 bytes; .*--max-line"):
+        list(read_lines(path, ErrorPolicy(max_line=101)))
+    assert read_text(path, ErrorPolicy("skip", max_line=101)) is None
+    with pytest.raises(DataError, match="the text has more than 101 bytes"):
+        read_text(path, ErrorPolicy(max_line=101))
+
+
+BOMB = """
+import sys
+from one2set.data.reading.streams import ErrorPolicy, read_lines
+errors = ErrorPolicy("skip", max_line=1 << 20)
+list(read_lines(sys.argv[1], errors))
+assert errors.skipped == 1, errors.skipped
+status = open("/proc/self/status").read()
+print(int(status.partition("VmHWM:")[2].split()[0]) // 1024)
+"""
+
+
+def test_a_bomb_takes_little_memory(tmp_path: Path) -> None:
+    """A line of 256 MB in a few kilobytes, whichever way it is compressed."""
+    block, times = b"x" * (1 << 20), 256
+    zst = zstandard.ZstdCompressor().compressobj()
+    packed = b"".join([zst.compress(block) for _ in range(times)] + [zst.flush()])
+    gz = zlib.compressobj(9, wbits=31)
+    packed_gz = b"".join([gz.compress(block) for _ in range(times)] + [gz.flush()])
+    for name, data in (("a.zst", packed), ("a.gz", packed_gz)):
+        path = write(tmp_path, name, data)
+        assert os.path.getsize(path) < 500_000
+        command = [sys.executable, "-c", BOMB, path]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert int(done.stdout) < 200, "MB"
+
+
+def test_a_window_that_is_too_large(tmp_path: Path) -> None:
+    parameters = zstandard.ZstdCompressionParameters.from_level(1, window_log=30, enable_ldm=True)
+    sink = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    path = write(tmp_path, "a.zst", sink.compress(TEXT) + sink.flush())
+    with pytest.raises(DataError, match=r"window of more than 256 MB.*zstd --long=28"):
+        read_all(path)
+
+
+# --- Reports --------------------------------------------------------------------------------------
+
+
+def test_a_report_replaces_only_a_report(tmp_path: Path) -> None:
+    mine, report = tmp_path / "mine.jsonl", tmp_path / "report.jsonl"
+    for content in ('{"id": "1", "abstract": "Text."}\n', "[1]\n", "text", "\n"):
+        mine.write_text(content)
+        with pytest.raises(ConfigError, match=r"exists and is not a report.*name another file"):
+            ErrorPolicy("skip", mine)
+        assert mine.read_text() == content
+    for what in ("is odd", "is odder"):  # the second run replaces the report of the first
+        with ErrorPolicy("skip", report) as errors:
+            errors.report(what, fix="mend it", path="a.txt")
+        assert json.loads(report.read_bytes())["what"] == what
+    with ErrorPolicy("skip", mine.with_name("later")) as errors:
+        mine.with_name("later").write_text("mine")
+        with pytest.raises(ConfigError, match="exists and is not a report"):
+            errors.report("is odd", fix="mend it", path="a.txt")
+    assert mine.with_name("later").read_text() == "mine"
+
+
+def test_a_report_of_long_values_is_short(tmp_path: Path) -> None:
+    with ErrorPolicy("skip", tmp_path / "report") as errors:
+        errors.report("x" * 10**6, fix="y" * 10**6, path="a.txt")
+    assert (tmp_path / "report").stat().st_size < 2000

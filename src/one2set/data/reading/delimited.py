@@ -68,8 +68,12 @@ def _csv_rows(path: str, delimiter: str, errors: ErrorPolicy) -> Iterator[tuple[
     taken: list[tuple[int, str]] = []  # the lines of the current row
 
     def take() -> Iterator[str]:
+        size = 0
         while (numbered := again.popleft() if again else next(lines, None)) is not None:
+            size = len(numbered[1]) + (size if taken else 0)
             taken.append(numbered)
+            if size > errors.max_line:
+                raise csv.Error(f"a row has more than {errors.max_line:,} characters")
             yield f"{numbered[1]}\n"
 
     rows = csv.reader(take(), delimiter=delimiter, strict=True)
@@ -84,7 +88,8 @@ def _csv_rows(path: str, delimiter: str, errors: ErrorPolicy) -> Iterator[tuple[
                 path=path,
                 line=taken[0][0],
             )
-            again.extendleft(reversed(taken[1:]))
+            if sum(len(line) for _, line in taken) <= errors.max_line:
+                again.extendleft(reversed(taken[1:]))
             rows = csv.reader(take(), delimiter=delimiter, strict=True)
             continue
         if row is None:

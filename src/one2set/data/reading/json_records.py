@@ -69,7 +69,8 @@ def _parse(
 def _read_values(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Document]:
     """Values one after another, or in an array. Behind one that is not JSON nothing can be read:
     where it ends is not known."""
-    buffer = _Buffer(f"{line or ''}\n" for _, line in read_lines(path, errors))
+    lines = (f"{line or ''}\n" for _, line in read_lines(path, errors))
+    buffer = _Buffer(lines, most=errors.max_line)
     is_array = buffer.peek() == "["
     if is_array:
         buffer.skip()
@@ -89,8 +90,9 @@ def _read_values(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Doc
 class _Buffer:
     """A text that is read as it is needed."""
 
-    def __init__(self, lines: Iterator[str]) -> None:
-        self._lines, self._text, self._at = lines, "", 0
+    def __init__(self, lines: Iterator[str], *, most: int) -> None:
+        """`most` is the number of characters from which on a value is too long."""
+        self._lines, self._text, self._at, self._most = lines, "", 0, most
         self._scan = json.JSONDecoder().raw_decode
         self.line = 1  # where the next value stands
 
@@ -131,6 +133,8 @@ class _Buffer:
     def _read_more(self) -> bool:
         """Read as much again as is waiting, so that a long value is not scanned line by line."""
         rest = self._text[self._at :]
+        if len(rest) > self._most:
+            raise ValueError(f"a value has more than {self._most:,} characters")
         parts, wanted = [rest], max(_CHUNK, len(rest))
         while wanted > 0 and (line := next(self._lines, "")):
             parts.append(line)

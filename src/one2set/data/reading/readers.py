@@ -9,6 +9,7 @@ Documents are recognised by their content; tables of records by the file name, o
 the name does not tell. Keyphrases and title are optional.
 """
 
+import errno
 import os
 from collections.abc import Iterator
 from dataclasses import replace
@@ -38,12 +39,12 @@ from one2set.data.reading.references import read_bibtex, read_tagged, recognise_
 from one2set.data.reading.streams import (
     COMPRESSED,
     ErrorPolicy,
-    decode,
     label,
     open_stream,
     peek,
     printable,
     read_lines,
+    read_text,
 )
 from one2set.data.specials import EOS, SPECIALS
 from one2set.errors import DataError
@@ -203,14 +204,22 @@ def _other_half(path: str, this: str, other: str) -> str:
 
 def _read_folder(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Document]:
     """Every file below a folder, in the order of its name; text files are named by their path."""
-    for folder, folders, names in os.walk(path, onerror=_refuse):
+
+    def report(file: str, reason: str | None) -> None:
+        errors.report(f"cannot be read ({reason})", fix="check its permissions", path=file)
+
+    for folder, folders, names in os.walk(
+        path, onerror=lambda error: report(error.filename, error.strerror)
+    ):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             file = os.path.join(folder, name)
             second_half = _is_half(name, "trg") and os.path.exists(_other_half(file, "trg", "src"))
             if name.startswith(".") or second_half:
                 continue
-            if _named_format(name) or recognise(peek(file), name):
+            if (reason := _why_unreadable(file)) is not None:
+                report(file, reason)
+            elif _named_format(name) or recognise(peek(file), name):
                 for document in read(file, fields=fields, errors=errors):
                     plain = document.id == label(file)
                     place = printable(os.path.relpath(file, path))
@@ -223,9 +232,12 @@ def _read_folder(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Doc
                 )
 
 
-def _refuse(error: OSError) -> None:
-    what = f"cannot be read ({error.strerror})"
-    raise DataError(what, fix="check its permissions", path=error.filename)
+def _why_unreadable(file: str) -> str | None:
+    try:
+        os.stat(file)
+    except OSError as error:
+        return f"it is a link: {error.strerror}" if os.path.islink(file) else error.strerror
+    return None if os.access(file, os.R_OK) else os.strerror(errno.EACCES)
 
 
 def _read_document(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Document]:
@@ -248,9 +260,7 @@ def _read_document(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[D
 
 def _read_text(path: str, errors: ErrorPolicy) -> Iterator[Document]:
     """A plain text file is one document."""
-    text = None
-    with open_stream(path, errors) as stream:
-        text = decode(stream.read(), path, None, errors)
+    text = read_text(path, errors)
     if text is not None and text.strip():
         yield make_document(label(path), title="", abstract=text, keyphrases=None)
 

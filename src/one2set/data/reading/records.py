@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
+from itertools import islice
 from typing import Any, Self
 
 from one2set.data.document import Document
@@ -152,8 +153,7 @@ def _document(record: Mapping[str, Any], fields: Fields, other_id: str) -> Docum
         title, abstract = (_text(record, names) for names in (fields.title, fields.abstract))
         if abstract is None:
             raise _UnusableError(
-                f"has no {_either(fields.abstract)}; "
-                f"it has {', '.join(map(repr, record)) or 'no fields'}",
+                f"has no {_either(fields.abstract)}; it has {_list_names(record)}",
                 "name the field, for example --field abstract=summary",
             )
         value = _first(record, fields.keyphrases)
@@ -187,6 +187,11 @@ def _text(record: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
     if not isinstance(value, str):
         raise _UnusableError(f"{_either(names)} is {_shown(value)}", "expected a string")
     return value
+
+
+def _list_names(record: Mapping[str, Any]) -> str:
+    shown = ", ".join(f"{name!r:.80}" for name in islice(record, 10))
+    return f"{shown}, …" if len(record) > 10 else shown or "no fields"
 
 
 def _either(names: Iterable[str]) -> str:

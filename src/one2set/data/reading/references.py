@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from one2set.data.document import Document
 from one2set.data.reading.records import Fields, parse_record
-from one2set.data.reading.streams import ErrorPolicy, decode, open_stream, read_lines
+from one2set.data.reading.streams import ErrorPolicy, read_lines, read_text
 from one2set.errors import missing_extra
 
 Kind = Literal["bibtex", "tagged"]
@@ -45,10 +45,7 @@ def read_bibtex(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Docu
         raise missing_extra("bibtexparser", extra="documents", purpose="reading BibTeX") from None
     from one2set.data.reading.document_formats.latex import to_text
 
-    text = None
-    with open_stream(path, errors) as stream:
-        text = decode(stream.read(), path, None, errors)
-    library = parse_string(text or "")
+    library = parse_string(read_text(path, errors) or "")
     for block in library.failed_blocks:
         is_double = isinstance(block, DuplicateBlockKeyBlock)
         what = "repeats the key of another entry" if is_double else "is no whole entry of BibTeX"

@@ -11,18 +11,23 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import IO, Any, Literal, Self
 
 import orjson
 
 from one2set.data.reading.remote import is_remote, open_remote
-from one2set.errors import ConfigError, DataError, missing_extra
+from one2set.errors import ConfigError, DataError, missing_extra, shorten
 
 STDIN = "-"
 OnError = Literal["stop", "skip"]
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 COMPRESSED = (".gz", ".zst")
+MAX_LINE = 1 << 27  # bytes of a line or of a text: what is in memory at once
+# A block of Zstandard has at least 4 bytes and at most 128 kB of content, so that a piece never
+# becomes more than 32 MB; it may refer back to as much as the window.
+_ZSTD_PIECE, _ZSTD_WINDOW = 1 << 10, 1 << 28
 _OR_SKIP = "or pass --on-error skip to leave it out"
 
 
@@ -33,11 +38,20 @@ class ErrorPolicy:
         on_error: "stop" raises the first problem; so does None, for callers whose users have no
             choice. "skip" leaves the record out and counts it in `skipped`.
         report_file: With "skip", a JSONL file that gets a line for each problem: path, line, what
-            is wrong and what to do.
+            is wrong and what to do. An existing file is replaced only if it is such a report.
+        max_line: The number of bytes from which on a line, or a text file, is too long to use.
     """
 
-    def __init__(self, on_error: OnError | None = None, report_file: Path | None = None) -> None:
-        self.on_error, self.report_file = on_error, report_file
+    def __init__(
+        self,
+        on_error: OnError | None = None,
+        report_file: Path | None = None,
+        *,
+        max_line: int = MAX_LINE,
+    ) -> None:
+        self.on_error, self.report_file, self.max_line = on_error, report_file, max_line
+        if report_file is not None:
+            _check_report(report_file)
         self.skipped, self.bytes_read = 0, 0
         self._file: IO[bytes] | None = None
 
@@ -50,6 +64,7 @@ class ErrorPolicy:
         if self.report_file is not None:
             if self._file is None:
                 self._file = _create(self.report_file)
+            what, fix = shorten(what, 1_000), shorten(fix, 500)
             row = {"path": printable(path), "line": line, "what": what, "fix": fix}
             self._file.write(orjson.dumps(row) + b"\n")
 
@@ -62,7 +77,25 @@ class ErrorPolicy:
             self._file = None
 
 
+def _check_report(report: Path) -> None:
+    """Refuse to replace a file that is not a report of ours."""
+    try:
+        with report.open("rb") as file:
+            first = file.readline(1 << 16) if report.is_file() else b""
+        is_ours = not first or orjson.loads(first).keys() == {"path", "line", "what", "fix"}
+    except OSError:
+        return  # there is none, or writing it will fail
+    except (ValueError, AttributeError):
+        is_ours = False
+    if not is_ours:
+        raise ConfigError(
+            f"--report is {report}, which exists and is not a report of skipped records; "
+            "name another file"
+        )
+
+
 def _create(report: Path) -> IO[bytes]:
+    _check_report(report)
     try:
         return report.open("wb")
     except OSError as error:
@@ -119,8 +152,7 @@ class _ZstdStream(io.RawIOBase):
             import zstandard
         except ImportError:
             raise missing_extra("zstandard", extra="data", purpose="reading .zst files") from None
-        # Frames may have been written with --long: allow any window that the format knows.
-        self._decompressor = zstandard.ZstdDecompressor(max_window_size=2**31)
+        self._decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
         self._frame = self._decompressor.decompressobj()
         self._file, self._ready, self._inside = file, memoryview(b""), False
 
@@ -132,7 +164,7 @@ class _ZstdStream(io.RawIOBase):
             chunk = self._frame.unused_data if self._frame.eof else b""
             if self._frame.eof:
                 self._frame, self._inside = self._decompressor.decompressobj(), False
-            chunk = chunk or self._file.read(1 << 17)
+            chunk = chunk or self._file.read(_ZSTD_PIECE)
             if not chunk:
                 if self._inside:
                     raise EOFError("the zstd stream ends inside a frame")
@@ -233,19 +265,47 @@ def _open(path: str, errors: ErrorPolicy) -> IO[bytes]:
 
 
 def _report_damage(path: str, error: Exception, errors: ErrorPolicy) -> None:
-    errors.report(
-        f"compressed data is damaged or cut off ({error})",
-        fix="copy or download the file again",
-        path=path,
-    )
+    what = f"compressed data is damaged or cut off ({error})"
+    fix = "copy or download the file again"
+    if "too much memory" in str(error):
+        what = f"needs a window of more than {_ZSTD_WINDOW >> 20} MB to be decompressed"
+        fix = f"compress it again with zstd --long={_ZSTD_WINDOW.bit_length() - 1} or less"
+    errors.report(what, fix=fix, path=path)
 
 
 def read_lines(path: str, errors: ErrorPolicy) -> Iterator[tuple[int, str | None]]:
-    """Numbered lines of UTF-8 text, without their ends; None for one that is not UTF-8."""
+    """Numbered lines of UTF-8 text, without their ends; None for one that is not UTF-8 or too
+    long."""
     with open_stream(path, errors) as stream:
-        for number, line in enumerate(stream, 1):
-            text = decode(line, path, number, errors)
+        for number in count(1):
+            line = stream.readline(errors.max_line + 1)
+            if not line:
+                return
+            text = None
+            if len(line) > errors.max_line:
+                while line and not line.endswith(b"\n"):
+                    line = stream.readline(1 << 16)
+                _report_length("a line", path, number, errors)
+            else:
+                text = decode(line, path, number, errors)
             yield number, None if text is None else text.rstrip("\r\n")
+
+
+def read_text(path: str, errors: ErrorPolicy) -> str | None:
+    """The whole of a file of UTF-8 text; None for one that is not UTF-8 or too long."""
+    text = None
+    with open_stream(path, errors) as stream:
+        data = stream.read(errors.max_line + 1)
+        if len(data) > errors.max_line:
+            _report_length("the text", path, None, errors)
+        else:
+            text = decode(data, path, None, errors)
+    return text
+
+
+def _report_length(what: str, path: str, line: int | None, errors: ErrorPolicy) -> None:
+    what = f"{what} has more than {errors.max_line:,} bytes"
+    errors.report(what, fix="split it, or raise --max-line", path=path, line=line)
 
 
 def decode(data: bytes, path: str, line: int | None, errors: ErrorPolicy) -> str | None:
