@@ -1,9 +1,15 @@
-"""Products in parts are products."""
+"""Products in parts are products; files of arrays hold what was saved."""
+
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+from safetensors.numpy import load_file, save_file
 
-from one2set.arrays import single_thread_matmul
+from one2set.arrays import load_arrays, map_arrays, save_arrays, single_thread_matmul
+from one2set.errors import DataError
 
 
 @pytest.mark.parametrize("rows", [0, 1, 88, 89, 200])
@@ -22,3 +28,41 @@ def test_a_transposed_matrix_and_an_empty_one() -> None:
     np.testing.assert_array_equal(
         single_thread_matmul(a.T[:, :0], np.ones(0, np.float32)), [0, 0, 0]
     )
+
+
+ARRAYS: dict[str, NDArray[Any]] = {
+    "odd": np.arange(5, dtype=np.int8),
+    "half": np.linspace(0, 1, 6, dtype=np.float16).reshape(2, 3),
+    "none": np.empty((0, 4), np.float32),
+    "scalar": np.array(7),
+    "keys": np.array([1, 2**63], np.uint64),
+}
+
+
+def test_arrays_are_saved_as_safetensors(tmp_path: Path) -> None:
+    save_arrays(tmp_path / "ours", ARRAYS)
+    save_file(ARRAYS, tmp_path / "theirs")
+    for found in (
+        map_arrays(tmp_path / "ours"),
+        load_file(tmp_path / "ours"),
+        map_arrays(tmp_path / "theirs"),
+    ):
+        assert found.keys() == ARRAYS.keys()
+        for name, array in ARRAYS.items():
+            assert found[name].dtype == array.dtype
+            np.testing.assert_array_equal(found[name], array)
+    assert all(array.flags.aligned for array in map_arrays(tmp_path / "ours").values())
+
+
+def test_damaged_files_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.safetensors"
+    save_arrays(path, ARRAYS)
+    whole = path.read_bytes()
+    for content in (b"", b"nothing", whole[:20], whole[:-1], b"\xff" * 100):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match="is not a test"):
+            load_arrays(tmp_path, ["a.safetensors"], "a test", dict)
+    (tmp_path / "b.npz").write_bytes(b"PK\x03\x04")
+    with pytest.raises(DataError, match="is not a test"):
+        load_arrays(tmp_path, ["b.npz"], "a test", dict)
+    assert load_arrays(tmp_path, ["c"], "a test", dict) is None

@@ -47,7 +47,7 @@ def test_calibration_weighs_what_the_encoder_sees(tiny_model: Path, tmp_path: Pa
     run("learn", tmp_path / "net", "-o", tmp_path / "out", "--documents", SAMPLE)
     run("calibrate", tmp_path / "out", SAMPLE)
     seeing = Calibration.load(tmp_path / "out")
-    (tmp_path / "out" / "span_rescorer.npz").unlink()
+    (tmp_path / "out" / "span_rescorer.safetensors").unlink()
     update_manifest(tmp_path / "out")
     run("calibrate", tmp_path / "out", SAMPLE)
     assert Calibration.load(tmp_path / "out") != seeing

@@ -36,7 +36,7 @@ def test_training_documents_teach_an_exported_model(tiny_model: Path, tmp_path: 
     for file in (path for path in (tmp_path / "net").iterdir() if path.name != MANIFEST):
         assert (tmp_path / "out" / file.name).read_bytes() == file.read_bytes()
     run("export", tmp_path / "out", "-o", tmp_path / "again")
-    for name in ("phrases.tsv", "lexicon.npz", "candidate_scorer.npz"):
+    for name in ("phrases.tsv", "lexicon.safetensors", "candidate_scorer.safetensors"):
         assert (tmp_path / "again" / name).exists(), "exported again, it is kept"
 
 

@@ -39,7 +39,12 @@ def test_they_are_stored_with_a_model(tmp_path: Path) -> None:
     found = PhraseList.load(tmp_path)
     assert found.phrases == known.phrases
     assert found.index == {("graph", "network"): 0, ("é",): 1}
-    assert found.in_order == [(("graph", "network"), "graph networks"), (("é",), "é")]
+    assert [found.entry(at) for at in (0, 1)] == [
+        (("graph", "network"), "graph networks"),
+        (("é",), "é"),
+    ]
+    assert len(found) == 2
+    assert found.checksum == known.checksum
     assert PhraseList.load(tmp_path / "elsewhere").phrases == {}
     (tmp_path / "phrases.tsv").write_text("graph networks\t12\n")
     with pytest.raises(DataError, match="not a phrase list"):

@@ -4,10 +4,12 @@ import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from one2set.arrays import map_arrays, save_arrays
 from one2set.data.document import Document, StemmedDocument
 from one2set.data.phrase_list import Stems
 from one2set.errors import DataError
@@ -16,14 +18,15 @@ from one2set.extraction.features import NUM_FEATURES
 from one2set.extraction.knowledge import (
     NO_KNOWLEDGE,
     NO_PROPOSALS,
-    VERSIONS,
     Knowledge,
     Proposals,
     current_versions,
+    model_files,
 )
 from one2set.extraction.ngrams import HashedTexts, hash_of
 from one2set.extraction.span_rescorer import SpanRescorer
 from one2set.extraction.train_scorers import extend_knowledge, fit_knowledge
+from one2set.model.paths import VERSIONS
 
 TEXT = StemmedDocument.of(Document("d", "Graphs of cats", "Here a network of cats is no graph."))
 
@@ -37,7 +40,7 @@ def log_odds(proposals: Proposals, text: StemmedDocument) -> dict[Stems, float]:
 def texts(proposals: Proposals, knowledge: Knowledge) -> dict[Stems, str]:
     """The phrases of the list."""
     listed = proposals.listed[proposals.listed >= 0]
-    return dict(knowledge.phrase_list.in_order[at] for at in listed.tolist())
+    return dict(knowledge.phrase_list.entry(at) for at in listed.tolist())
 
 
 def count(knowledge: Knowledge, *stems: str) -> float:
@@ -113,10 +116,8 @@ def test_further_documents_add_their_counts(
     assert found.phrase_list.phrases[("pet",)].documents == 80
     assert found.phrase_list.phrases[("dog",)].text == "dogs"
     # What is associated with texts is known by its number.
-    assert (
-        found.phrase_list.in_order[: len(knowledge.phrase_list.phrases)]
-        == knowledge.phrase_list.in_order
-    )
+    for index in range(len(knowledge.phrase_list)):
+        assert found.phrase_list.entry(index) == knowledge.phrase_list.entry(index)
     assert found.phrase_classifier is knowledge.phrase_classifier
     assert extend_knowledge(NO_KNOWLEDGE, lambda: documents).candidate_scorer is not None
 
@@ -144,26 +145,31 @@ def test_nothing_hints_at_nothing() -> None:
     assert count(NO_KNOWLEDGE, "pet") == 0
 
 
-OLD_NAMES = {
-    "candidate_scorer.npz": "selector.npz",
-    "span_rescorer.npz": "sight.npz",
-    "phrase_classifier.npz": "associations.npz",
-}
-
-
-def test_a_folder_with_old_names_loads(knowledge: Knowledge, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "old_names",
+    [
+        ("lexicon.npz", "selector.npz", "sight.npz", "associations.npz"),
+        ("lexicon.npz", "candidate_scorer.npz", "span_rescorer.npz", "phrase_classifier.npz"),
+    ],
+)
+def test_a_folder_of_an_earlier_version_loads(
+    knowledge: Knowledge, tmp_path: Path, old_names: tuple[str, ...]
+) -> None:
     knowledge.save(tmp_path)
     assert knowledge.candidate_scorer is not None
     shapes = (6, 8), (NUM_FEATURES + 1, 4), (4,), (4, 3), (3,), (3,)
     SpanRescorer(*(np.ones(shape, np.float32) for shape in shapes)).save(tmp_path)
     new = Knowledge.load(tmp_path)
-    for name, old in OLD_NAMES.items():
-        with np.load(tmp_path / name) as file:
-            arrays = {key: file[key] for key in file.files if key != "feature_names"}
-        renamed = {"mean": "centre", "features": "measures"}
-        np.savez(tmp_path / old, **{renamed.get(key, key): x for key, x in arrays.items()})
-        (tmp_path / name).unlink()
+    names = ("lexicon", "candidate_scorer", "span_rescorer", "phrase_classifier")
+    for name, old in zip(names, old_names, strict=True):
+        path = tmp_path / f"{name}.safetensors"
+        arrays = {key: x for key, x in map_arrays(path).items() if key != "feature_names"}
+        renamed = {} if old.startswith(name) else {"mean": "centre", "features": "measures"}
+        given: Any = {renamed.get(key, key): x for key, x in arrays.items()}
+        np.savez(tmp_path / old, **given)
+        path.unlink()
     (tmp_path / VERSIONS).unlink()
+    (tmp_path / "phrase_index.safetensors").unlink()
     found = Knowledge.load(tmp_path)
     assert_same(found.propose(TEXT), new.propose(TEXT))
     assert found.candidate_scorer is not None
@@ -173,12 +179,11 @@ def test_a_folder_with_old_names_loads(knowledge: Knowledge, tmp_path: Path) -> 
 
 def test_other_features_are_refused(knowledge: Knowledge, tmp_path: Path) -> None:
     knowledge.save(tmp_path)
-    path = tmp_path / "candidate_scorer.npz"
-    with np.load(path) as file:
-        arrays = dict(file)
-    arrays["feature_names"] = arrays["feature_names"][::-1]
-    np.savez(path, **arrays)
-    with pytest.raises(DataError, match=r"candidate_scorer.npz: .*other features"):
+    path = tmp_path / "candidate_scorer.safetensors"
+    arrays = {name: x.copy() for name, x in map_arrays(path).items()}
+    arrays["feature_names"] = np.frombuffer(b"num_words other", np.uint8)
+    save_arrays(path, arrays)
+    with pytest.raises(DataError, match=r"candidate_scorer.safetensors: .*other features"):
         Knowledge.load(tmp_path)
 
 
@@ -192,3 +197,35 @@ def test_another_version_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / VERSIONS).write_text("1")
     with pytest.raises(DataError, match="not a record"):
         Knowledge.load(tmp_path)
+
+
+def test_a_list_that_was_changed_is_indexed_anew(knowledge: Knowledge, tmp_path: Path) -> None:
+    knowledge.save(tmp_path)
+    assert Knowledge.load(tmp_path).stored_finder is not None
+    path = tmp_path / "phrases.tsv"
+    path.write_text("\n".join(reversed(path.read_text().split("\n")[:-1])) + "\n")
+    changed = Knowledge.load(tmp_path)
+    assert changed.stored_finder is None
+    assert texts(changed.propose(TEXT), changed)["graph", "network"] == "graph networks"
+
+
+def test_a_light_model_shares_the_knowledge_of_another(
+    knowledge: Knowledge, tmp_path: Path
+) -> None:
+    for name in ("whole", "light", "copy"):
+        (tmp_path / name).mkdir()
+    knowledge.save(tmp_path / "whole")
+    (tmp_path / "light" / "light.json").write_text('{"knowledge": "../whole"}')
+    light = Knowledge.load(tmp_path / "light")
+    assert_same(light.propose(TEXT), Knowledge.load(tmp_path / "whole").propose(TEXT))
+    files = model_files(tmp_path / "light")
+    assert {path.parent.name for path in files} == {"light", "whole"}
+    for path in files:
+        (tmp_path / "copy" / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "whole").rename(tmp_path / "elsewhere")
+    assert_same(Knowledge.load(tmp_path / "copy").propose(TEXT), light.propose(TEXT))
+    with pytest.raises(DataError, match="learnt nothing"):
+        Knowledge.load(tmp_path / "light")
+    (tmp_path / "light" / "light.json").write_text("[]")
+    with pytest.raises(DataError, match="not the description of a light model"):
+        Knowledge.load(tmp_path / "light")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from one2set.errors import missing_extra
+from one2set.extraction.knowledge import model_files
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.model.paths import DEFAULT, find_model_folder
 
@@ -63,9 +64,8 @@ class HubKeyphraseGenerator(
         self._folder = find_model_folder(folder)
 
     def _save_pretrained(self, save_directory: Path) -> None:
-        for path in sorted(self._folder.iterdir()):
-            if path.is_file() and path.name[0] != ".":
-                shutil.copyfile(path, save_directory / path.name)
+        for path in model_files(self._folder):
+            shutil.copyfile(path, save_directory / path.name)
 
     @classmethod
     def _from_pretrained(

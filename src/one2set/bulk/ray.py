@@ -18,6 +18,7 @@ from one2set.bulk.resume import ResumeState
 from one2set.data.reading.remote import is_remote
 from one2set.data.reading.streams import is_pipe
 from one2set.errors import ConfigError, One2SetError, missing_extra
+from one2set.extraction.knowledge import model_files
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,7 +34,7 @@ def run_on_ray(source: Source, work: Work, state: ResumeState, *, workers: int) 
     """
     ray = _ray_data()
     here = {"ray.io/node-id": ray.get_runtime_context().get_node_id()}
-    files = ray.put({path.name: path.read_bytes() for path in _files(work.model)})
+    files = ray.put({path.name: path.read_bytes() for path in model_files(work.model)})
     size = workers or max(int(ray.cluster_resources()["CPU"]) - 1, 1)
     source = _absolute(source)
     lines = (
@@ -93,10 +94,6 @@ def _table(value: Any) -> "pa.Table":
 
 def _values(table: "pa.Table") -> Iterator[Any]:
     return (pickle.loads(each) for each in table.column("value").to_pylist())
-
-
-def _files(folder: Path) -> list[Path]:
-    return [path for path in folder.iterdir() if path.is_file()]
 
 
 def _absolute(source: Source) -> Source:

@@ -1,30 +1,20 @@
-"""The command line: the commands, and errors as messages. Only this package prints."""
+"""The command line: the commands, and errors as messages. Only this package prints.
+
+Each command is a module and a function of its name. Only the module of the command that is run is
+imported: all of them take as long as finding the keyphrases of a text.
+"""
 
 import errno
 import os
 import sys
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import typer
 from typer.core import TyperCommand
 
-from one2set.cli import (
-    calibrate,
-    compare,
-    evaluate,
-    export,
-    generate,
-    import_checkpoint,
-    learn,
-    mcp,
-    predict,
-    prepare,
-    reproduce,
-    sample,
-    serve,
-    stats,
-    train,
-)
 from one2set.cli.console import err
 from one2set.errors import ConfigError, One2SetError
 
@@ -79,31 +69,46 @@ class _Command(TyperCommand):
         return params
 
 
-app = typer.Typer(
-    name="one2set",
-    help="Keyphrases as a set: prepare data, train, generate and score.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+# In the order of the help.
+_COMMANDS = (
+    "generate",
+    "serve",
+    "mcp",
+    "prepare",
+    "stats",
+    "train",
+    "compare",
+    "reproduce",
+    "import_checkpoint",
+    "export",
+    "learn",
+    "calibrate",
+    "predict",
+    "evaluate",
+    "sample",
 )
-for command in (
-    generate.generate,
-    serve.serve,
-    mcp.mcp,
-    prepare.prepare,
-    stats.stats,
-    train.train,
-    compare.compare,
-    reproduce.reproduce,
-    import_checkpoint.import_checkpoint,
-    export.export,
-    learn.learn,
-    calibrate.calibrate,
-    predict.predict,
-    evaluate.evaluate,
-    sample.sample,
-):
-    app.command(cls=_Command)(command)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "app":  # with all commands
+        return _make_app()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+@cache
+def _make_app(commands: Sequence[str] = _COMMANDS) -> typer.Typer:
+    """The command line, with some of its commands."""
+    app = typer.Typer(
+        name="one2set",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    for name in commands:
+        command = getattr(import_module(f"one2set.cli.{name}"), name)
+        app.command(cls=_Command)(command)
+    app.callback()(_main_options)
+    return app
 
 
 def _version(asked: bool) -> None:
@@ -114,8 +119,7 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def options(
+def _main_options(
     version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="Print the version."
     ),
@@ -125,8 +129,9 @@ def options(
 
 def main() -> None:
     """Run the command line. An error that a user can fix is one line on stderr, exit code 2."""
+    named = sys.argv[1].replace("-", "_") if len(sys.argv) > 1 else ""
     try:
-        app(prog_name="one2set")
+        _make_app((named,) if named in _COMMANDS else _COMMANDS)(prog_name="one2set")
     except One2SetError as error:
         _fail(str(error))
     except BrokenPipeError:

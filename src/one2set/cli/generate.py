@@ -234,11 +234,14 @@ def _print(
 
 def _expand(inputs: Sequence[str]) -> list[str]:
     """Replace patterns such as in/*.parquet by the files that match."""
-    from one2set.bulk.pipeline import expand_patterns
-
     found = []
     for each in inputs:
-        found += expand_patterns([each]) if has_magic(each) and _names_file(each) else [each]
+        if has_magic(each) and _names_file(each):
+            from one2set.bulk.pipeline import expand_patterns
+
+            found += expand_patterns([each])
+        else:
+            found.append(each)
     return found
 
 

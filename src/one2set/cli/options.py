@@ -19,10 +19,10 @@ SELECTION = "Which keyphrases"
 COMPUTATION = "Computation"
 
 ModelArgument = Annotated[
-    str, typer.Argument(metavar="MODEL", help="A model or run folder, or default.")
+    str, typer.Argument(metavar="MODEL", help="A model or run folder, or default or light.")
 ]
 ModelOption = Annotated[
-    str, typer.Option(metavar="FOLDER", help="A model folder; default is the included model.")
+    str, typer.Option(metavar="MODEL", help="default, light (no network, fast), or a model folder.")
 ]
 
 FieldOption = Annotated[

@@ -114,7 +114,7 @@ def predict(
     from one2set.bulk.pipeline import Raw, Source, expand_patterns
     from one2set.data.reading.records import Fields
     from one2set.keyphrases.loading import is_exported
-    from one2set.model.paths import find_model_folder, is_model
+    from one2set.model.paths import find_model_folder, is_light, is_model
 
     folder = find_model_folder(model)
     if not is_model(model):
@@ -125,6 +125,8 @@ def predict(
     target = make_target(
         output, format, like=inputs[-1], resume=resume, overwrite=overwrite, allowed=RAW
     )
+    if is_light(folder):
+        raise ConfigError(f"{model} has no network; use one2set generate --model {model}")
     if is_exported(folder):
         err.print(
             f"this is raw output; for keyphrases: one2set generate --model {model} …",

@@ -4,12 +4,14 @@ A phrase of the list is a candidate for a text if its words are scattered over t
 classifier finds it likely, even if no code generates it.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
+from zlib import crc32
 
 import numpy as np
 
@@ -24,6 +26,8 @@ FILE = "phrases.tsv"
 _MIN_DOCUMENTS = 10  # rarer phrases are hardly ever correct where they are absent
 _WORDS = range(1, 6)  # longer ones are rare
 _UNREADABLE = {*SPECIALS, DIGIT, ".", ","}
+# Lines of spelling, stems and documents, in UTF-8.
+_CONTENT = re.compile(rb"(?:[^\t\n]*+\t[^\t\n]++\t[0-9]++\n)*+")
 Stems = tuple[str, ...]
 
 
@@ -38,8 +42,25 @@ class KnownPhrase(NamedTuple):
 class PhraseList:
     """Phrases by their stems, the most frequent first."""
 
-    def __init__(self, phrases: dict[Stems, KnownPhrase]) -> None:
-        self.phrases = phrases
+    def __init__(self, phrases: Mapping[Stems, KnownPhrase]) -> None:
+        self._lines = [
+            f"{text}\t{' '.join(stems)}\t{documents}"
+            for stems, (text, documents) in phrases.items()
+        ]
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def entry(self, index: int) -> tuple[Stems, str]:
+        """Stems and spelling of a phrase, by index."""
+        text, stems, _ = self._lines[index].split("\t")
+        return tuple(stems.split(" ")), text
+
+    @cached_property
+    def phrases(self) -> dict[Stems, KnownPhrase]:
+        """All phrases. To generate, `entry` is enough, and the list need not be parsed."""
+        rows = [line.split("\t") for line in self._lines]
+        return {tuple(stems.split(" ")): KnownPhrase(text, int(n)) for text, stems, n in rows}
 
     @classmethod
     def from_documents(cls, documents: Iterable[Document]) -> "PhraseList":
@@ -89,36 +110,36 @@ class PhraseList:
 
     def save(self, folder: Path) -> None:
         """Write it into a model's folder."""
-        with (folder / FILE).open("w", encoding="utf-8") as file:
-            for stems, (text, documents) in self.phrases.items():
-                file.write(f"{text}\t{' '.join(stems)}\t{documents}\n")
+        (folder / FILE).write_bytes(self._content)
+
+    @property
+    def _content(self) -> bytes:
+        return "".join(f"{line}\n" for line in self._lines).encode()
+
+    @cached_property
+    def checksum(self) -> int:
+        """Of its file."""
+        return crc32(self._content)
 
     @classmethod
     def load(cls, folder: Path) -> "PhraseList":
         """The one in a model's folder; an empty one where there is none."""
-        path = folder / FILE
+        found, path = cls({}), folder / FILE
         if not path.exists():
-            return cls({})
-        try:
-            lines = path.read_text(encoding="utf-8").splitlines()
-            rows = (line.split("\t") for line in lines)
-            return cls(
-                {tuple(stems.split(" ")): KnownPhrase(text, int(n)) for text, stems, n in rows}
-            )
-        except ValueError:
+            return found
+        content = path.read_bytes()
+        if not _CONTENT.fullmatch(content):
             raise DataError(
                 "is not a phrase list", fix="make it again with one2set learn", path=path
-            ) from None
+            )
+        found._lines = content.decode().splitlines()
+        found.checksum = crc32(content)
+        return found
 
     @cached_property
     def index(self) -> dict[Stems, int]:
         """The indices of phrases: the most frequent first, but merged ones last."""
         return {stems: index for index, stems in enumerate(self.phrases)}
-
-    @cached_property
-    def in_order(self) -> list[tuple[Stems, str]]:
-        """Stems and spelling of each phrase, by index."""
-        return [(stems, known.text) for stems, known in self.phrases.items()]
 
 
 NO_PHRASES = PhraseList({})

@@ -22,6 +22,7 @@ from one2set.data.sources import Sources, pad_sources
 from one2set.data.specials import BOS, EOS, NULL, UNK
 from one2set.data.vocabulary import load_vocabulary
 from one2set.errors import ConfigError, DataError
+from one2set.model.paths import DESCRIPTION
 from one2set.parallel import count_cores
 from one2set.prediction.prediction import Prediction
 from one2set.prediction.spelling import DecodedRow, Speller
@@ -31,7 +32,7 @@ from one2set.search.null_bias import AS_TRAINED, NullBias, is_silent
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession, OrtValue
 
-DESCRIPTION, GRAPHS = "runtime.json", ("encoder.onnx", "step.onnx")
+GRAPHS = ("encoder.onnx", "step.onnx")
 EDGES = "edges"  # the encoder's output for a span scorer
 FORMAT = 1
 _FIX = "make it again with one2set export"
@@ -94,10 +95,9 @@ class Runtime:
         self, examples: Sequence[Example], *, null_bias: NullBias, project: Project | None
     ) -> Iterator[Generated]:
         sources = pad_sources(examples, vocabulary_size=self.description.vocabulary_size)
-        memory = self._encode(sources)
-        written = self._decode(memory, len(examples), null_bias)
+        memories = self._encode(sources)
+        written = self._decode(_join_memories(memories, sources), len(examples), null_bias)
         length, tokens, probability, position, null = (x.tolist() for x in written)
-        states = self._states(memory, sources)
         codes = self.description.num_codes
         for b, example in enumerate(examples):
             speller = Speller(self.vocabulary, example, tuple(sources.oov[b]))
@@ -106,7 +106,7 @@ class Runtime:
                 r = b * codes + code
                 row = DecodedRow(tokens[r], probability[r], position[r])[: length[r]]
                 slots.append(speller.slot(code, row, null=null[r]))
-            projected = None if project is None else project(next(states))
+            projected = None if project is None else project(_states(memories[b]))
             yield Generated(tuple(slots), projected)
 
     def encode_words(self, documents: Iterable[Document]) -> Iterator[Prediction]:
@@ -114,21 +114,9 @@ class Runtime:
 
         def read(examples: Sequence[Example]) -> Iterator[Generated]:
             sources = pad_sources(examples, vocabulary_size=self.description.vocabulary_size)
-            return (Generated((), one) for one in self._states(self._encode(sources), sources))
+            return (Generated((), _states(memory)) for memory in self._encode(sources))
 
         return self._stream.predict(documents, read, order="score")
-
-    def _states(self, memory: "Values", sources: Sources) -> Iterator[NDArray[np.float32]]:
-        """(S, D) of each document: the edges of the span scorer; of a model without one, the values
-        that the decoder's last layer attends to."""
-        if EDGES in memory:
-            edges = zip(memory[EDGES].numpy(), sources.lengths, strict=True)
-            yield from (states[:length] for states, length in edges)
-            return
-        layers = sum(name.startswith("value-") for name in memory)
-        values = memory[f"value-{layers - 1}"].numpy()  # (B, heads, S, D / heads)
-        for value, length in zip(values, sources.lengths, strict=True):
-            yield value[:, :length].transpose(1, 0, 2).reshape(length, -1)
 
     def _decode(self, memory: "Values", documents: int, null_bias: NullBias) -> DecodedRows:
         """Decode each code until `<eos>` or ∅."""
@@ -172,16 +160,53 @@ class Runtime:
             rows, tokens, own = rows[active], tokens[active], own[:, active]
         return written
 
-    def _encode(self, sources: Sources) -> "Values":
-        """Encode the documents: the inputs that every step needs."""
-        words: dict[str, NDArray[Any]] = {
-            "lengths": np.array(sources.lengths, np.int32),
-            "source": sources.known(self.description.vocabulary_size),
-            "extended": sources.extended,
-            "first": sources.first,
-        }
-        values = _to_ort_values(words)
-        return values | _run(self._encoder, values)
+    def _encode(self, sources: Sources) -> "list[Memory]":
+        """Encode the documents one by one: without padding, and each so small that what one node
+        writes is still in the cache when the next one reads it. Batches of 8 took a third longer.
+        """
+        names = [output.name for output in self._encoder.get_outputs()]
+        known = sources.known(self.description.vocabulary_size)
+        memories = []
+        for source, length in zip(known, sources.lengths, strict=True):
+            given = {"source": source[None, :length], "lengths": np.array([length], np.int32)}
+            found = self._encoder.run(names, given)
+            memories.append(dict(zip(names, found, strict=True)))
+        return memories
+
+
+# The encoder's outputs for one document: keys (1, H, D/H, S), values (1, H, S, D/H), and edges
+# (1, S, 2W) of models with a span scorer.
+Memory = dict[str, NDArray[np.float32]]
+
+
+def _states(memory: Memory) -> NDArray[np.float32]:
+    """(S, D) the edges of the span scorer; of a model without one, the values that the decoder's
+    last layer attends to."""
+    if EDGES in memory:
+        return memory[EDGES].squeeze(0)
+    layers = sum(name.startswith("value-") for name in memory)
+    value = memory[f"value-{layers - 1}"].squeeze(0)  # (H, S, D / H)
+    return value.transpose(1, 0, 2).reshape(value.shape[1], -1)
+
+
+def _join_memories(memories: Sequence[Memory], sources: Sources) -> "Values":
+    """The inputs of every step: keys and values of all documents, padded, and their words."""
+    words: dict[str, NDArray[Any]] = {
+        "lengths": np.array(sources.lengths, np.int32),
+        "extended": sources.extended,
+        "first": sources.first,
+    }
+    for name, first in memories[0].items():
+        if name == EDGES:
+            continue
+        shape = list(first.shape)
+        axis = 3 if name.startswith("key-") else 2  # of words
+        shape[0], shape[axis] = len(memories), max(sources.lengths)
+        words[name] = joined = np.zeros(shape, np.float32)
+        for document, memory in zip(joined, memories, strict=True):
+            length = memory[name].shape[axis]
+            document[(slice(None),) * (axis - 1) + (slice(length),)] = memory[name][0]
+    return _to_ort_values(words)
 
 
 Values = dict[str, "OrtValue"]

@@ -7,22 +7,31 @@ inputs of a calibration, which also knows what the control codes generate.
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from one2set.arrays import Arrays, Float32s, Ints, load_npz, single_thread_matmul
+from one2set.arrays import (
+    Arrays,
+    Float32s,
+    Ints,
+    load_arrays,
+    save_arrays,
+    single_thread_matmul,
+)
 from one2set.extraction.features import (
-    FEATURE_NAMES,
     NUM_FEATURES,
     CandidateNgrams,
     check_feature_names,
+    encode_feature_names,
 )
 from one2set.extraction.lexicon import Lexicon
 from one2set.extraction.ngrams import HashedTexts
 from one2set.extraction.span_rescorer import SpanRescorer, WordStates, silu
 
-FILE = "candidate_scorer.npz"
-OLD_FILE = "selector.npz"
+FILE = "candidate_scorer.safetensors"
+OLD_FILES = ("candidate_scorer.npz", "selector.npz")
 MIN_LOG_ODDS = -4.0  # n-grams below it are no candidates
 _MAX_DEVIATIONS = 6.0  # standardised features are clipped here
 
@@ -80,10 +89,10 @@ class CandidateScorer:
     def save(self, folder: Path) -> None:
         """Write it into a model's folder."""
         self.lexicon.save(folder)
-        arrays = {"mean": self.mlp.mean, "scale": self.mlp.scale}
+        arrays: dict[str, NDArray[Any]] = {"mean": self.mlp.mean, "scale": self.mlp.scale}
         for layer, (weight, bias) in enumerate(zip(self.mlp.weights, self.mlp.biases, strict=True)):
             arrays |= {f"weight{layer}": weight, f"bias{layer}": bias}
-        np.savez(folder / FILE, feature_names=FEATURE_NAMES, **arrays)  # type: ignore[arg-type]  # numpy/numpy#23206
+        save_arrays(folder / FILE, {**arrays, "feature_names": encode_feature_names()})
         if self.span_rescorer is not None:
             self.span_rescorer.save(folder)
 
@@ -91,7 +100,7 @@ class CandidateScorer:
     def load(cls, folder: Path) -> "CandidateScorer | None":
         """The one in a model's folder; None where there is none."""
         lexicon = Lexicon.load(folder)
-        mlp = load_npz(folder, (FILE, OLD_FILE), "a candidate scorer", _load_mlp)
+        mlp = load_arrays(folder, (FILE, *OLD_FILES), "a candidate scorer", _load_mlp)
         if lexicon is None or mlp is None:
             return None
         return cls(lexicon, mlp, SpanRescorer.load(folder))

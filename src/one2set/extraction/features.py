@@ -75,9 +75,18 @@ NUM_FEATURES = len(FEATURE_NAMES)
 Columns = dict[str, NDArray[Any]]  # (Q,) each, by the names of features
 
 
+def encode_feature_names() -> NDArray[np.uint8]:
+    """The names of the features, to store with what is fitted to them."""
+    return np.frombuffer(" ".join(FEATURE_NAMES).encode(), np.uint8)
+
+
 def check_feature_names(arrays: Arrays) -> None:
-    """Refuse a file that was fitted to other features. Old files have no names."""
-    if "feature_names" in arrays and (names := tuple(arrays["feature_names"])) != FEATURE_NAMES:
+    """Refuse a file that was fitted to other features. Old files have no names, or strings."""
+    if "feature_names" not in arrays:
+        return
+    stored = arrays["feature_names"]
+    names = tuple(stored.tobytes().decode().split()) if stored.dtype == np.uint8 else tuple(stored)
+    if names != FEATURE_NAMES:
         differing = sorted({*names} ^ {*FEATURE_NAMES}) or "their order"
         raise DataError(
             f"was fitted to other features than this version computes ({differing})",

@@ -7,7 +7,7 @@ kind is worth. `train_scorers` fits it.
 """
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
@@ -16,15 +16,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from one2set.arrays import Float32s, Floats, Ints
+from one2set.data import phrase_list
 from one2set.data.document import StemmedDocument
 from one2set.data.phrase_list import NO_PHRASES, PhraseList
 from one2set.errors import DataError
+from one2set.extraction import (
+    candidate_scorer,
+    lexicon,
+    phrase_classifier,
+    phrase_finder,
+    span_rescorer,
+)
 from one2set.extraction.candidate_scorer import MIN_LOG_ODDS, CandidateScorer
 from one2set.extraction.features import FEATURES_VERSION
 from one2set.extraction.ngrams import HashedPhrases, HashedTexts, Hashes, NgramIndex
 from one2set.extraction.phrase_classifier import LinearPhraseClassifier
 from one2set.extraction.phrase_finder import PhraseFinder
-from one2set.model.manifest import update_manifest
+from one2set.model.manifest import MANIFEST, update_manifest
+from one2set.model.paths import VERSIONS, is_light, knowledge_folder
 from one2set.prediction.prediction import TokenStates
 from one2set.prediction.stream import Project
 from one2set.text import stem_all, words_of
@@ -32,7 +41,6 @@ from one2set.text import stem_all, words_of
 _NUM_CLASSIFIED = 10  # absent phrases of the classifier that are proposed
 
 
-VERSIONS = "versions.json"
 # Words and suffixes on which another tokeniser or stemmer would differ.
 _PROBE = """Micromagnetics, 3D (naïve) state-of-the-art fitting: relational conditional hopping,
 17.5 % don't e.g. C++ O(n^2) generalizations oscillators triplicate electrical; analyses, studies,
@@ -61,12 +69,14 @@ class Knowledge:
     phrase_list: PhraseList = NO_PHRASES
     candidate_scorer: CandidateScorer | None = None
     phrase_classifier: LinearPhraseClassifier | None = None  # of the first phrases of the list
+    stored_finder: PhraseFinder | None = field(default=None, compare=False)  # of the list
 
     def save(self, folder: Path) -> None:
         """Write it into a model's folder, with the versions of what it depends on."""
         (folder / VERSIONS).write_text(f"{json.dumps(current_versions())}\n", encoding="utf-8")
-        if self.phrase_list.phrases:
+        if len(self.phrase_list):
             self.phrase_list.save(folder)
+            self.finder.save(folder, self.phrase_list.checksum)
         for part in (self.candidate_scorer, self.phrase_classifier):
             if part is not None:
                 part.save(folder)
@@ -74,13 +84,22 @@ class Knowledge:
 
     @classmethod
     def load(cls, folder: Path) -> "Knowledge":
-        """The knowledge in a model's folder."""
-        check_versions(folder)
-        return cls(
-            PhraseList.load(folder),
-            CandidateScorer.load(folder),
-            LinearPhraseClassifier.load(folder),
+        """The knowledge of a model."""
+        shared = knowledge_folder(folder)
+        check_versions(shared)
+        phrases = PhraseList.load(shared)
+        found = cls(
+            phrases,
+            CandidateScorer.load(shared),
+            LinearPhraseClassifier.load(shared),
+            PhraseFinder.load(shared, phrases.checksum),
         )
+        if not is_light(folder):
+            return found
+        if found.candidate_scorer is None:
+            fix = "copy it with what it shares, or learn it again with one2set learn"
+            raise DataError("a light model has learnt nothing", fix=fix, path=folder)
+        return found.without_span_rescorer()
 
     def without_span_rescorer(self) -> "Knowledge":
         """Without the span rescorer, which fits one network only."""
@@ -105,7 +124,7 @@ class Knowledge:
 
     def propose(self, passage: StemmedDocument, states: TokenStates | None = None) -> Proposals:
         """The proposals for a passage, better ones with the states of its tokens."""
-        if not passage.stems or (self.candidate_scorer is None and not self.phrase_list.phrases):
+        if not passage.stems or (self.candidate_scorer is None and not len(self.phrase_list)):
             return NO_PROPOSALS
         text = HashedTexts.of([passage.stems], [passage.title_length])
         at, length, log_odds = self._select(text, passage, states)
@@ -156,10 +175,26 @@ class Knowledge:
     @cached_property
     def finder(self) -> PhraseFinder:
         """Finds phrases of the list."""
-        return PhraseFinder.of(list(self.phrase_list.phrases))
+        return self.stored_finder or PhraseFinder.of(list(self.phrase_list.phrases))
 
 
 NO_KNOWLEDGE = Knowledge()
+# The files of knowledge, under their old names too.
+_PARTS = (candidate_scorer, span_rescorer, phrase_classifier)
+KNOWLEDGE_FILES = frozenset(
+    {VERSIONS, phrase_list.FILE, phrase_finder.FILE, lexicon.FILE, lexicon.OLD_FILE}
+    | {name for part in _PARTS for name in (part.FILE, *part.OLD_FILES)}
+)
+
+
+def model_files(folder: Path) -> list[Path]:
+    """All files of a model, also those that a light model shares: copied into one folder, they are
+    the same model."""
+    own = [path for path in sorted(folder.iterdir()) if path.is_file() and path.name[0] != "."]
+    if (shared := knowledge_folder(folder)) == folder:
+        return own
+    files = [*own, *(path for path in sorted(shared.iterdir()) if path.name in KNOWLEDGE_FILES)]
+    return [path for path in files if path.name != MANIFEST]
 
 
 def _highest(values: Float32s, count: int) -> Ints:

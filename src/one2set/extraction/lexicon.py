@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from one2set.arrays import Arrays, Flags, Floats, load_npz
+from one2set.arrays import Arrays, Flags, Floats, load_arrays, save_arrays
 from one2set.extraction.ngrams import Hashes
 
-FILE = "lexicon.npz"
+FILE = "lexicon.safetensors"
+OLD_FILE = "lexicon.npz"
 # A word that at least this many texts contain is a stop word if it begins (or ends) keyphrases of
 # less than this share of them.
 _COMMON, _MIN_SHARE = 200, 0.0015
@@ -79,8 +80,7 @@ class Lexicon:
 
     def save(self, folder: Path) -> None:
         """Write it into a model's folder."""
-        arrays = {name: getattr(self, name) for name in self.__slots__}
-        np.savez_compressed(folder / FILE, **arrays)
+        save_arrays(folder / FILE, {n: np.asarray(getattr(self, n)) for n in self.__slots__})
 
     @classmethod
     def load(cls, folder: Path) -> "Lexicon | None":
@@ -90,7 +90,7 @@ class Lexicon:
             values: dict[str, Any] = {name: arrays[name] for name in cls.__slots__}
             return cls(**values | {"documents": int(values["documents"])})
 
-        return load_npz(folder, (FILE,), "a lexicon", build)
+        return load_arrays(folder, (FILE, OLD_FILE), "a lexicon", build)
 
 
 def key_of(hashes: Hashes) -> Keys:

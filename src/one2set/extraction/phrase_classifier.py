@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from one2set.arrays import Arrays, Float32s, Ints, load_npz, single_thread_matmul
+from one2set.arrays import (
+    Arrays,
+    Float32s,
+    Ints,
+    load_arrays,
+    save_arrays,
+    single_thread_matmul,
+)
 from one2set.errors import missing_extra
 from one2set.extraction.lexicon import Keys, Lexicon, key_of
 from one2set.extraction.ngrams import HashedTexts
@@ -26,8 +33,8 @@ from one2set.extraction.ngrams import HashedTexts
 if TYPE_CHECKING:
     from torch import Tensor
 
-FILE = "phrase_classifier.npz"
-OLD_FILE = "associations.npz"
+FILE = "phrase_classifier.safetensors"
+OLD_FILES = ("phrase_classifier.npz", "associations.npz")
 _MIN_WORD_TEXTS, _MIN_NGRAM_TEXTS = 20, 40  # that contain a term
 _LONGEST = 3  # words of a term
 _WIDTH, _EPOCHS, _BATCH, _RATE, _WARMUP, _DROPOUT = 128, 3, 256, 4e-3, 100, 0.1
@@ -100,9 +107,9 @@ class LinearPhraseClassifier:
     def save(self, folder: Path) -> None:
         """Write it into a model's folder."""
         phrases, phrases_scale = quantize_rows(self.phrases)
-        arrays = {name: getattr(self, name) for name in self.__slots__}
+        arrays = {name: np.asarray(getattr(self, name)) for name in self.__slots__}
         arrays |= {"phrases": phrases, "phrases_scale": phrases_scale}
-        np.savez_compressed(folder / FILE, **arrays)
+        save_arrays(folder / FILE, arrays)
 
     @classmethod
     def load(cls, folder: Path) -> "LinearPhraseClassifier | None":
@@ -121,7 +128,7 @@ class LinearPhraseClassifier:
                 longest=int(arrays["longest"]) if "longest" in arrays else 1,
             )
 
-        return load_npz(folder, (FILE, OLD_FILE), "a phrase classifier", build)
+        return load_arrays(folder, (FILE, *OLD_FILES), "a phrase classifier", build)
 
 
 def quantize_rows(table: Float32s) -> tuple[Int8s, Float32s]:

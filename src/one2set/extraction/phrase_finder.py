@@ -6,11 +6,14 @@ looked up, U distinct words of a text.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from one2set.arrays import Ints
+from one2set.arrays import Arrays, Ints, load_arrays, save_arrays
 from one2set.extraction.ngrams import HashedPhrases, Hashes
+
+FILE = "phrase_index.safetensors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,27 @@ class PhraseFinder:
         rarest = phrases.words[several, frequencies[several].argmin(axis=1)]
         by_rarest = np.argsort(rarest)
         return cls(phrases, phrases.hash[order], order, rarest[by_rarest], several[by_rarest])
+
+    def save(self, folder: Path, checksum: int) -> None:
+        """Write it into a model's folder, with the checksum of the list."""
+        arrays = {name: getattr(self, name) for name in self.__slots__[1:]}
+        phrases = {"words": self.phrases.words, "length": self.phrases.length}
+        save_arrays(
+            folder / FILE,
+            {**arrays, **phrases, "hash": self.phrases.hash, "checksum": np.array(checksum)},
+        )
+
+    @classmethod
+    def load(cls, folder: Path, checksum: int) -> "PhraseFinder | None":
+        """The one in a model's folder; None where there is none of the list with this checksum."""
+
+        def build(arrays: Arrays) -> "PhraseFinder | None":
+            if arrays["checksum"] != checksum:
+                return None
+            phrases = HashedPhrases(arrays["words"], arrays["length"], arrays["hash"])
+            return cls(phrases, *(arrays[name] for name in cls.__slots__[1:]))
+
+        return load_arrays(folder, (FILE,), "an index of phrases", build)
 
     def index_of(self, hashes: Hashes) -> Ints:
         """(Q,) the index of each phrase in the list; −1 if it is not there."""

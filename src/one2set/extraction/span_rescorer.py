@@ -14,11 +14,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from one2set.arrays import Arrays, Float32s, Ints, load_npz, single_thread_matmul
-from one2set.extraction.features import FEATURE_NAMES, NUM_FEATURES, check_feature_names
+from one2set.arrays import (
+    Arrays,
+    Float32s,
+    Ints,
+    load_arrays,
+    save_arrays,
+    single_thread_matmul,
+)
+from one2set.extraction.features import NUM_FEATURES, check_feature_names, encode_feature_names
 
-FILE = "span_rescorer.npz"
-OLD_FILE = "sight.npz"
+FILE = "span_rescorer.safetensors"
+OLD_FILES = ("span_rescorer.npz", "sight.npz")
 WordStates = NDArray[np.float16]
 
 
@@ -57,7 +64,7 @@ class SpanRescorer:
     def save(self, folder: Path) -> None:
         """Write it into a model's folder, in float16."""
         arrays = {name: getattr(self, name).astype(np.float16) for name in self.__slots__}
-        np.savez(folder / FILE, feature_names=FEATURE_NAMES, **arrays)
+        save_arrays(folder / FILE, {**arrays, "feature_names": encode_feature_names()})
 
     @classmethod
     def load(cls, folder: Path) -> "SpanRescorer | None":
@@ -71,7 +78,7 @@ class SpanRescorer:
             check_feature_names(arrays)
             return found
 
-        return load_npz(folder, (FILE, OLD_FILE), "a span rescorer", build)
+        return load_arrays(folder, (FILE, *OLD_FILES), "a span rescorer", build)
 
 
 def silu(x: Float32s) -> Float32s:

@@ -130,7 +130,7 @@ class _Rows:
             return self.generated[row]
         number = row - len(self.generated)
         if (listed := int(self.proposals.listed[number])) >= 0:
-            return _Phrase(*self.knowledge.phrase_list.in_order[listed])
+            return _Phrase(*self.knowledge.phrase_list.entry(listed))
         # A phrase of the document is spelt as the document spells it.
         at, length = int(self.proposals.at[number]), int(self.proposals.phrases.length[number])
         return _Phrase(self.passage.stems[at : at + length], "")

@@ -5,24 +5,17 @@ from collections.abc import Callable, Iterable
 from itertools import tee
 from pathlib import Path
 
-from one2set.data import phrase_list
 from one2set.data.document import Document
 from one2set.errors import ConfigError
 from one2set.export.runtime import Runtime
-from one2set.extraction import candidate_scorer, lexicon, phrase_classifier, span_rescorer
 from one2set.extraction.build_lexicon import held_out_documents
 from one2set.extraction.candidate_scorer import CandidateScorer
-from one2set.extraction.knowledge import NO_KNOWLEDGE, VERSIONS, Knowledge
+from one2set.extraction.knowledge import KNOWLEDGE_FILES, NO_KNOWLEDGE, Knowledge
 from one2set.extraction.train_scorers import extend_knowledge, fit_span_rescorer
 from one2set.keyphrases.calibration import FILE as CALIBRATION
 from one2set.keyphrases.loading import is_exported
 from one2set.model.manifest import MANIFEST, check_manifest, write_model_folder
-from one2set.model.paths import model_folder
-
-# The files of a model's knowledge, under their old names too.
-_SCORERS = (candidate_scorer, span_rescorer, phrase_classifier)
-_FILES = {part.FILE for part in (phrase_list, lexicon, *_SCORERS)}
-_FILES |= {part.OLD_FILE for part in _SCORERS} | {VERSIONS, MANIFEST}
+from one2set.model.paths import is_light, model_folder
 
 
 def learn_from_documents(
@@ -34,7 +27,7 @@ def learn_from_documents(
     overwrite: bool = False,
     verify: bool = True,
 ) -> None:
-    """Copy an exported model, with knowledge learnt from documents in place of its own.
+    """Copy an exported or light model, with knowledge learnt from documents in place of its own.
 
     With `origin`, a model folder, the documents are added to that model's knowledge, and a model
     without a calibration gets the origin's. `documents` is called more than once.
@@ -51,13 +44,13 @@ def learn_from_documents(
     with write_model_folder(output, overwrite=overwrite) as partial:
         knowledge = extend_knowledge(knowledge, documents)
         for file in folder.iterdir():
-            if file.is_file() and file.name not in _FILES:
+            if file.is_file() and file.name not in {*KNOWLEDGE_FILES, MANIFEST}:
                 shutil.copy(file, partial)
         inherited = origin and origin / CALIBRATION
         if inherited and inherited.exists() and not (partial / CALIBRATION).exists():
             shutil.copy(inherited, partial)
         knowledge.save(partial)
-        if fits_all and knowledge.candidate_scorer is not None:
+        if fits_all and not is_light(folder) and knowledge.candidate_scorer is not None:
             add_span_rescorer(partial, knowledge.candidate_scorer, documents())
 
 

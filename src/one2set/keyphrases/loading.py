@@ -1,20 +1,22 @@
-"""Load a model's predictor: the runtime if it is exported, else the engine, which needs torch."""
+"""Load a model's predictor: the runtime if it is exported, else the engine, which needs torch. A
+light model has none."""
 
 import json
 from pathlib import Path
 
 from one2set.data.vocabulary import Vocabulary, load_vocabulary
 from one2set.errors import ConfigError, DataError, missing_extra
-from one2set.export.runtime import DESCRIPTION, Runtime
+from one2set.extraction.knowledge import KNOWLEDGE_FILES
 from one2set.model.manifest import check_manifest
-from one2set.prediction.stream import Predictor
+from one2set.model.paths import DESCRIPTION, is_light, knowledge_folder
+from one2set.prediction.stream import NoNetwork, Predictor
 
 _FIX = "pass a complete model folder"
 
 
 def is_exported(folder: Path) -> bool:
     """Whether a model runs without torch."""
-    return (folder / DESCRIPTION).exists()
+    return (folder / DESCRIPTION).exists() or is_light(folder)
 
 
 def load_model_vocabulary(folder: Path) -> Vocabulary:
@@ -41,8 +43,12 @@ def load_predictor(
     if not folder.is_dir():
         raise ConfigError(f"there is no model {folder}; pass the folder of a model")
     if verify:
-        check_manifest(folder)
+        _check_manifests(folder)
+    if is_light(folder):
+        return NoNetwork()
     if is_exported(folder) and device in ("auto", "cpu"):
+        from one2set.export.runtime import Runtime
+
         return Runtime(folder, threads=threads, batch_tokens=batch_tokens)
     try:
         from one2set.distributed import set_num_threads
@@ -53,3 +59,11 @@ def load_predictor(
         ) from None
     set_num_threads(threads)
     return Engine.load(folder, device=device, batch_tokens=batch_tokens, verify=False)
+
+
+def _check_manifests(folder: Path) -> None:
+    """Check the manifest of a folder, and of what a light model shares."""
+    check_manifest(folder)
+    if (shared := knowledge_folder(folder)) != folder and shared.is_dir():
+        others = {path.name for path in shared.iterdir()} - KNOWLEDGE_FILES
+        check_manifest(shared, ignore=others)

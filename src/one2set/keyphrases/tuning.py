@@ -36,7 +36,7 @@ from one2set.keyphrases.candidates import (
 )
 from one2set.keyphrases.selection import without_subphrases
 from one2set.prediction.prediction import Prediction
-from one2set.search.null_bias import NullBias, is_silent
+from one2set.search.null_bias import NO_NULL, NullBias, is_silent
 from one2set.text import stem_all
 
 _BIASES = (-6.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0)
@@ -184,8 +184,10 @@ def tune(documents: Iterable[LabelledCandidates]) -> Calibration:
     """The calibration with the best F1 on these documents."""
     pool = Pool(list(documents))
     bias = NullBias(_START, _START)
+    generates = pool.num_generating(NO_NULL).any()  # a light model has no codes
+    biases = _BIASES if generates else (_START,)
     for side in SIDES:
-        tried = [bias._replace(**{side: value}) for value in _BIASES]
+        tried = [bias._replace(**{side: value}) for value in biases]
         bias = max(tried, key=lambda one: _fit_side(pool, side, one)[1])
     present, absent = (
         _tune_cutoff(pool, side, bias, _fit_side(pool, side, bias)[0]) for side in SIDES

@@ -1,12 +1,21 @@
-"""Locations of models: in the package, in a run folder, or in a folder of their own."""
+"""Locations of models: in the package, in a run folder, or in a folder of their own.
 
+A *light* model has no network: only what was learnt beside one, and a calibration. Its folder has a
+file light.json, which may name another model's folder to share what that has learnt.
+"""
+
+import json
 from importlib.resources import files
 from pathlib import Path
 
-from one2set.errors import ConfigError
+from one2set.errors import ConfigError, DataError
 
 MODEL = "model"  # the best model, in a run folder
 DEFAULT = "default"
+BUNDLED = (DEFAULT, "light")
+LIGHT_FILE = "light.json"
+DESCRIPTION = "runtime.json"  # of an exported network
+VERSIONS = "versions.json"  # of what knowledge depends on
 _RUN = "run.json"  # of a run folder
 _MODELS = "models"  # bundled models, in the package
 
@@ -18,13 +27,18 @@ def model_folder(folder: Path) -> Path:
 
 def find_model_folder(name: str | Path) -> Path:
     """The folder of a bundled model, by its name, of a run, or any other model folder."""
+    if name not in BUNDLED:
+        return _expect_model(model_folder(Path(name)))
     bundled = Path(str(files("one2set"))) / _MODELS / str(name)
-    if name == DEFAULT and not bundled.is_dir():
+    if not bundled.is_dir():
         raise ConfigError(
             "this installation has no bundled model; pass --model with a model folder "
             "(make one with one2set train, then one2set export)"
         )
-    folder = bundled if name == DEFAULT else model_folder(Path(name))
+    return bundled
+
+
+def _expect_model(folder: Path) -> Path:
     if (folder / _RUN).exists():
         raise ConfigError(
             f"{folder} is a run without a model: it was stopped before its first validation; "
@@ -35,4 +49,24 @@ def find_model_folder(name: str | Path) -> Path:
 
 def is_model(name: str) -> bool:
     """Whether a name is that of a model folder or a run folder."""
-    return name == DEFAULT or (model_folder(Path(name)) / "config.json").exists()
+    folder = model_folder(Path(name))
+    return name in BUNDLED or (folder / "config.json").exists() or is_light(folder)
+
+
+def is_light(folder: Path) -> bool:
+    """Whether the model of a folder has no network."""
+    return (folder / LIGHT_FILE).exists()
+
+
+def knowledge_folder(folder: Path) -> Path:
+    """The folder of what a model has learnt beside its network: its own, or the one that a light
+    model shares. A copy of a light model has it in its own folder."""
+    if not is_light(folder) or (folder / VERSIONS).exists():
+        return folder
+    path = folder / LIGHT_FILE
+    try:
+        shared: Path = folder / json.loads(path.read_text(encoding="utf-8"))["knowledge"]
+    except (OSError, ValueError, KeyError, TypeError):
+        fix = 'expected {"knowledge": FOLDER}, where . is its own folder'
+        raise DataError("is not the description of a light model", fix=fix, path=path) from None
+    return shared

@@ -69,6 +69,22 @@ class Predictor(Protocol):
         batch."""
 
 
+class NoNetwork:
+    """The predictor of a light model: a network that generates nothing."""
+
+    def predict(
+        self,
+        documents: Iterable[Document],
+        *,
+        null_bias: NullBias = AS_TRAINED,
+        project: Project | None = None,
+        check: Check = go_on,
+    ) -> Iterator[Prediction]:
+        """A prediction without slots for each document."""
+        for document in checked(documents, check):
+            yield Prediction(document.id, (), "score", source_length=0, read_length=0)
+
+
 @dataclass(frozen=True, slots=True)
 class Stream:
     """How documents are batched for a network.

@@ -1,0 +1,84 @@
+"""The light model inside the package: without a network, and with what it shares."""
+
+import json
+import pickle
+import subprocess
+import sys
+from itertools import chain, repeat
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from one2set.data.document import Document
+from one2set.data.reading.records import document_from_text
+from one2set.errors import ConfigError
+from one2set.keyphrases.generator import KeyphraseGenerator
+from one2set.keyphrases.loading import load_predictor
+from one2set.model.paths import BUNDLED, find_model_folder, is_light, is_model, knowledge_folder
+from one2set.prediction.stream import NoNetwork
+from tests.commands import invoke
+from tests.keyphrases.test_default_model import TEXT
+from tests.keyphrases.test_generator import assert_sound
+from tests.test_text import ANY_TEXT
+
+
+@pytest.fixture(scope="module")
+def generator() -> KeyphraseGenerator:
+    return KeyphraseGenerator("light")
+
+
+def test_it_finds_the_keyphrases_of_a_real_text(generator: KeyphraseGenerator) -> None:
+    found = generator.generate(TEXT)
+    assert_sound(found, TEXT)
+    assert {"fatigue", "selective laser melting"} <= {one.text.lower() for one in found}
+    assert generator.generate([TEXT, TEXT[:200]])[0] == found
+
+
+def test_numpy_is_all_that_it_needs() -> None:
+    code = (
+        "import sys; from one2set import KeyphraseGenerator\n"
+        "found = KeyphraseGenerator('light').generate('We sort numbers by counting them.')\n"
+        "modules = {name.partition('.')[0] for name in sys.modules}\n"
+        "import json; print(json.dumps([len(found), sorted(modules)]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    count, modules = json.loads(done.stdout)
+    assert count > 0
+    assert "numpy" in modules
+    assert {"onnxruntime", "tokenizers", "torch", "scipy", "safetensors"}.isdisjoint(modules)
+
+
+def test_it_shares_the_files_of_the_default_model() -> None:
+    light, default = (find_model_folder(name) for name in ("light", "default"))
+    assert is_light(light)
+    assert not is_light(default)
+    assert knowledge_folder(light).resolve() == knowledge_folder(default) == default
+    assert sum(path.stat().st_size for path in light.iterdir()) < 10_000
+
+
+def test_it_is_found_by_name(generator: KeyphraseGenerator, tmp_path: Path) -> None:
+    assert all(map(is_model, BUNDLED))
+    assert isinstance(load_predictor(find_model_folder("light")), NoNetwork)
+    assert repr(pickle.loads(pickle.dumps(generator))) == repr(generator)
+    (tmp_path / "light.json").write_text("{}")
+    assert is_model(str(tmp_path))
+
+
+def test_documents_stream_one_by_one(generator: KeyphraseGenerator) -> None:
+    """The first result needs no second document."""
+    first = document_from_text(TEXT)
+    document, found = next(generator.stream(chain([first], repeat(Document("e", "", "end")))))
+    assert document == first
+    assert found == generator.generate(TEXT)
+
+
+def test_it_has_no_raw_output(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="light has no network; use one2set generate"):
+        invoke("predict", "light", tmp_path)
+
+
+@settings(max_examples=60)
+@given(ANY_TEXT)
+def test_any_text(generator: KeyphraseGenerator, text: str) -> None:
+    assert_sound(generator.generate(text, more=3.0), text)
