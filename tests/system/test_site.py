@@ -1,16 +1,27 @@
-"""The documents make a site without a broken link."""
+"""The documents make a site without a broken link, which loads nothing from elsewhere."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 _ROOT = Path(__file__).resolve().parents[2]
+# Elements that make a browser load something, and where they say what.
+_LOADING = re.compile(
+    r"<(?:script|link|img|iframe|source|video|audio|object|embed|use|image)\b[^>]*?"
+    r"\b(?:src|href|srcset|data|poster)=[\"']?((?:https?:)?//[^\"'> ]+)"
+)
+_STYLES = re.compile(r"(?:url\(|@import )[\"']?((?:https?:)?//[^\"') ]+)")
 
 
-def test_the_site_builds(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
         cwd=_ROOT,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
         capture_output=True,
@@ -18,6 +29,32 @@ def test_the_site_builds(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    api = (tmp_path / "site" / "api" / "index.html").read_text(encoding="utf-8")
+    return folder
+
+
+def test_the_site_builds(site: Path) -> None:
+    api = (site / "api" / "index.html").read_text(encoding="utf-8")
     assert "KeyphraseGenerator" in api
-    assert "calibrated" in (tmp_path / "site" / "faq" / "index.html").read_text(encoding="utf-8")
+    assert "calibrated" in (site / "faq" / "index.html").read_text(encoding="utf-8")
+
+
+def test_it_loads_nothing_from_elsewhere(site: Path) -> None:
+    pages = list(site.rglob("*.html"))
+    assert len(pages) > 15
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        assert _LOADING.findall(text) == [], page
+        # For these two the theme's script asks GitHub, or loads a package.
+        assert 'data-md-component="source"' not in text, page
+        assert 'class="mermaid"' not in text, page
+    for style in site.rglob("*.css"):
+        assert _STYLES.findall(style.read_text(encoding="utf-8")) == [], style
+
+
+def test_what_loads_is_recognised() -> None:
+    loading = '<link rel="stylesheet" href="https://fonts.example/a.css"><img src=//a.example/b>'
+    assert _LOADING.findall(loading) == ["https://fonts.example/a.css", "//a.example/b"]
+    assert _LOADING.findall('<a href="https://example.org">and <link href="a.css">') == []
+    assert _STYLES.findall("a { background: url('https://a.example/b') }") == [
+        "https://a.example/b"
+    ]
