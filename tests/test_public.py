@@ -28,6 +28,10 @@ def test_names_are_listed_documented_and_on_the_page(name: str) -> None:
     assert f"::: one2set.{name}\n" in (_ROOT / "docs" / "api.md").read_text(encoding="utf-8")
 
 
+def test_completion_offers_the_public_names_only() -> None:
+    assert dir(one2set) == sorted(one2set.__all__)
+
+
 def test_unknown_names_are_attribute_errors() -> None:
     assert not hasattr(one2set, "nothing")
 

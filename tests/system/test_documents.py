@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from one2set.data.reading.readers import read
+from one2set.evaluation.inputs import read_predictions
+from one2set.evaluation.scoring import evaluate, gold_from_document
+
 _ROOT = Path(__file__).resolve().parents[2]
 _SHARED = _ROOT.parent / "shared"
 _BLOCK = re.compile(r"^```(bash|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -40,8 +44,35 @@ def test_examples_run(page: Path, tmp_path: Path) -> None:
         )
         assert done.returncode == 0, f"{code}\n{done.stdout}\n{done.stderr}"
         ran += 1
+    if page.name == "train.md":
+        _assert_gain(tmp_path)
     if not ran:
         pytest.skip(f"{page.name} has no examples that can run here")
+
+
+def _assert_gain(folder: Path) -> None:
+    """The walkthrough on one's own table ends with a better model."""
+    documents = list(read(folder / "test.csv"))
+    golds = list(map(gold_from_document, documents))
+    before, after = (
+        evaluate(documents, read_predictions(str(folder / f"{name}.jsonl"), golds))
+        for name in ("before", "after")
+    )
+    assert after["present"]["M"].f1 > before["present"]["M"].f1
+
+
+_WRITES = re.compile(r"(?:one2set prepare|--output|-o) ([\w./-]+)")
+
+
+def test_pages_can_be_followed_one_after_the_other() -> None:
+    """In one folder: no two of them write the same file."""
+    written: dict[str, str] = {}
+    for page in _PAGES:
+        blocks = [code for _, code in _BLOCK.findall(page.read_text(encoding="utf-8"))]
+        code = "\n".join(line for line in "\n".join(blocks).splitlines() if "--resume" not in line)
+        for name in _WRITES.findall(code):
+            assert written.setdefault(name, page.name) == page.name, name
+    assert len(written) > 10
 
 
 def test_the_readme_has_examples() -> None:

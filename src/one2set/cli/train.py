@@ -231,10 +231,10 @@ def _show(event: "Event", run: "Run", display: Display) -> None:
 def _step_text(event: "Step") -> str:
     losses = " ".join(f"{name} {value:.3f}" for name, value in event.losses.items())
     left = timedelta(seconds=round(min(event.seconds_left, 1e8)))
+    # What matters most comes first: a narrow terminal cuts off the end.
     return (
-        f"step {event.progress.step:,} epoch {event.progress.epochs_started} "
-        f"{event.documents_per_second:.1f} docs/s {losses} rate {event.learning_rate:.1e} "
-        f"left {left}"
+        f"{left} left, step {event.progress.step:,} epoch {event.progress.epochs_started} "
+        f"{event.documents_per_second:.1f} docs/s {losses} rate {event.learning_rate:.1e}"
     )
 
 
