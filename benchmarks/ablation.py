@@ -12,7 +12,7 @@ from one2set.data.document import Document, StemmedDocument
 from one2set.data.reading.readers import read
 from one2set.export.runtime import Runtime
 from one2set.extraction.knowledge import NO_KNOWLEDGE, Knowledge
-from one2set.keyphrases.candidates import CandidateBuilder
+from one2set.keyphrases.scoring import score_phrases
 from one2set.keyphrases.selection import Selection, select_keyphrases
 from one2set.keyphrases.tuning import label_candidates, tune
 from one2set.prediction.prediction import Prediction
@@ -33,14 +33,17 @@ def load_part(
     pairs = zip(documents, said, strict=True)
     calibration = tune(label_candidates(document, one, knowledge) for document, one in pairs)
 
+    best = Selection(top=_MOST, point="f1")
+
+    best = Selection(top=_MOST, point="f1")
+
     def of_documents(documents: Sequence[Document]) -> list[list[str]]:
         found = []
         predictions = predict(documents, calibration.null_bias())
         for document, prediction in zip(documents, predictions, strict=True):
             stemmed = StemmedDocument.of(document)
-            reading = CandidateBuilder(stemmed, knowledge)
-            pool = [reading.candidates(prediction, stemmed)]
-            shown = select_keyphrases(pool, reading, calibration, Selection(top=_MOST))
+            phrases = score_phrases(stemmed, [(prediction, stemmed)], knowledge, calibration)
+            shown = select_keyphrases(document, phrases, calibration, best)
             found.append([one.text for one in shown])
         return found
 

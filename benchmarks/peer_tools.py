@@ -226,7 +226,7 @@ def load_ours(folder: str) -> Callable[[Sequence[Text]], Phrases]:
     generator = KeyphraseGenerator(folder, threads=1)
     return lambda documents: [
         [keyphrase.text for keyphrase in found]
-        for _, found in generator.stream(_documents(documents))
+        for _, found in generator.stream(_documents(documents), point="f1")
     ]
 
 

@@ -26,7 +26,7 @@ def test_those_that_many_documents_have() -> None:
     # The most frequent first. A document counts once, with its last spelling.
     assert list(found.phrases.items()) == [
         (("set",), KnownPhrase("sets", 15)),
-        (("real", "time"), KnownPhrase("real time", 11)),
+        (("real", "time"), KnownPhrase("real-time", 11)),
         (("graph", "network"), KnownPhrase("graph network", 10)),
     ]
 

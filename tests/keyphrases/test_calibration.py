@@ -69,19 +69,18 @@ class Taught(Knowledge):
 def test_the_dial_moves_biases_and_least_odds_alike() -> None:
     calibration = Calibration(SideCalibration(-1.0, 0.2), SideCalibration(0.5, 0.0))
     assert calibration.null_bias() == NullBias(-1.0, 0.5)
-    assert calibration.null_bias(2.0) == NullBias(-3.0, -1.5)
     assert calibration.present.threshold_at(0.0) == pytest.approx(0.2)
     assert calibration.present.threshold_at(math.log(4)) == pytest.approx(1 / 17)
     assert calibration.present.threshold_at(-100.0) == pytest.approx(1)
-    assert calibration.absent.threshold_at(-3.0) == 0
+    assert calibration.absent.threshold_at(3.0) == 0  # there is none
+    assert 0 < calibration.absent.threshold_at(-1.0) < calibration.absent.threshold_at(-3.0) < 1
 
 
 def test_it_is_stored_with_a_model(tmp_path: Path) -> None:
     assert Calibration.load(tmp_path) == Calibration()
     half = SideCalibration(-1.5, 0.125, LogisticModel(0.5, dict.fromkeys(INPUTS, -2.0)))
-    calibration = Calibration(
-        half, SideCalibration(proposed=LogisticModel(1.0, {})), drop_subphrases=True
-    )
+    absent = SideCalibration(proposed=LogisticModel(1.0, {}), overlap={"part": -0.5}, floor=0.2)
+    calibration = Calibration(half, absent)
     calibration.save(tmp_path)
     assert Calibration.load(tmp_path) == calibration
 
@@ -150,7 +149,7 @@ def test_who_asks_for_more_never_gets_fewer(
 def test_the_old_names_of_a_file_are_read(tmp_path: Path) -> None:
     model = LogisticModel(0.5, dict.fromkeys(INPUTS, -2.0))
     side = SideCalibration(-1.5, 0.125, model, model, 2.0)
-    calibration = Calibration(side, side, drop_subphrases=True)
+    calibration = Calibration(side, side)
     calibration.save(tmp_path)
     path = tmp_path / "calibration.json"
     text = path.read_text()
@@ -159,7 +158,6 @@ def test_the_old_names_of_a_file_are_read(tmp_path: Path) -> None:
         "generated": "said",
         "proposed": "suggested",
         "expected_gold_factor": "appetite",
-        "drop_subphrases": "drop_parts",
         "position": "place",
         "keyphrase_count": "known",
         "candidate_score": "selector",
@@ -169,3 +167,7 @@ def test_the_old_names_of_a_file_are_read(tmp_path: Path) -> None:
         text = text.replace(f'"{new}"', f'"{old}"')
     path.write_text(text)
     assert Calibration.load(tmp_path) == calibration
+    for key in ("drop_parts", "drop_subphrases"):
+        path.write_text(text.rstrip().removesuffix("}") + f', "{key}": true}}')
+        found = Calibration.load(tmp_path)
+        assert found.present.overlap == found.absent.overlap == {"part": -100.0}

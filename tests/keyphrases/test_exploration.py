@@ -3,15 +3,16 @@
 import pytest
 
 from one2set.data.document import Document, StemmedDocument
+from one2set.data.phrase_spelling import NO_SPELLER
 from one2set.data.vocabulary import WordVocabulary
+from one2set.extraction.knowledge import NO_KNOWLEDGE
 from one2set.keyphrases.calibration import Calibration, SideCalibration
-from one2set.keyphrases.candidates import CandidateBuilder
-from one2set.keyphrases.exploration import BIASES, explore
+from one2set.keyphrases.exploration import BIASES, Exploration, explore
 from one2set.keyphrases.selection import Selection
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 from one2set.prediction.engine import Engine
-from one2set.prediction.prediction import apply_null_bias
+from one2set.prediction.prediction import Prediction, apply_null_bias
 from one2set.search.null_bias import NO_NULL
 
 
@@ -20,17 +21,23 @@ def engine(settrans: SetTrans, vocabulary: WordVocabulary) -> Engine:
     return Engine(settrans, vocabulary)
 
 
-def test_codes_speak_from_their_position_on(engine: Engine, documents: list[Document]) -> None:
+def found_at(
+    document: StemmedDocument, prediction: Prediction, calibration: Calibration, *more: float
+) -> Exploration:
+    selections = [Selection(more=one) for one in more]
+    model = calibration, NO_KNOWLEDGE, NO_SPELLER
+    return explore(document, [(prediction, document)], model, selections)
+
+
+def test_codes_speak_at_the_calibrated_bias(engine: Engine, documents: list[Document]) -> None:
     calibration = Calibration(SideCalibration(-1.0), SideCalibration(0.5))
     document = StemmedDocument.of(documents[0])
     (prediction,) = engine.predict(documents[:1], null_bias=NO_NULL)
-    found = explore(CandidateBuilder(document), [(prediction, document)], calibration, [])
-    (voices,) = found.passages
+    (voices,) = found_at(document, prediction, calibration).passages
     assert [voice.side for voice in voices] == ["present"] * 4 + ["absent"] * 4
+    heard = apply_null_bias(prediction, calibration.null_bias())
     for voice in voices:
-        for more, speaks in ((voice.since - 0.001, False), (voice.since + 0.001, True)):
-            heard = apply_null_bias(prediction, calibration.null_bias(more))
-            assert (heard.slots[voice.slot.code] == voice.slot) == speaks
+        assert (heard.slots[voice.slot.code] == voice.slot) == (voice.since < 0)
 
 
 def test_a_sequence_has_no_codes_to_silence(
@@ -39,13 +46,10 @@ def test_a_sequence_has_no_codes_to_silence(
     engine = Engine(transformer, vocabulary)
     some = map(StemmedDocument.of, documents[:4])
     for document, prediction in zip(some, engine.predict(documents[:4]), strict=True):
-        pair = [(prediction, document)]
-        found = explore(
-            CandidateBuilder(document), pair, Calibration(), [Selection(more=-3.0), Selection()]
-        )
+        found = found_at(document, prediction, Calibration(), -3.0, 0.0)
         assert {voice.side for voice in found.passages[0]} <= {None}
         (_, fewest), (_, usual) = found.dial
-        assert fewest == usual
+        assert {one.text for one in fewest} <= {one.text for one in usual}
 
 
 def test_the_stems_of_a_keyphrase_are_those_of_the_codes_that_say_it(
@@ -53,9 +57,7 @@ def test_the_stems_of_a_keyphrase_are_those_of_the_codes_that_say_it(
 ) -> None:
     for document in map(StemmedDocument.of, documents[:10]):
         (prediction,) = engine.predict([document.document], null_bias=NO_NULL)
-        found = explore(
-            CandidateBuilder(document), [(prediction, document)], Calibration(), [Selection()]
-        )
+        found = found_at(document, prediction, Calibration(), 0.0)
         voices = {voice.stems for voice in found.passages[0]}
         for _, keyphrases in found.dial:
             assert {found.stems(one.text) for one in keyphrases} <= voices

@@ -31,6 +31,18 @@ def test_english_of_any_length(documents: list[Document]) -> None:
     assert not any(looks_foreign(document.title_words()) for document in documents)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "La memoria de los peces en el agua",
+        "Une étude de la mémoire avec les poissons",
+        "Das Gedächtnis der Fische ist nicht kurz",
+    ],
+)
+def test_short_texts_of_other_languages(text: str) -> None:
+    assert looks_foreign(words_of(text))
+
+
 @pytest.mark.parametrize("text", ["", "!!!", "graph neural networks", "α-helix of the β-sheet"])
 def test_little_text_tells_nothing(text: str) -> None:
     assert not looks_foreign(words_of(text))

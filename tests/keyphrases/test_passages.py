@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from one2set.data.document import Document, StemmedDocument
+from one2set.data.reading.records import document_from_text
 from one2set.extraction.ngrams import LONGEST
 from one2set.keyphrases.passages import OVERLAP, PASSAGE, passages
 
@@ -21,7 +22,7 @@ def test_a_short_document_is_its_own_passage(words: int) -> None:
 
 @given(st.integers(0, 90), st.integers(0, 3000))
 def test_every_word_is_read_in_passages_that_overlap(title: int, body: int) -> None:
-    document = Document("d", numbered(title), "B " + numbered(body).upper())
+    document = Document("d", numbered(title).replace("w", "t"), "B " + numbered(body).upper())
     stemmed = StemmedDocument.of(document)
     found = passages(stemmed)
     parts = [part.document for part in found]
@@ -49,7 +50,8 @@ def test_every_word_is_read_in_passages_that_overlap(title: int, body: int) -> N
 
 
 def test_odd_words_survive() -> None:
-    text = " ".join(f"İstanbul ½ don't 3.14 (a_b) <x> ﬁnite ＡＢＣ w{n}" for n in range(200))
+    odd = "İstanbul ½ don't 3.14 w{0}a (a_b) <x> ﬁnite ＡＢＣ w{0}"
+    text = " ".join(map(odd.format, range(200)))
     document = Document("d", "", text)
     parts = [part.document for part in passages(StemmedDocument.of(document))]
     assert len(parts) > 1
@@ -72,15 +74,36 @@ def test_runs_of_marks_are_shortened(marks: str) -> None:
 
 @pytest.mark.parametrize(("raw", "word"), [("x", "x"), ("ﬁnite", "finite"), ("7", "<digit>")])
 def test_runs_of_one_word_are_shortened(raw: str, word: str) -> None:
-    """To as many as an n-gram can have."""
     document = Document("d", "A title", f"{raw} " * 10_000 + "end")
     (part,) = passages(StemmedDocument.of(document))
-    assert part.document.words() == [*document.title_words(), *[word] * LONGEST, "end"]
+    assert part.document.words() == [*document.title_words(), word, "end"]
 
 
-def test_equal_passages_are_read_once() -> None:
-    period = "one two three four five six seven eight nine ten "  # ten divides a passage's step
-    assert (PASSAGE - OVERLAP) % 10 == 0
-    first, last = passages(StemmedDocument.of(Document("d", "", period * 1_000 + "end")))
-    assert first.words == (period * 100).split()[:PASSAGE]
-    assert last.words[-2:] == ["ten", "end"]
+def test_what_is_read_already_is_left_out() -> None:
+    period = "one two three four five six seven eight nine ten "
+    (part,) = passages(StemmedDocument.of(Document("d", "", period * 1_000 + "end")))
+    assert part.words == [*period.split(), "end"]
+
+
+@given(st.integers(8, 500), st.integers(2, 6), st.sampled_from([" ", "\n", ". "]), st.booleans())
+def test_a_text_joined_to_itself_is_read_once(
+    count: int, times: int, between: str, titled: bool
+) -> None:
+    text = ("A title of words\n" if titled else "") + "Of. " + numbered(count) + " end"
+    once, joined = (
+        [
+            word
+            for part in passages(StemmedDocument.of(document_from_text(one)))
+            for word in part.words
+            if word != "."
+        ]
+        for one in (text, between.join([text] * times))
+    )
+    assert joined == once
+
+
+def test_repeated_sentences_are_left_out_elsewhere_too() -> None:
+    head = "this is the running head of a rather long report ."
+    document = Document("d", "", f"{head} one two . {head} three four . {head} five six .")
+    (part,) = passages(StemmedDocument.of(document))
+    assert " ".join(part.words) == f"{head} one two . three four . five six ."

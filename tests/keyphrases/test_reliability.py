@@ -5,14 +5,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from one2set.keyphrases.tuning import CalibrationCheck, draw_reliability_diagram
+from one2set.keyphrases.reliability import (
+    CalibrationCheck,
+    draw_reliability_diagram,
+    group_related,
+)
 
 
 def check(likely: list[float], correct: list[bool], present: list[bool]) -> CalibrationCheck:
     quality = {"present": 0.0, "absent": 0.0}
     return CalibrationCheck(
         np.array(likely),
-        np.array(correct, dtype=np.bool_),
+        np.array(correct, dtype=np.float64),
         np.array(present, dtype=np.bool_),
         before=quality,  # type: ignore[arg-type]
         after=quality,  # type: ignore[arg-type]
@@ -41,3 +45,9 @@ def test_a_picture_is_drawn(tmp_path: Path) -> None:
     made = check([0.2, 0.8], [False, True], [True, False])
     draw_reliability_diagram(made, tmp_path / "reliability.png")
     assert (tmp_path / "reliability.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_related_documents_are_grouped() -> None:
+    gold = [np.array(one, np.uint64) for one in ([1, 2], [9], [2, 1], [1], [], [9, 8])]
+    groups = list(group_related(gold, (2, 3)))
+    assert groups == [[0, 2], [1, 5, 3], [4]]

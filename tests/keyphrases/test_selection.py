@@ -1,15 +1,19 @@
 """What readers are shown: each phrase once, likely enough, as the document spells it."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from one2set.data.document import Document, StemmedDocument
 from one2set.errors import ConfigError
+from one2set.extraction.knowledge import NO_KNOWLEDGE
 from one2set.keyphrases.calibration import Calibration, SideCalibration
-from one2set.keyphrases.candidates import CandidateBuilder, Candidates
 from one2set.keyphrases.results import Keyphrase
-from one2set.keyphrases.selection import Selection, select_keyphrases, without_subphrases
+from one2set.keyphrases.scoring import ScoredPhrase, score_phrases
+from one2set.keyphrases.selection import Selection, select_keyphrases
 from one2set.prediction.prediction import Prediction, Slot
 
 DOCUMENT = Document(
@@ -18,28 +22,28 @@ DOCUMENT = Document(
     "A graph network for 3D\nmodels of Graph Networks.",
 )
 
-READING = CandidateBuilder(StemmedDocument.of(DOCUMENT))
+STEMMED = StemmedDocument.of(DOCUMENT)
 
 
-def said(**phrases: float) -> Candidates:
-    """Candidates with given probabilities; `_` stands for a space."""
+def said(**phrases: float) -> list[ScoredPhrase]:
+    """Phrases with given probabilities; `_` stands for a space."""
     slots = []
     for code, (text, p) in enumerate(phrases.items()):
         text = text.replace("_", " ")
         slots.append(Slot(code, text, ("a", "<eos>"), (p, 1.0), ended=True))
     prediction = Prediction("d", tuple(slots), "score", 12, 12)
-    return READING.generated(prediction)
+    return score_phrases(STEMMED, [(prediction, STEMMED)], NO_KNOWLEDGE, Calibration())
 
 
 def shown(
-    *passages: Candidates, calibration: Calibration | None = None, **wanted: object
+    phrases: list[ScoredPhrase], calibration: Calibration | None = None, **wanted: object
 ) -> list[Keyphrase]:
     wish = Selection(**wanted)  # type: ignore[arg-type]
-    return select_keyphrases(passages, READING, calibration or Calibration(), wish)
+    return select_keyphrases(DOCUMENT, phrases, calibration or Calibration(), wish)
 
 
-def texts(*passages: Candidates, **options: object) -> list[str]:
-    return [one.text for one in shown(*passages, **options)]  # type: ignore[arg-type]
+def texts(phrases: list[ScoredPhrase], **options: object) -> list[str]:
+    return [one.text for one in shown(phrases, **options)]  # type: ignore[arg-type]
 
 
 def test_a_keyphrase() -> None:
@@ -61,23 +65,17 @@ def test_each_once_as_the_document_spells_it_best_first() -> None:
 def test_the_inflection_that_was_said_is_preferred_then_the_most_frequent() -> None:
     assert texts(said(graph_networks=0.9)) == ["Graph Networks"]
     assert texts(said(graph_network=0.9)) == ["graph network"]
-    assert texts(said(graph_networking=0.9)) == ["Graph Networks"]  # twice, none is written so
-
-
-def test_a_phrase_of_several_passages_is_likelier() -> None:
-    (one, other) = shown(said(graph=0.5, deep=0.6), said(graph=0.5), said(graph=0.2))
-    assert (one.text, other.text) == ("graph", "deep") or one.text == "Graph"
-    assert one.score == pytest.approx(1 - 0.5 * 0.5 * 0.8)
-    assert other.score == pytest.approx(0.6)
+    # None is written so; of those in running text the first.
+    assert texts(said(graph_networking=0.9)) == ["graph network"]
 
 
 def test_what_is_wanted() -> None:
     found = said(graph=0.9, deep=0.7, time=0.4, nets=0.3)
-    assert texts(found) == ["Graph", "deep", "Time", "nets"]
-    assert texts(found, top=2) == ["Graph", "deep"]
+    assert texts(found) == ["graph", "deep", "Real-Time", "nets"]
+    assert texts(found, top=2) == ["graph", "deep"]
     assert texts(found, top=0) == []
-    assert texts(found, min_score=0.4) == ["Graph", "deep", "Time"]
-    assert texts(found, only="present") == ["Graph", "Time"]
+    assert texts(found, min_score=0.4) == ["graph", "deep", "Real-Time"]
+    assert texts(found, only="present") == ["graph", "Real-Time"]
     assert texts(found, only="absent", top=1) == ["deep"]
 
 
@@ -85,26 +83,69 @@ def test_less_likely_than_the_operating_point_is_not_shown() -> None:
     calibration = Calibration(SideCalibration(threshold=0.5), SideCalibration(threshold=0.2))
     found = said(graph=0.45, deep=0.25, nets=0.15)
     assert texts(found, calibration=calibration) == ["deep"]
-    assert texts(found, calibration=calibration, more=0.5) == ["Graph", "deep", "nets"]
+    assert texts(found, calibration=calibration, more=0.5) == ["graph", "deep", "nets"]
     assert texts(found, calibration=calibration, more=-1.0) == []
 
 
-def test_parts_are_left_out_if_tuning_says_so() -> None:
-    found = said(graph_networks=0.9, networks=0.8, graph=0.95, deep_nets=0.4, nets=0.5)
-    assert texts(found) == ["Graph", "Graph Networks", "Networks", "nets", "deep nets"]
-    thinned = texts(found, calibration=Calibration(drop_subphrases=True))
-    assert thinned == ["Graph", "Graph Networks", "nets", "deep nets"]
+def test_phrases_are_chosen_as_a_set() -> None:
+    """A phrase that overlaps a chosen one loses log odds, more of them with more diversity."""
+    side = SideCalibration(threshold=0.3, overlap={"head": -1.0})
+    calibration = Calibration(side, side, diversity=0.5)
+    found = said(graph_networks=0.9, deep_networks=0.5, nets=0.4)
+    options: dict[str, Any] = {"calibration": calibration, "point": "f1"}
+    everything = ["Graph Networks", "deep networks", "nets"]
+    assert texts(found, diversity=0.0, **options) == everything
+    assert texts(found, diversity=0.4, **options) == everything
+    assert texts(found, **options) == ["Graph Networks", "nets"]
+    assert texts(found, diversity=1.0, **options) == ["Graph Networks", "nets"]
+    # Scores are their own, whatever is chosen beside them.
+    scores = [one.score for one in shown(found, diversity=0.4, **options)]
+    assert scores == pytest.approx([0.9, 0.5, 0.4])
 
 
-@given(st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map(tuple), max_size=8))
-def test_parts_against_a_plain_search(ranked: list[tuple[str, ...]]) -> None:
-    ranked = list(dict.fromkeys(ranked))
-    expected: list[tuple[str, ...]] = []
-    for stems in ranked:
-        inside = (f" {' '.join(stems)} " in f" {' '.join(other)} " for other in expected)
-        if not any(inside):
-            expected.append(stems)
-    assert without_subphrases(ranked) == expected
+def test_needless_parts_are_left_out() -> None:
+    """*Networks* occurs only within *graph networks*, *graph* too; but nobody is shown the former
+    if the latter is not."""
+    found = said(graph_networks=0.5, networks=0.9, graph=0.8)
+    assert texts(found) == ["Graph Networks"]
+    assert texts(found, diversity=0.0) == ["Networks", "graph", "Graph Networks"]
+    assert texts(said(networks=0.9)) == ["Networks"]
+
+
+def test_people_are_shown_absent_phrases_above_a_floor() -> None:
+    calibration = Calibration(absent=SideCalibration(floor=0.5))
+    found = said(graph=0.3, deep=0.6, nets=0.4)
+    assert texts(found, calibration=calibration) == ["deep", "graph"]
+    everything = ["deep", "nets", "graph"]
+    assert texts(found, calibration=calibration, point="f1") == everything
+    assert texts(found, calibration=calibration, more=1.0) == everything
+    assert texts(found, calibration=calibration, only="absent") == ["deep", "nets"]
+    assert texts(found, calibration=calibration, more=-1.0) == ["deep", "graph"]
+
+
+def test_only_terms_of_a_vocabulary(tmp_path: Path) -> None:
+    terms = tmp_path / "terms.csv"
+    terms.write_text("label,id,altLabel\nGraphs,7,graph network\nDeep learning,8,deep\n")
+    found = shown(said(graph_networks=0.5, graph=0.3, deep=0.4, nets=0.9), vocabulary=str(terms))
+    assert [(one.text, one.id, one.present) for one in found] == [
+        ("Graphs", "7", True),
+        ("Deep learning", "8", False),
+    ]
+    assert len(found[0].spans) == 6  # of both labels
+
+
+def test_phrases_of_a_stop_list_are_never_shown(tmp_path: Path) -> None:
+    (tmp_path / "stop.txt").write_text("Graphs\n")
+    assert texts(said(graph=0.9, deep=0.5), stop_list=str(tmp_path / "stop.txt")) == ["deep"]
+
+
+@given(st.floats(-3, 3), st.floats(0, 1))
+def test_what_is_asked_for_never_changes_a_score(more: float, min_score: float) -> None:
+    phrases = said(graph=0.9, deep=0.7, time=0.4, nets=0.3)
+    calibration = Calibration(SideCalibration(threshold=0.4), SideCalibration(threshold=0.4))
+    usual = {one.text: one.score for one in shown(phrases, more=100.0)}
+    found = shown(phrases, calibration=calibration, more=more, min_score=min_score)
+    assert all(usual[one.text] == one.score for one in found)
 
 
 def test_unreadable_phrases_are_not_shown() -> None:
@@ -118,8 +159,11 @@ def test_unreadable_phrases_are_not_shown() -> None:
         ({"min_score": 1.5}, "min score is 1.5"),
         ({"min_score": float("nan")}, "min score is nan"),
         ({"more": float("inf")}, "more is inf"),
+        ({"diversity": 1.5}, "diversity is 1.5"),
+        ({"diversity": float("nan")}, "diversity is nan"),
+        ({"point": "best"}, "point is 'best'"),
     ],
 )
-def test_wishes_that_cannot_be(wish: dict[str, float], message: str) -> None:
+def test_wishes_that_cannot_be(wish: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Selection(**wish)  # type: ignore[arg-type]

@@ -14,12 +14,12 @@ from one2set.data.phrase_list import KnownPhrase, PhraseList
 from one2set.evaluation.scoring import evaluate
 from one2set.extraction.knowledge import Knowledge, Proposals
 from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalibration
-from one2set.keyphrases.candidates import CandidateBuilder
-from one2set.keyphrases.selection import select_keyphrases
+from one2set.keyphrases.reliability import cross_validate
+from one2set.keyphrases.scoring import score_phrases
+from one2set.keyphrases.selection import Selection, select_keyphrases
 from one2set.keyphrases.tuning import (
     LabelledCandidates,
     Pool,
-    cross_validate,
     fit_logistic,
     label_candidates,
     mean_f1,
@@ -31,6 +31,7 @@ from one2set.search.null_bias import NullBias
 from tests.keyphrases.proposals import make_proposals
 
 CODES = 6
+OVERLAP = {"part": -3.0, "head": -0.5, "word": -0.2}
 CURVE = LogisticModel(
     -1.0, {"probability": -0.5, "codes": 1.0, "candidate_score": 0.3, "title": 2.0}
 )
@@ -118,15 +119,14 @@ def test_candidates_are_judged_by_their_stems() -> None:
     [
         Calibration(),
         Calibration(SideCalibration(-2.0), SideCalibration(-1.0)),
-        Calibration(SideCalibration(-8.0, 0.1), SideCalibration(0.5, 0.05), drop_subphrases=True),
+        Calibration(SideCalibration(-8.0, 0.1), SideCalibration(0.5, 0.05, overlap=OVERLAP)),
         Calibration(SideCalibration(-3.0, 0.3, CURVE), SideCalibration(-2.0)),
         Calibration(
             SideCalibration(-2.0, 0.3, None, CURVE), SideCalibration(-1.0, 0.2, CURVE, CURVE)
         ),
         Calibration(
-            SideCalibration(-2.0, 0.1, CURVE, CURVE, 1.0),
-            SideCalibration(-1.0, 0.0, None, CURVE, 3.0),
-            True,
+            SideCalibration(-2.0, 0.1, CURVE, CURVE, 1.0, OVERLAP),
+            SideCalibration(-1.0, 0.0, None, CURVE, 3.0, OVERLAP),
         ),
     ],
     ids=str,
@@ -143,9 +143,9 @@ def test_it_counts_what_readers_are_shown_as_the_evaluation_does(calibration: Ca
             if slot.log_odds >= (bias.present if slot.code < CODES // 2 else bias.absent)
         )
         stemmed = StemmedDocument.of(document)
-        reading = CandidateBuilder(stemmed, KNOWLEDGE)
-        candidates = reading.candidates(replace(prediction, slots=spoken), stemmed)
-        found = select_keyphrases([candidates], reading, calibration)
+        heard = replace(prediction, slots=spoken)
+        phrases = score_phrases(stemmed, [(heard, stemmed)], KNOWLEDGE, calibration)
+        found = select_keyphrases(document, phrases, calibration, Selection(point="f1"))
         shown.append([one.text for one in found])
     figures = evaluate([document for document, _ in pairs], shown)
     found_quality = mean_f1(Pool(judged(pairs)), calibration)
@@ -179,7 +179,9 @@ def test_how_many_codes_speak() -> None:
 
 
 def test_a_check_is_of_documents_left_out() -> None:
-    check = cross_validate(judged(made_up(600)))
+    check, shown, joined = cross_validate(judged(made_up(600)))
+    assert len(shown.present) <= len(check.present)
+    assert 0 <= joined.calibration_error("present") < 0.15
     assert check.after["present"] > check.before["present"]
     bins = check.reliability("present")
     assert sum(count for *_, count in bins) == check.present.sum()

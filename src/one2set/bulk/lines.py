@@ -97,6 +97,7 @@ def format_keyphrases(
                 "present": one.present,
                 "spans": one.spans,
             }
+            | ({} if one.id is None else {"id": one.id})
             for one in keyphrases
         ],
     }
@@ -112,6 +113,7 @@ def parse_keyphrases(line: bytes) -> tuple[Document, list[Keyphrase]]:
             one["score"],
             one["present"],
             tuple((start, end) for start, end in one["spans"]),
+            one.get("id"),
         )
         for one in record["keyphrases"]
     ]

@@ -140,6 +140,7 @@ def _schema() -> "pa.Schema":
         "probability": pa.float64(),
         "present": pa.bool_(),
         "spans": pa.list_(pa.list_(pa.int64())),
+        "id": pa.string(),
     }
     slot = {
         "code": pa.int64(),

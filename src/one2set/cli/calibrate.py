@@ -50,14 +50,14 @@ def calibrate(
     one2set calibrate my-model validation.jsonl
 
     Stores in the model folder: the biases on ∅, the regression that computes
-    scores, and the thresholds that maximise the mean of F1@5 and F1@M. The
-    printed figures are cross-validated: tuned on one half, measured on the
-    other.
+    scores, what overlaps cost, and two operating points: f1, which maximises
+    the mean of F1@5 and F1@M, and shown, for people. The printed figures are
+    cross-validated: tuned on one half, measured on the other.
     """
     try:
         from one2set.bulk.lines import predict_all
         from one2set.extraction.knowledge import Knowledge
-        from one2set.keyphrases import tuning
+        from one2set.keyphrases import reliability, tuning
         from one2set.keyphrases.calibration import FILE as CALIBRATION
         from one2set.keyphrases.loading import load_predictor
         from one2set.model.manifest import check_manifest
@@ -65,7 +65,7 @@ def calibrate(
         from one2set.search.null_bias import NO_NULL
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="Calibrating a model") from None
-    from one2set.cli.tables import calibration_table
+    from one2set.cli.tables import calibration_tables
     from one2set.data.reading.readers import read
     from one2set.data.reading.records import Fields
     from one2set.data.reading.streams import ErrorPolicy
@@ -107,11 +107,12 @@ def calibrate(
             f"Use at least {_ENOUGH}.",
             soft_wrap=True,
         )
-    check = tuning.cross_validate(labelled)
+    check = reliability.cross_validate(labelled)
     calibration = tuning.tune(labelled)
     calibration.save(folder)
-    out.print(calibration_table(calibration, check))
+    for table in calibration_tables(calibration, check):
+        out.print(table)
     if diagram is not None:
-        tuning.draw_reliability_diagram(check, diagram)
+        reliability.draw_reliability_diagram(check.f1, diagram)
         err.print(f"{diagram}: drawn", soft_wrap=True)
     err.print(f"{folder}: calibrated on {len(labelled):,} documents", soft_wrap=True)

@@ -17,6 +17,7 @@ from one2set.cli.options import (
     COMPUTATION,
     OUTPUT,
     AbsentOnlyOption,
+    DiversityOption,
     FewerOption,
     FieldOption,
     MaxLineOption,
@@ -27,12 +28,16 @@ from one2set.cli.options import (
     OnErrorOption,
     OutputOption,
     OverwriteOption,
+    PointOption,
     PresentOnlyOption,
     ReportOption,
     ResumeOption,
+    StopListOption,
     ThreadsOption,
     TopOption,
-    make_selection,
+    VocabularyOption,
+    more_option,
+    only_option,
 )
 from one2set.cli.progress import show_waiting
 from one2set.data.reading.streams import MAX_LINE
@@ -99,6 +104,10 @@ def generate(
     absent_only: AbsentOnlyOption = False,
     more: MoreOption = 0,
     fewer: FewerOption = 0,
+    diversity: DiversityOption = None,
+    point: PointOption = "shown",
+    vocabulary: VocabularyOption = None,
+    stop_list: StopListOption = None,
     field: FieldOption = [],  # noqa: B006
     on_error: OnErrorOption = "stop",
     max_line: MaxLineOption = MAX_LINE,
@@ -134,8 +143,18 @@ def generate(
     """
     from one2set.data.reading.records import Fields
     from one2set.data.reading.texts import TextOutput
+    from one2set.keyphrases.selection import Selection
 
-    selection = make_selection(top, min_score, present_only, absent_only, more, fewer)
+    selection = Selection(
+        top,
+        min_score,
+        only_option(present_only, absent_only),
+        more_option(more, fewer),
+        diversity,
+        point,
+        vocabulary,
+        stop_list,
+    )
     inputs = _expand(inputs if inputs is not None else _standard_input())
     _check_numbers(inputs, more or fewer)
     fields = Fields.from_options(field)

@@ -10,7 +10,6 @@ from one2set.errors import ConfigError
 
 if TYPE_CHECKING:
     from one2set.data.control_codes import Side
-    from one2set.keyphrases.selection import Selection
 
 # Groups of options in the help.
 INPUT = "Input"
@@ -141,7 +140,7 @@ MoreOption = Annotated[
     typer.Option(
         "--more",
         count=True,
-        help="More keyphrases, with lower scores. Repeatable.",
+        help="More keyphrases, less likely ones too. Repeatable.",
         show_default=False,
         rich_help_panel=SELECTION,
     ),
@@ -151,22 +150,59 @@ FewerOption = Annotated[
     typer.Option(
         "--fewer",
         count=True,
-        help="Fewer keyphrases, with higher scores. Repeatable.",
+        help="Fewer keyphrases, the likeliest. Repeatable.",
         show_default=False,
         rich_help_panel=SELECTION,
     ),
 ]
 
 
-def make_selection(
-    top: int | None, min_score: float, present_only: bool, absent_only: bool, more: int, fewer: int
-) -> "Selection":
-    """Combine the options of the group `SELECTION`."""
-    from one2set.keyphrases.selection import Selection
+DiversityOption = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        max=1,
+        help="0 chooses each keyphrase on its own, 1 none that overlaps another. Default: 0.7.",
+        show_default=False,
+        rich_help_panel=SELECTION,
+    ),
+]
+PointOption = Annotated[
+    Literal["shown", "f1"],
+    typer.Option(
+        help="The operating point: for people, or the best F1@5 and F1@M.",
+        rich_help_panel=SELECTION,
+    ),
+]
+VocabularyOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Only terms of this list (.txt), table (.csv) or thesaurus (SKOS: .ttl, .rdf, .json).",
+        show_default=False,
+        rich_help_panel=SELECTION,
+    ),
+]
+StopListOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Never show the phrases of this file, one a line.",
+        show_default=False,
+        rich_help_panel=SELECTION,
+    ),
+]
 
+
+def only_option(present_only: bool, absent_only: bool) -> "Side | None":
+    """--present-only and --absent-only as one."""
     if present_only and absent_only:
         raise ConfigError("--present-only and --absent-only exclude each other; pass one of them")
+    return "present" if present_only else "absent" if absent_only else None
+
+
+def more_option(more: int, fewer: int) -> float:
+    """--more and --fewer as one."""
     if more and fewer:
         raise ConfigError("--more and --fewer exclude each other; pass one of them")
-    only: Side | None = "present" if present_only else "absent" if absent_only else None
-    return Selection(top, min_score, only, float(more - fewer))
+    return float(more - fewer)

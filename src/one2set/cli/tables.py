@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from one2set.data.control_codes import SIDES
 from one2set.data.corpus.statistics import Statistics
 
 if TYPE_CHECKING:
     from one2set.data.corpus.corpus import Manifest  # which needs pyarrow, and statistics do not
     from one2set.keyphrases.calibration import Calibration
-    from one2set.keyphrases.tuning import CalibrationCheck
+    from one2set.keyphrases.reliability import CalibrationCheck, CrossValidation
 
 
 def _table(title: str, first: str, *columns: str) -> Table:
@@ -64,42 +63,46 @@ def manifest_tables(manifest: "Manifest") -> Iterator[Table]:
         yield table
 
 
-def calibration_table(calibration: "Calibration", check: "CalibrationCheck") -> Table:
-    """The operating point of each side, and its measured quality."""
-    table = _table(
-        "Calibration",
-        "phrases",
-        *(
-            "∅ bias",
-            "threshold",
-            "gold factor",
-            "F1 before",
-            "F1 after",
-            "shown",
-            "right",
-            "mean score",
-        ),
-        "off by",
-    )
-    for side in SIDES:
-        half = getattr(calibration, side)
-        chosen = check.present == (side == "present")
-        shown = max(int(chosen.sum()), 1)
+def calibration_tables(calibration: "Calibration", check: "CrossValidation") -> Iterator[Table]:
+    """The operating points of each side, and their measured quality."""
+    names = ("∅ bias", "threshold", "gold factor", "floor", "part", "whole", "head")
+    table = _table("Calibration", "phrases", *names)
+    for name, side in calibration.sides.items():
         table.add_row(
-            side,
-            f"{half.null_bias:+.1f}",
-            f"{half.threshold:.3f}",
-            "–" if half.expected_gold_factor is None else f"{half.expected_gold_factor:.1f}",
-            f"{check.before[side]:.4f}",
-            f"{check.after[side]:.4f}",
-            f"{int(chosen.sum()):,}",
-            f"{check.correct[chosen].sum() / shown:.3f}",
-            f"{check.probabilities[chosen].sum() / shown:.3f}",
-            f"{check.calibration_error(side):.3f}",
+            name,
+            f"{side.null_bias:+.1f}",
+            f"{side.threshold:.3f}",
+            "–" if side.expected_gold_factor is None else f"{side.expected_gold_factor:.1f}",
+            f"{side.floor:.3f}",
+            *(f"{side.overlap.get(kind, 0.0):+.2f}" for kind in names[-3:]),
         )
-    parts = "left out" if calibration.drop_subphrases else "kept"
     table.caption = (
-        "F1: mean of F1@5 and F1@M. Figures are of documents left out of the tuning. "
-        f"Parts of more probable phrases are {parts}."
+        f"Diversity at f1: {calibration.diversity:.1f}. Floor: the least score that people are "
+        "shown. Part, whole, head: log odds that a phrase loses if it is part of a chosen one, "
+        "contains one, or has the same last word."
     )
-    return table
+    yield table
+    table = _table(
+        "Cross-validation", "phrases", *("F1 before", "F1 after", "shown", "right", "mean score")
+    )
+    table.add_column("off by", justify="right")
+    for point in ("f1", "shown", "joined"):
+        one: CalibrationCheck = getattr(check, point)
+        for side_name in calibration.sides:
+            chosen = one.present == (side_name == "present")
+            shown = max(int(chosen.sum()), 1)
+            f1 = (f"{one.before[side_name]:.4f}", f"{one.after[side_name]:.4f}")
+            table.add_row(
+                f"{side_name}, {point}",
+                *(f if point != "joined" else "–" for f in f1),
+                f"{int(chosen.sum()):,}",
+                f"{one.correct[chosen].sum() / shown:.3f}",
+                f"{one.probabilities[chosen].sum() / shown:.3f}",
+                f"{one.calibration_error(side_name):.3f}",
+            )
+    table.caption = (
+        "F1: mean of F1@5 and F1@M. Figures are of documents left out of the tuning, at the "
+        "operating points f1 (the best F1) and shown (what people see), and for long texts: "
+        "related documents, joined."
+    )
+    yield table

@@ -6,7 +6,7 @@ classifier finds it likely, even if no code generates it.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -17,6 +17,8 @@ import numpy as np
 
 from one2set.data.document import Document
 from one2set.data.example import Example
+from one2set.data.phrase_spelling import SpellingCounts
+from one2set.data.phrase_spelling import Stems as Stems
 from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import Vocabulary
 from one2set.errors import DataError
@@ -28,7 +30,6 @@ _WORDS = range(1, 6)  # longer ones are rare
 _UNREADABLE = {*SPECIALS, DIGIT, ".", ","}
 # Lines of spelling, stems and documents, in UTF-8.
 _CONTENT = re.compile(rb"(?:[^\t\n]*+\t[^\t\n]++\t[0-9]++\n)*+")
-Stems = tuple[str, ...]
 
 
 class KnownPhrase(NamedTuple):
@@ -56,6 +57,10 @@ class PhraseList:
         text, stems, _ = self._lines[index].split("\t")
         return tuple(stems.split(" ")), text
 
+    def spellings(self) -> list[str]:
+        """The spelling of each phrase."""
+        return [line.partition("\t")[0] for line in self._lines]
+
     @cached_property
     def phrases(self) -> dict[Stems, KnownPhrase]:
         """All phrases. To generate, `entry` is enough, and the list need not be parsed."""
@@ -65,20 +70,24 @@ class PhraseList:
     @classmethod
     def from_documents(cls, documents: Iterable[Document]) -> "PhraseList":
         """The keyphrases of documents that have them."""
-        spellings: dict[Stems, Counter[str]] = {}
+        documents_with: Counter[Stems] = Counter()
+        spellings = SpellingCounts()
         for document in documents:
-            phrases = {stem_all(words): " ".join(words) for words in document.phrase_words()}
-            for stems, text in phrases.items():
-                spellings.setdefault(stems, Counter())[text] += 1
-        return cls._most_frequent(spellings)
+            words = map(stem_all, document.phrase_words())
+            phrases = dict(zip(words, document.keyphrases or (), strict=True))
+            documents_with.update(phrases.keys())
+            spellings.add(document, phrases)
+        return cls._most_frequent(documents_with, spellings.spelling)
 
     @classmethod
-    def _most_frequent(cls, spellings: Mapping[Stems, Counter[str]]) -> "PhraseList":
+    def _most_frequent(
+        cls, documents_with: Mapping[Stems, int], spelling: Callable[[Stems], str]
+    ) -> "PhraseList":
         """The phrases that enough documents have, the most frequent first."""
         found = {
-            stems: KnownPhrase(texts.most_common(1)[0][0], texts.total())
-            for stems, texts in spellings.items()
-            if texts.total() >= _MIN_DOCUMENTS
+            stems: KnownPhrase(spelling(stems), documents)
+            for stems, documents in documents_with.items()
+            if documents >= _MIN_DOCUMENTS
             and len(stems) in _WORDS
             and _UNREADABLE.isdisjoint(stems)
         }
@@ -96,8 +105,11 @@ class PhraseList:
         for ids, count in written.items():
             words = words_of(vocabulary.text(np.frombuffer(ids, np.int32).tolist()))
             spellings.setdefault(stem_all(words), Counter())[" ".join(words)] += count
-        found = cls._most_frequent(spellings).phrases
-        return cls(dict(islice(found.items(), limit)))
+        found = cls._most_frequent(
+            {stems: texts.total() for stems, texts in spellings.items()},
+            lambda stems: spellings[stems].most_common(1)[0][0],
+        )
+        return cls(dict(islice(found.phrases.items(), limit)))
 
     def merge(self, other: "PhraseList") -> "PhraseList":
         """The phrases of both. Those of this list keep their indices: a phrase classifier needs

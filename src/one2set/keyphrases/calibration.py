@@ -3,15 +3,16 @@
 The product of a phrase's token probabilities ranks well but is no calibrated probability: it falls
 with every word, and networks are overconfident. A logistic regression on the inputs of a candidate
 corrects that, one model for present and one for absent phrases. The *operating point* of each side
-decides which phrases are shown: a bias on ∅, a threshold, and how the number of phrases is cut off.
-`tuning` fits all of it on documents that training has not seen.
+decides which phrases are shown: a bias on ∅, a threshold, how phrases that overlap hinder each
+other, and how the number of phrases is cut off. There are two: `f1` has the best metrics, `shown`
+is for people. `tuning` fits all of it on documents that training has not seen.
 
 Shapes: Q candidates, I inputs.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ import orjson
 
 from one2set.arrays import Flags, Floats
 from one2set.atomic import atomic_file
-from one2set.data.control_codes import SIDES
+from one2set.data.control_codes import SIDES, Side
 from one2set.errors import DataError
 from one2set.keyphrases.candidates import INPUTS, Candidates
 from one2set.model.manifest import update_manifest
@@ -29,6 +30,8 @@ from one2set.search.null_bias import NullBias
 
 FILE = "calibration.json"
 TOP_K = 5  # the k of F1@5
+# Even if F1@5 would gain, nobody wants to read phrases of which 49 in 50 are wrong.
+MIN_THRESHOLD = 0.02
 _PROBABILITY = INPUTS.index("probability")
 # Keys of files that were written before the fields were renamed.
 _OLD_SIDE_KEYS = {
@@ -37,7 +40,9 @@ _OLD_SIDE_KEYS = {
     "suggested": "proposed",
     "appetite": "expected_gold_factor",
 }
+# Old files had a flag for leaving out each phrase that is part of a more probable one.
 _OLD_KEYS = {"drop_parts": "drop_subphrases"}
+_NEVER = -100.0  # log odds
 _OLD_INPUTS = {
     "place": "position",
     "known": "keyphrase_count",
@@ -74,6 +79,9 @@ class SideCalibration:
     proposed: LogisticModel | None = None  # for phrases that are only proposed
     # None shows all candidates above the threshold; see `cutoff_by_expected_f1`.
     expected_gold_factor: float | None = None
+    # Added to the log odds of a phrase that overlaps a chosen one, by `overlap.RELATIONS`.
+    overlap: dict[str, float] = field(default_factory=dict)
+    floor: float = 0.0  # people are shown no phrase below it, unless they ask for more
 
     def probabilities(self, inputs: Floats, generated: Flags) -> Floats:
         """(Q,) the probabilities that candidates are keyphrases, from their inputs (Q, I) and from
@@ -105,10 +113,12 @@ class SideCalibration:
         return expected.index(max(expected)) + 1 if expected else 0
 
     def threshold_at(self, more: float) -> float:
-        """The threshold, with its odds divided by e^more."""
-        if not 0 < self.threshold < 1:
-            return self.threshold
-        odds = self.threshold / (1 - self.threshold) * math.exp(-more)
+        """The threshold, with its odds divided by e^more. If there is none, showing fewer phrases
+        begins at `MIN_THRESHOLD`."""
+        threshold = MIN_THRESHOLD if self.threshold == 0 and more < 0 else self.threshold
+        if not 0 < threshold < 1:
+            return threshold
+        odds = threshold / (1 - threshold) * math.exp(-more)
         return odds / (1 + odds)
 
 
@@ -118,7 +128,12 @@ class Calibration:
 
     present: SideCalibration = SideCalibration()
     absent: SideCalibration = SideCalibration()
-    drop_subphrases: bool = False  # drop phrases that are part of a more probable one
+    diversity: float = 0.0  # of the operating point `f1`; see `overlap`
+
+    @property
+    def sides(self) -> "dict[Side, SideCalibration]":
+        """Both sides by name."""
+        return {"present": self.present, "absent": self.absent}
 
     def probabilities(self, candidates: Candidates) -> Floats:
         """(Q,) the probability that each candidate is a keyphrase."""
@@ -129,10 +144,9 @@ class Calibration:
             self.absent.probabilities(*given),
         )
 
-    def null_bias(self, more: float = 0.0) -> NullBias:
-        """The biases of both sides. With `more` above 0 more codes generate a phrase, below 0
-        fewer."""
-        return NullBias(self.present.null_bias - more, self.absent.null_bias - more)
+    def null_bias(self) -> NullBias:
+        """The biases of both sides."""
+        return NullBias(self.present.null_bias, self.absent.null_bias)
 
     def save(self, folder: Path) -> None:
         """Write it into a model's folder."""
@@ -148,11 +162,18 @@ class Calibration:
             return cls()
         try:
             values = _rename(orjson.loads(path.read_bytes()), _OLD_KEYS)
-            return cls(**values | {side: _load_side(values[side]) for side in SIDES})
+            drop_subphrases = values.pop("drop_subphrases", False)
+            found = cls(**values | {side: _load_side(values[side]) for side in SIDES})
+            return found._without_subphrases() if drop_subphrases else found
         except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
             raise DataError(
                 "is not a calibration", fix="make it again with one2set calibrate", path=path
             ) from None
+
+    def _without_subphrases(self) -> "Calibration":
+        overlap = {"part": _NEVER}
+        present, absent = (replace(side, overlap=overlap) for side in self.sides.values())
+        return replace(self, present=present, absent=absent, diversity=0.5)
 
 
 def _load_side(values: dict[str, Any]) -> SideCalibration:

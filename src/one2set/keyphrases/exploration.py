@@ -1,22 +1,25 @@
-"""Exploration: a document at several operating points, and the output of each control code.
+"""Exploration: a document at several positions of the dial, and the output of each control code.
 
 Codes generate independently, and a bias on ∅ only decides whether a code generates a phrase. So one
-run in which every code generates a phrase is enough: for any bias, `apply_null_bias` silences the
-codes that would have generated ∅.
+run in which every code generates a phrase is enough: `apply_null_bias` silences the codes that
+would have generated ∅. The dial changes what is shown, neither the codes nor any score.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from one2set.data.control_codes import SIDES, Side
 from one2set.data.document import Document, StemmedDocument
+from one2set.data.phrase_spelling import PhraseSpeller
+from one2set.extraction.knowledge import Knowledge
 from one2set.keyphrases.calibration import Calibration
-from one2set.keyphrases.candidates import CandidateBuilder
 from one2set.keyphrases.results import Keyphrase
-from one2set.keyphrases.selection import Selection, select_keyphrases
+from one2set.keyphrases.scoring import Passages, score_phrases
+from one2set.keyphrases.selection import MAX_MORE, Selection, select_keyphrases
 from one2set.prediction.prediction import Prediction, Slot, apply_null_bias
-from one2set.prediction.stream import Check, checked, go_on
+from one2set.prediction.stream import Check, go_on
+from one2set.search.null_bias import NullBias
 from one2set.text import stem_all, words_of
 
 BIASES = tuple(half / 2 for half in range(-6, 7))  # −3 to 3
@@ -27,7 +30,7 @@ class CodeOutput(NamedTuple):
 
     slot: Slot
     side: Side | None  # that the code belongs to; None in a sequence
-    since: float  # the lowest `more` at which it generates the phrase
+    since: float  # the lowest `more` at which it generates the phrase: ±`MAX_MORE`
     stems: str  # joined; equal for equal phrases
 
 
@@ -45,36 +48,33 @@ class Exploration:
 
 
 def explore(
-    builder: CandidateBuilder,
-    predictions: Sequence[tuple[Prediction, StemmedDocument]],
-    calibration: Calibration,
+    document: StemmedDocument,
+    passages: Passages,
+    model: tuple[Calibration, Knowledge, PhraseSpeller],
     selections: Iterable[Selection],
     check: Check = go_on,
 ) -> Exploration:
-    """`predictions` are those of each passage, in which every code generates a phrase."""
-    dial = []
-    for selection in selections:
-        bias = calibration.null_bias(selection.more)
-        pool = [
-            builder.candidates(apply_null_bias(one, bias), passage)
-            for one, passage in checked(predictions, check)
-        ]
-        dial.append((selection.more, select_keyphrases(pool, builder, calibration, selection)))
-    outputs = tuple(
-        tuple(_code_outputs(prediction, calibration, builder.document))
-        for prediction, _ in predictions
+    """In the predictions for the passages, every code generates a phrase."""
+    calibration, knowledge, speller = model
+    bias = calibration.null_bias()
+    heard = [(apply_null_bias(prediction, bias), passage) for prediction, passage in passages]
+    scored = score_phrases(document, heard, knowledge, calibration, check=check)
+    dial = tuple(
+        (one.more, select_keyphrases(document.document, scored, calibration, one, speller))
+        for one in selections
     )
-    return Exploration(builder.document, tuple(dial), outputs)
+    outputs = tuple(tuple(_code_outputs(one, bias, document.document)) for one, _ in passages)
+    return Exploration(document.document, dial, outputs)
 
 
 def _code_outputs(
-    prediction: Prediction, calibration: Calibration, document: Document
+    prediction: Prediction, bias: NullBias, document: Document
 ) -> Iterator[CodeOutput]:
-    bias = calibration.null_bias()
     for slot in prediction.slots:
         half = prediction.half(slot)
         side = None if prediction.order == "written" else SIDES[half]
-        yield CodeOutput(slot, side, bias[half] - slot.log_odds, _stems(slot.text, document))
+        since = -MAX_MORE if slot.log_odds >= bias[half] else MAX_MORE
+        yield CodeOutput(slot, side, since, _stems(slot.text, document))
 
 
 def _stems(text: str, document: Document) -> str:

@@ -14,18 +14,18 @@ from typing import Any, overload
 
 from one2set.data.control_codes import Side
 from one2set.data.document import Document, StemmedDocument
+from one2set.data.phrase_spelling import PhraseSpeller
 from one2set.extraction.knowledge import Knowledge
 from one2set.keyphrases.calibration import Calibration
-from one2set.keyphrases.candidates import CandidateBuilder
 from one2set.keyphrases.exploration import BIASES, Exploration, explore
 from one2set.keyphrases.inputs import Text, iterate_documents
 from one2set.keyphrases.loading import load_predictor
 from one2set.keyphrases.passages import passages
 from one2set.keyphrases.results import KeyphraseList
-from one2set.keyphrases.selection import Selection, select_keyphrases
+from one2set.keyphrases.scoring import Passages, score_phrases
+from one2set.keyphrases.selection import Point, Selection, select_keyphrases
 from one2set.model.paths import BUNDLED, DEFAULT, find_model_folder
-from one2set.prediction.prediction import Prediction
-from one2set.prediction.stream import Check, checked, go_on
+from one2set.prediction.stream import Check, go_on
 from one2set.search.null_bias import NO_NULL, NullBias
 
 _DEFAULT_TOP = 20  # keyphrases per document: as many as networks have codes
@@ -71,6 +71,7 @@ class KeyphraseGenerator:
             folder, threads=threads, batch_tokens=_BATCH_TOKENS, verify=verify
         )
         self._calibration, self._knowledge = Calibration.load(folder), Knowledge.load(folder)
+        self._speller = PhraseSpeller(self._knowledge.phrase_list.spellings)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self._model)!r}, threads={self._threads})"
@@ -87,6 +88,10 @@ class KeyphraseGenerator:
         min_score: float = 0.0,
         only: Side | None = None,
         more: float = 0.0,
+        diversity: float | None = None,
+        point: Point = "shown",
+        vocabulary: str | None = None,
+        stop_list: str | None = None,
     ) -> KeyphraseList: ...
 
     @overload
@@ -98,6 +103,10 @@ class KeyphraseGenerator:
         min_score: float = 0.0,
         only: Side | None = None,
         more: float = 0.0,
+        diversity: float | None = None,
+        point: Point = "shown",
+        vocabulary: str | None = None,
+        stop_list: str | None = None,
     ) -> list[KeyphraseList]: ...
 
     def generate(
@@ -108,6 +117,10 @@ class KeyphraseGenerator:
         min_score: float = 0.0,
         only: Side | None = None,
         more: float = 0.0,
+        diversity: float | None = None,
+        point: Point = "shown",
+        vocabulary: str | None = None,
+        stop_list: str | None = None,
     ) -> KeyphraseList | list[KeyphraseList]:
         """Find the keyphrases of a text, or of several texts in batches.
 
@@ -119,15 +132,22 @@ class KeyphraseGenerator:
             min_score: Leave out keyphrases with a lower score, from 0 to 1.
             only: "present" or "absent" for keyphrases of that kind; None for both.
             more: Shift of the model's operating point, in log odds. Above 0 gives more
-                keyphrases with lower scores, below 0 fewer with higher scores; 1 is one `--more`
-                of the command line.
+                keyphrases, below 0 fewer; 1 is one `--more` of the command line. It never
+                changes a score.
+            diversity: From 0 (each phrase is chosen on its own) to 1 (none that overlaps
+                another); None for the default of the operating point.
+            point: The operating point: "shown" is for people; "f1" has the best F1@5 and F1@M,
+                and more absent keyphrases.
+            vocabulary: A file with the only terms that may be found: a list (.txt), a table
+                (.csv) or SKOS (.ttl, .rdf, .json; needs the extra `[skos]`).
+            stop_list: A file with phrases that are never shown, one a line.
 
         Returns:
             For one text, a `KeyphraseList`: its keyphrases, best first. It can be empty. For
             several texts, a list with a `KeyphraseList` for each, in their order.
 
         Raises:
-            ConfigError: If `top`, `min_score`, `only` or `more` is out of its range.
+            ConfigError: If an option is out of its range.
             DataError: If a text is something else, such as None or a path.
 
         Example:
@@ -135,7 +155,16 @@ class KeyphraseGenerator:
             >>> for keyphrase in generator.generate(text, top=3):
             ...     print(f"{keyphrase.score:.2f} {keyphrase.text}")
         """
-        options: dict[str, Any] = {"top": top, "min_score": min_score, "only": only, "more": more}
+        options: dict[str, Any] = {
+            "top": top,
+            "min_score": min_score,
+            "only": only,
+            "more": more,
+            "diversity": diversity,
+            "point": point,
+            "vocabulary": vocabulary,
+            "stop_list": stop_list,
+        }
         if isinstance(text, Text):
             return next(self.stream(iterate_documents([text]), **options))[1]
         # All are checked before the first is read.
@@ -149,6 +178,10 @@ class KeyphraseGenerator:
         min_score: float = 0.0,
         only: Side | None = None,
         more: float = 0.0,
+        diversity: float | None = None,
+        point: Point = "shown",
+        vocabulary: str | None = None,
+        stop_list: str | None = None,
         check: Check = go_on,
     ) -> Iterator[tuple[Document, KeyphraseList]]:
         """Find the keyphrases of documents one after the other, in bounded memory.
@@ -160,6 +193,10 @@ class KeyphraseGenerator:
             min_score: Leave out keyphrases with a lower score, from 0 to 1.
             only: "present" or "absent" for keyphrases of that kind; None for both.
             more: Above 0 for more keyphrases, below 0 for fewer, as in `generate`.
+            diversity: From 0 to 1, as in `generate`.
+            point: "shown" or "f1", as in `generate`.
+            vocabulary: A file with the only terms that may be found.
+            stop_list: A file with phrases that are never shown.
             check: Called often while documents are computed. What it raises ends the work.
 
         Returns:
@@ -167,7 +204,7 @@ class KeyphraseGenerator:
             the documents. Spans refer to `document.text`.
 
         Raises:
-            ConfigError: If `top`, `min_score`, `only` or `more` is out of its range.
+            ConfigError: If an option is out of its range.
             DataError: If a document is something else, such as None or a path.
 
         Example:
@@ -175,16 +212,29 @@ class KeyphraseGenerator:
             >>> for document, keyphrases in generator.stream(read("papers.jsonl"), top=5):
             ...     print(document.id, [keyphrase.text for keyphrase in keyphrases])
         """
-        selection = Selection(_DEFAULT_TOP if top is None else top, min_score, only, more)
+        selection = Selection(
+            _DEFAULT_TOP if top is None else top,
+            min_score,
+            only,
+            more,
+            diversity,
+            point,
+            vocabulary,
+            stop_list,
+        )
         return self._stream(iterate_documents(documents), selection, check)
 
     def _stream(
         self, documents: Iterable[Document], selection: Selection, check: Check
     ) -> Iterator[tuple[Document, KeyphraseList]]:
-        bias = self._calibration.null_bias(selection.more)
-        for builder, pairs in self._read(documents, bias, check):
-            pool = (builder.candidates(*pair) for pair in checked(pairs, check))
-            yield builder.document, select_keyphrases(pool, builder, self._calibration, selection)
+        calibration, speller = self._calibration, self._speller
+        least = min(side.threshold_at(selection.more) for side in calibration.sides.values())
+        for stemmed, read in self._read(documents, calibration.null_bias(), check):
+            scored = score_phrases(
+                stemmed, read, self._knowledge, calibration, least=least, check=check
+            )
+            document = stemmed.document
+            yield document, select_keyphrases(document, scored, calibration, selection, speller)
 
     def explore(
         self,
@@ -196,12 +246,13 @@ class KeyphraseGenerator:
         """Each document at several positions of the dial, and what every code says of it. `check`
         is that of `stream`."""
         selections = [Selection(_DEFAULT_TOP, more=more) for more in dial]
-        for builder, pairs in self._read(documents, NO_NULL, check):
-            yield explore(builder, pairs, self._calibration, selections, check)
+        model = self._calibration, self._knowledge, self._speller
+        for document, read in self._read(documents, NO_NULL, check):
+            yield explore(document, read, model, selections, check)
 
     def _read(
         self, documents: Iterable[Document], null_bias: NullBias, check: Check
-    ) -> Iterator[tuple[CandidateBuilder, list[tuple[Prediction, StemmedDocument]]]]:
+    ) -> Iterator[tuple[StemmedDocument, Passages]]:
         """Each document, with what the network says of its passages."""
         waiting: deque[tuple[StemmedDocument, list[StemmedDocument]]] = deque()
 
@@ -217,4 +268,4 @@ class KeyphraseGenerator:
         for prediction in predictions:
             document, parts = waiting.popleft()
             found = [prediction, *islice(predictions, len(parts) - 1)]
-            yield CandidateBuilder(document, self._knowledge), list(zip(found, parts, strict=True))
+            yield document, list(zip(found, parts, strict=True))

@@ -10,7 +10,12 @@ _FREQUENT = """the of and in to a is for with that on by are as this from be an 
 or have has was were their our not these using based between such also more than its they but been
 into used other new two"""
 _FUNCTION_WORDS = frozenset(_FREQUENT.split())
-_LEAST_WORDS = 20  # fewer tell nothing: titles and lists have few function words in any language
+# Of Spanish, French, German, Italian, Portuguese and Dutch; none is an English word.
+_FOREIGN = """el la los las del que y en una por con para se le les est dans une pour avec der das
+und ist nicht mit von zu ein eine auf il che di della sono uma não os em het een zijn voor de"""
+_FOREIGN_WORDS = frozenset(_FOREIGN.split())
+_LEAST_WORDS = 20  # in fewer, such as a title, the lack of function words tells nothing
+_LEAST_FOREIGN = 3
 _LEAST_SHARE = 0.1
 _LAST_LATIN = "\u024f"
 
@@ -21,5 +26,8 @@ def looks_foreign(words: Sequence[str]) -> bool:
     if sum(letter > _LAST_LATIN for letter in letters) > len(letters) / 2:
         return True
     spelt = [word for word in words if word.isalpha()]
-    share = sum(word in _FUNCTION_WORDS for word in spelt) / max(len(spelt), 1)
-    return len(spelt) >= _LEAST_WORDS and share < _LEAST_SHARE
+    english = sum(word in _FUNCTION_WORDS for word in spelt)
+    foreign = sum(word in _FOREIGN_WORDS for word in spelt)
+    if foreign >= _LEAST_FOREIGN and foreign > 2 * english:
+        return True
+    return len(spelt) >= _LEAST_WORDS and english / len(spelt) < _LEAST_SHARE

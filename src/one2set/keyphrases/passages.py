@@ -1,8 +1,8 @@
 """Passages: a long document in pieces that a network can read, so that nothing is left unread.
 
 Networks are trained on abstracts, and attention takes time that grows with the square of a text's
-length. So a long text is read in passages that overlap; what is said of them is merged by
-`presentation`. The time grows with the length. What repeats itself is read once: otherwise a text
+length. So a long text is read in passages that overlap; `scoring` combines what is found in them.
+The time grows with the length. What repeats itself is read once: it tells nothing new, and a text
 of marks would take three times as long as prose of its length.
 """
 
@@ -16,19 +16,44 @@ from one2set.text import Span
 PASSAGE = 384  # words; longer than nearly all abstracts, which are read whole
 OVERLAP = 64  # words, so that what one passage cuts off another has in context
 _LONGEST_TITLE = 64
+_REPEATED = 8  # words: a run that an abstract hardly ever has twice
 
 
 def passages(document: StemmedDocument) -> list[StemmedDocument]:
-    """The document itself where it is short; else its passages, each headed by the title. Equal
-    passages are one."""
-    if len(document.words) <= PASSAGE:
+    """The document itself where it is short; else its passages, each headed by the title. Runs of
+    words that occur again, as in a text that was pasted twice, are left out, and equal passages are
+    one."""
+    title = document.title_length
+    repeated = _find_repeats(document.words)
+    if len(document.words) <= PASSAGE and not any(repeated[title:]):
         return [document]
-    head = document.title_length if document.title_length <= _LONGEST_TITLE else 0
-    body = _shorten_runs(document.words[head:])
+    head = title if title <= _LONGEST_TITLE else 0
+    kept = [at for at in range(head, len(repeated)) if not repeated[at]]
+    shortened = _shorten_runs([document.words[at] for at in kept])
+    body = [kept[at] - head for at in shortened]
     room = PASSAGE - head
     starts = range(0, max(len(body) - OVERLAP, 1), room - OVERLAP)
     found = [_passage(document, head, body[start : start + room]) for start in starts]
     return list({one.document.abstract: one for one in found}.values())
+
+
+def _find_repeats(words: Sequence[str]) -> bytearray:
+    """For each word, whether it is in a run of `_REPEATED` words that has occurred before. Marks do
+    not interrupt a run; they belong to the word before them."""
+    spoken = [at for at, word in enumerate(words) if any(map(str.isalnum, word))]
+    stream = [words[at] for at in spoken]
+    again = bytearray(len(stream))
+    seen: set[int] = set()
+    for at in range(len(stream) - _REPEATED + 1):
+        run = hash(tuple(stream[at : at + _REPEATED]))
+        if run in seen:
+            again[at : at + _REPEATED] = b"\1" * _REPEATED
+        seen.add(run)
+    repeated = bytearray(len(words))
+    ends = [*spoken, len(words)][1:]
+    for at, end, flag in zip(spoken, ends, again, strict=True):
+        repeated[at:end] = bytes([flag]) * (end - at)
+    return repeated
 
 
 def _shorten_runs(words: Sequence[str]) -> list[int]:

@@ -16,12 +16,14 @@ class Keyphrase:
         present: True if the phrase occurs in the text, False if it is absent from it.
         spans: All occurrences in any inflection, as `(start, end)`: the phrase is
             `text[start:end]`. Empty for absent keyphrases.
+        id: The identifier of the term, if a vocabulary was given that has one; else None.
     """
 
     text: str
     score: float
     present: bool
     spans: tuple[Span, ...]
+    id: str | None = None
 
     def __repr__(self) -> str:
         side = "present" if self.present else "absent"

@@ -1,27 +1,28 @@
-"""Select the keyphrases of a document from its candidates.
+"""Select the keyphrases of a document that are shown, from its scored phrases.
 
-Each is shown once, if it is likely enough, and spelt as the document spells it.
+Each is shown once, if it is likely enough, and spelt as the document spells it. What is asked for
+decides which phrases are shown, and never changes their scores.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
-import numpy as np
-
-from one2set.data.control_codes import SIDES, Side
+from one2set.data.control_codes import Side
 from one2set.data.document import Document
-from one2set.data.phrase_list import Stems
+from one2set.data.phrase_spelling import NO_SPELLER, PhraseSpeller, Stems
 from one2set.errors import ConfigError
-from one2set.keyphrases.calibration import Calibration
-from one2set.keyphrases.candidates import (
-    Candidate,
-    CandidateBuilder,
-    Candidates,
-    is_readable,
-)
+from one2set.keyphrases.calibration import Calibration, SideCalibration
+from one2set.keyphrases.overlap import find_needless_parts, marginal_probabilities
 from one2set.keyphrases.results import Keyphrase, KeyphraseList
-from one2set.text import Span, words_of
+from one2set.keyphrases.scoring import ScoredPhrase
+from one2set.keyphrases.surface import Surface
+from one2set.keyphrases.thesaurus import load_stop_list, load_thesaurus
+
+MAX_MORE = 100.0
+# Operating points: `shown` is for people, `f1` has the best F1@5 and F1@M.
+Point = Literal["shown", "f1"]
+DIVERSITY = 0.7  # for people, who mind needless parts more than a metric does
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,21 @@ class Selection:
     min_score: float = 0.0
     only: Side | None = None
     more: float = 0.0  # shifts the operating point, in log odds: above 0 shows more, below 0 fewer
+    diversity: float | None = None  # 0 chooses each on its own, 1 none that overlaps another
+    point: Point = "shown"
+    vocabulary: str | None = None  # a file with the only terms that are shown; see `thesaurus`
+    stop_list: str | None = None  # a file with phrases that are never shown
+
+    def diversity_by(self, calibration: Calibration) -> float:
+        """The diversity that is asked for, or else that of the operating point."""
+        if self.diversity is not None:
+            return self.diversity
+        return calibration.diversity if self.point == "f1" else DIVERSITY
+
+    def floor(self, side: SideCalibration) -> float:
+        """The least score that is shown of a side, unless more or only that side is asked for."""
+        asked = self.point == "f1" or self.more > 0 or self.only is not None or self.vocabulary
+        return 0.0 if asked else side.floor
 
     def __post_init__(self) -> None:
         if self.only not in (None, "present", "absent"):
@@ -40,76 +56,92 @@ class Selection:
             raise ConfigError(f"top is {self.top}; expected 0 or more")
         if not 0 <= self.min_score <= 1:
             raise ConfigError(f"min score is {self.min_score}; expected a probability, 0 to 1")
-        if not abs(self.more) <= 100:
+        if not abs(self.more) <= MAX_MORE:
             raise ConfigError(f"more is {self.more}; expected −100 to 100, such as 1 or −1")
+        if self.diversity is not None and not 0 <= self.diversity <= 1:
+            raise ConfigError(f"diversity is {self.diversity}; expected 0 to 1")
+        if self.point not in ("shown", "f1"):
+            raise ConfigError(f"point is {self.point!r}; expected 'shown' or 'f1'")
 
 
 def select_keyphrases(
-    passages: Iterable[Candidates],
-    builder: CandidateBuilder,
+    document: Document,
+    phrases: Iterable[ScoredPhrase],
     calibration: Calibration,
     selection: Selection = Selection(),  # noqa: B008  (frozen)
+    speller: PhraseSpeller = NO_SPELLER,
 ) -> KeyphraseList:
-    """The keyphrases of a document, best first, from the candidates of each of its passages.
-
-    A phrase found in several passages gets the noisy-or of its probabilities, 1 − Π (1 − p).
-    """
-    doubt: dict[Stems, float] = {}
-    best: dict[Stems, tuple[float, Candidates, int]] = {}
-    sides = calibration.absent, calibration.present
-    thresholds = np.array([side.threshold_at(selection.more) for side in sides])
-    for candidates in passages:
-        probabilities = calibration.probabilities(candidates)
-        likely = probabilities >= thresholds[candidates.present.astype(np.int64)]
-        for at in np.flatnonzero(likely & (probabilities > 0)).tolist():
-            stems, p = candidates.stems(at), float(probabilities[at])
-            if not is_readable(stems, present=bool(candidates.present[at])):
-                continue
-            doubt[stems] = doubt.get(stems, 1.0) * (1 - p)
-            if stems not in best or p > best[stems][0]:
-                best[stems] = p, candidates, at
-    ranked = sorted(best, key=lambda stems: doubt[stems])
-    present = {stems: bool(found.present[at]) for stems, (_, found, at) in best.items()}
-    for side, each in zip((False, True), sides, strict=True):
-        own = [stems for stems in ranked if present[stems] == side]
-        count = each.cutoff_by_expected_f1([1 - doubt[stems] for stems in own], selection.more)
-        left_out = {*own[count:]}
-        ranked = [stems for stems in ranked if stems not in left_out]
-    if calibration.drop_subphrases:
-        ranked = without_subphrases(ranked)
+    """The keyphrases of a document that are shown, best first."""
+    surface = Surface(document, speller)
+    sides, diversity = calibration.sides, selection.diversity_by(calibration)
+    thresholds = {name: side.threshold_at(selection.more) for name, side in sides.items()}
+    likely = (one for one in phrases if one.score >= thresholds[one.side])
+    allowed = _allow(_as_whole_terms(likely, surface), selection)
+    whole = sorted(allowed, key=lambda one: -one.score)
+    marginal = marginal_probabilities(
+        [one.stems for one in whole],
+        [one.score for one in whole],
+        [sides[one.side].overlap for one in whole],
+        diversity,
+    )
+    order = sorted(range(len(whole)), key=lambda one: -marginal[one])
+    kept: set[Stems] = set()
+    for name, side in sides.items():
+        own = [
+            one for one in order if whole[one].side == name and marginal[one] >= thresholds[name]
+        ]
+        count = side.cutoff_by_expected_f1([marginal[one] for one in own], selection.more)
+        kept.update(whole[one].stems for one in own[:count])
+    together = [one for one in whole if one.stems in kept]
+    needless = find_needless_parts([(one.stems, one.spans) for one in together], diversity)
     chosen = [
-        stems
-        for stems in ranked
-        if 1 - doubt[stems] >= selection.min_score
-        and selection.only in (None, SIDES[0] if present[stems] else SIDES[1])
+        one
+        for one in together
+        if one.stems not in needless
+        and one.score >= max(selection.min_score, selection.floor(sides[one.side]))
+        and selection.only in (None, one.side)
     ]
-    shown = KeyphraseList()
-    for stems in chosen[: selection.top]:
-        _, candidates, at = best[stems]
-        spans = builder.spans(one := candidates[at])
-        text = _spell(one, spans, builder.document)
-        shown.append(Keyphrase(text, 1 - doubt[stems], one.present, spans))
-    return shown
+    return KeyphraseList(
+        Keyphrase(
+            _spell(one, surface, document),
+            one.score,
+            bool(one.spans),
+            one.spans,
+            None if one.term is None else one.term.id,
+        )
+        for one in chosen[: selection.top]
+    )
 
 
-def without_subphrases(ranked: Sequence[Stems]) -> list[Stems]:
-    """Phrases, best first, without those that are part of a better one."""
-    kept: list[Stems] = []
-    covered: set[Stems] = set()
-    for stems in ranked:
-        if stems not in covered:
-            kept.append(stems)
-            ends = range(1, len(stems) + 1)
-            covered.update(stems[start:end] for end in ends for start in range(end))
-    return kept
+def _allow(phrases: list[ScoredPhrase], selection: Selection) -> list[ScoredPhrase]:
+    """The phrases that the user's lists allow, as terms of the vocabulary if there is one."""
+    if selection.stop_list is not None:
+        stopped = load_stop_list(selection.stop_list)
+        phrases = [one for one in phrases if one.stems not in stopped]
+    if selection.vocabulary is not None:
+        phrases = load_thesaurus(selection.vocabulary).choose(phrases)
+    return phrases
 
 
-def _spell(candidate: Candidate, spans: Sequence[Span], document: Document) -> str:
-    """The document's most frequent spelling, in the generated inflection if it occurs."""
-    surfaces = [" ".join(document.text[start:end].split()) for start, end in spans]
-    if not surfaces:
-        return candidate.text
-    generated = document.phrase_words([candidate.text])[0]
-    same = [s for s in surfaces if words_of(s, tokenised=document.tokenised) == generated]
-    # The first of equally frequent ones.
-    return Counter(same or surfaces).most_common(1)[0][0]
+def _as_whole_terms(phrases: Iterable[ScoredPhrase], surface: Surface) -> list[ScoredPhrase]:
+    """Phrases that cut no term. Those that become the same phrase are one, with the highest of
+    their scores."""
+    found: dict[Stems, ScoredPhrase] = {}
+    for one in phrases:
+        if one.spans:
+            spans = surface.whole_phrase(one.spans)
+            if not spans:
+                continue
+            stems = one.stems if spans[0] in one.spans else surface.stems(spans[0])
+            one = one._replace(stems=stems, spans=spans)
+        if one.stems not in found or one.score > found[one.stems].score:
+            found[one.stems] = one
+    return list(found.values())
+
+
+def _spell(one: ScoredPhrase, surface: Surface, document: Document) -> str:
+    if one.term is not None:
+        return one.term.label
+    if one.spans:
+        return surface.spell(one.spans, document.phrase_words([one.text])[0])
+    return surface.spell_absent(one.text)

@@ -2,17 +2,16 @@
 
 Every code is made to generate a phrase. For each pair of biases on ∅, some of these phrases remain;
 on them the logistic models are fitted and the thresholds are searched. The objective is the mean of
-F1@5 and F1@M (`ye2021`), separately for present and for absent phrases. `cross_validate` measures
-how good and how reliable the probabilities are on documents that were left out.
+F1@5 and F1@M (`ye2021`), separately for present and for absent phrases. `reliability` measures the
+result on documents that were left out.
 
 Shapes: D documents, Q candidates of all documents end to end, I inputs, P pairs of a candidate and
 a slot that generates it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -21,12 +20,17 @@ from one2set.arrays import Flags, Floats, Ints
 from one2set.data.control_codes import SIDES, Side, is_present_code
 from one2set.data.document import Document, StemmedDocument
 from one2set.data.phrase_list import Stems
-from one2set.errors import missing_extra
 from one2set.evaluation.metrics import f1_score, precision_recall
 from one2set.evaluation.rankings import Rankings
 from one2set.extraction.knowledge import NO_KNOWLEDGE, Knowledge
-from one2set.extraction.ngrams import hash_of
-from one2set.keyphrases.calibration import TOP_K, Calibration, LogisticModel, SideCalibration
+from one2set.extraction.ngrams import Hashes, hash_of
+from one2set.keyphrases.calibration import (
+    MIN_THRESHOLD,
+    TOP_K,
+    Calibration,
+    LogisticModel,
+    SideCalibration,
+)
 from one2set.keyphrases.candidates import (
     GENERATED_INPUTS,
     INPUTS,
@@ -34,18 +38,26 @@ from one2set.keyphrases.candidates import (
     Candidates,
     is_readable,
 )
-from one2set.keyphrases.selection import without_subphrases
+from one2set.keyphrases.overlap import (
+    RELATIONS,
+    find_needless_parts,
+    marginal_probabilities,
+    relations,
+)
+from one2set.keyphrases.selection import Selection
 from one2set.prediction.prediction import Prediction
 from one2set.search.null_bias import NO_NULL, NullBias, is_silent
-from one2set.text import stem_all
+from one2set.text import Span, stem_all
 
 _BIASES = (-6.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0)
 _START = -2.0
 _GOLD_FACTORS = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)
 _THRESHOLD_FACTORS = (0.0, 0.2, 0.4, 0.6, 0.8)  # of the best threshold without a cutoff
 _QUANTILES = np.linspace(0, 0.99, 67)  # of probabilities, to try as thresholds
-# Even if F1@5 would gain, nobody wants to read phrases of which 49 in 50 are wrong.
-_MIN_THRESHOLD = 0.02
+# Of the absent phrases that people are shown, one in five is to be the author's.
+_MIN_PRECISION, _MIN_SHOWN = 0.2, 10
+_DIVERSITIES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
+BEST = Selection(point="f1")
 _CODES = INPUTS.index("codes")
 _GENERATED = [INPUTS.index(name) for name in GENERATED_INPUTS]
 _EMPTY, _NO_FLAGS = np.empty(0, np.int64), np.empty(0, np.bool_)
@@ -58,6 +70,7 @@ class LabelledCandidates(NamedTuple):
     correct: Flags  # (Q,)
     num_gold: tuple[int, int]  # numbers of present and of absent keyphrases
     num_codes: int
+    gold: Hashes  # (G,) of its keyphrases
 
 
 def label_candidates(
@@ -74,11 +87,13 @@ def label_candidates(
     ]
     candidates = found.take(np.array(readable, np.bool_))
     present = sum(map(builder.contains, gold))
+    hashes = np.array([hash_of(stems) for stems in gold], np.uint64)
     return LabelledCandidates(
         candidates,
-        np.isin(candidates.hash, np.array([hash_of(stems) for stems in gold], np.uint64)),
+        np.isin(candidates.hash, hashes),
         (present, len(gold) - present),
         len(prediction.slots),
+        hashes,
     )
 
 
@@ -122,6 +137,13 @@ class Pool:
         return self.documents[document].candidates.stems(
             number - int(np.searchsorted(self.document, document))
         )
+
+    def occurrences(self, number: int) -> list[Span]:
+        """Where one of the Q candidates occurs in its document: from word to word."""
+        document = int(self.document[number])
+        row = number - int(np.searchsorted(self.document, document))
+        one = self.documents[document].candidates[row]
+        return [(at, at + len(one.stems)) for at in one.positions]
 
     @cached_property
     def _generated(self) -> tuple[Ints, Floats, Floats, Flags]:
@@ -192,9 +214,8 @@ def tune(documents: Iterable[LabelledCandidates]) -> Calibration:
     present, absent = (
         _tune_cutoff(pool, side, bias, _fit_side(pool, side, bias)[0]) for side in SIDES
     )
-    found = Calibration(present, absent)
-    without = replace(found, drop_subphrases=True)
-    return max(found, without, key=lambda one: sum(mean_f1(pool, one).values()))
+    found = _tune_overlap(pool, Calibration(present, absent))
+    return replace(found, absent=replace(found.absent, floor=_find_floor(pool, found)))
 
 
 def _fit_side(pool: Pool, side: Side, bias: NullBias) -> tuple[SideCalibration, float]:
@@ -215,7 +236,7 @@ def _fit_side(pool: Pool, side: Side, bias: NullBias) -> tuple[SideCalibration, 
     shown = (p > 0) & pool.of(side)
     if not shown.any():
         return found, 0.0
-    tried = np.maximum(np.quantile(p[shown], _QUANTILES), _MIN_THRESHOLD).tolist()
+    tried = np.maximum(np.quantile(p[shown], _QUANTILES), MIN_THRESHOLD).tolist()
     values = [pool.mean_f1(side, p, shown & (p >= threshold)) for threshold in tried]
     best = int(np.argmax(values))
     return replace(found, threshold=tried[best]), values[best]
@@ -230,7 +251,7 @@ def _tune_cutoff(
     tried = [fitted] + [
         replace(
             fitted,
-            threshold=max(share * fitted.threshold, _MIN_THRESHOLD),
+            threshold=max(share * fitted.threshold, MIN_THRESHOLD),
             expected_gold_factor=factor,
         )
         for factor in _GOLD_FACTORS
@@ -241,6 +262,72 @@ def _tune_cutoff(
         return pool.mean_f1(side, p, _apply_cutoff(pool, one, p, possible))
 
     return max(tried, key=value)
+
+
+def _tune_overlap(pool: Pool, found: Calibration) -> Calibration:
+    """The calibration with weights of overlaps, and the diversity with the best F1.
+
+    They are those of a logistic regression on the phrases that are shown, the best first, which
+    knows their log odds and how each overlaps those before it."""
+    p, shown = score_and_select(pool, found)
+    rows, numbers = [], []
+    for document in _by_document(pool, p, shown):
+        before: list[Stems] = []
+        for number in document:
+            stems = pool.stems(number)
+            kinds = relations(stems, before)
+            rows.append([kind in kinds for kind in RELATIONS])
+            numbers.append(number)
+            before.append(stems)
+    if not rows:
+        return found
+    kinds_of, shown_numbers = np.array(rows, np.float64), np.array(numbers)
+    fitted = {}
+    for side in SIDES:
+        own = pool.of(side)[shown_numbers]
+        chosen = shown_numbers[own]
+        odds = p[chosen] / np.maximum(1 - p[chosen], MIN_THRESHOLD)
+        weights = _fit_offsets(kinds_of[own], np.log(odds), pool.correct[chosen])
+        overlap = dict(zip(RELATIONS, np.minimum(weights, 0).tolist(), strict=True))
+        fitted[side] = replace(found.sides[side], overlap=overlap)
+    tried = [Calibration(**fitted, diversity=one) for one in _DIVERSITIES]
+    return max(tried, key=lambda one: sum(mean_f1(pool, one).values()))
+
+
+def _fit_offsets(x: Floats, log_odds: Floats, correct: Flags) -> Floats:
+    """(R,) the weights of x (n, R) that are added to these log odds (n,), near 0 where few rows
+    tell otherwise."""
+    from scipy.optimize import minimize
+
+    def loss(weights: Floats) -> tuple[float, Floats]:
+        z = log_odds + x @ weights
+        value = np.logaddexp(0, z) - correct * z
+        gradient = x.T @ (0.5 * (1 + np.tanh(z / 2)) - correct)
+        return float(value.sum() + weights @ weights / 2), gradient + weights
+
+    weights: Floats = minimize(loss, np.zeros(x.shape[1]), jac=True, method="BFGS").x
+    return weights
+
+
+def _by_document(pool: Pool, p: Floats, which: Flags) -> Iterator[list[int]]:
+    """The numbers of some candidates (Q,), of one document after the other, the best first."""
+    order = np.flatnonzero(which)
+    order = order[np.lexsort((-p[order], pool.document[order]))]
+    for part in np.split(order, np.flatnonzero(np.diff(pool.document[order])) + 1):
+        yield part.tolist()
+
+
+def _find_floor(pool: Pool, calibration: Calibration) -> float:
+    """The lowest score above which at least `_MIN_PRECISION` of the absent phrases that are shown
+    are right, even if it were one standard error fewer; 1 if there is none."""
+    p, shown = score_and_select(pool, calibration)
+    absent = np.flatnonzero(shown & ~pool.present)
+    absent = absent[np.argsort(-p[absent], kind="stable")]
+    count = np.arange(1, len(absent) + 1)
+    right = np.cumsum(pool.correct[absent])
+    precise = right - np.sqrt(right) >= _MIN_PRECISION * count
+    enough = np.flatnonzero(precise & (count >= _MIN_SHOWN))
+    return float(p[absent[enough[-1]]]) if len(enough) else 1.0
 
 
 def _apply_cutoff(
@@ -269,29 +356,49 @@ def _apply_cutoff(
     return shown
 
 
-def mean_f1(pool: Pool, calibration: Calibration) -> dict[Side, float]:
+def mean_f1(pool: Pool, calibration: Calibration, selection: Selection = BEST) -> dict[Side, float]:
     """The mean of F1@5 and F1@M of the candidates that a calibration shows, for each side."""
-    probabilities, shown = score_and_select(pool, calibration)
+    probabilities, shown = score_and_select(pool, calibration, selection)
     return {side: pool.mean_f1(side, probabilities, shown) for side in SIDES}
 
 
-def score_and_select(pool: Pool, calibration: Calibration) -> tuple[Floats, Flags]:
+def score_and_select(
+    pool: Pool, calibration: Calibration, selection: Selection = BEST
+) -> tuple[Floats, Flags]:
     """The probability of each candidate by a calibration, and whether it is shown.  (Q,), (Q,)"""
     count = pool.num_generating(calibration.null_bias())
     present, absent = calibration.present, calibration.absent
     p = np.where(
         pool.present, _probabilities(pool, present, count), _probabilities(pool, absent, count)
     )
+    diversity = selection.diversity_by(calibration)
+    marginal = _marginal(pool, p, calibration, diversity)
     shown = np.zeros(len(p), np.bool_)
-    for side, each in zip(SIDES, (present, absent), strict=True):
-        shown |= _apply_cutoff(pool, each, p, (p > 0) & pool.of(side))
-    if calibration.drop_subphrases:
-        order = np.lexsort((-p, pool.document))
-        for numbers in np.split(order, np.flatnonzero(np.diff(pool.document[order])) + 1):
-            by_stems = {pool.stems(one): one for one in numbers.tolist() if shown[one]}
-            shown[list(by_stems.values())] = False
-            shown[[by_stems[stems] for stems in without_subphrases(list(by_stems))]] = True
-    return p, shown
+    for name, side in calibration.sides.items():
+        possible = (p > 0) & pool.of(name) & (p >= side.threshold)
+        shown |= _apply_cutoff(pool, side, marginal, possible)
+    for numbers in _by_document(pool, p, shown) if diversity > 0 else ():
+        phrases = [(pool.stems(one), pool.occurrences(one)) for one in numbers]
+        needless = find_needless_parts(phrases, diversity)
+        for one, (stems, _) in zip(numbers, phrases, strict=True):
+            shown[one] = stems not in needless
+    floors = {name: selection.floor(side) for name, side in calibration.sides.items()}
+    return p, shown & (p >= np.where(pool.present, floors["present"], floors["absent"]))
+
+
+def _marginal(pool: Pool, p: Floats, calibration: Calibration, diversity: float) -> Floats:
+    """(Q,) `marginal_probabilities` of all candidates above the thresholds, given the others of
+    their documents."""
+    present, absent = calibration.present, calibration.absent
+    if diversity == 0 or not (present.overlap or absent.overlap):
+        return p
+    found = p.copy()
+    threshold = np.where(pool.present, present.threshold, absent.threshold)
+    for numbers in _by_document(pool, p, (p > 0) & (p >= threshold)):
+        weights = [present.overlap if pool.present[one] else absent.overlap for one in numbers]
+        stems = [pool.stems(one) for one in numbers]
+        found[numbers] = marginal_probabilities(stems, p[numbers].tolist(), weights, diversity)
+    return found
 
 
 def _probabilities(pool: Pool, side: SideCalibration, count: Ints) -> Floats:
@@ -323,77 +430,3 @@ def fit_logistic(x: Floats, correct: Flags) -> Floats:
 
     weights: Floats = minimize(loss, np.zeros(columns.shape[1]), jac=True, method="BFGS").x
     return weights
-
-
-class CalibrationCheck(NamedTuple):
-    """Tuning measured on documents that were left out: the phrases that are shown, and the mean F1
-    of each side before and after."""
-
-    probabilities: Floats  # (n,)
-    correct: Flags  # (n,)
-    present: Flags  # (n,)
-    before: dict[Side, float]
-    after: dict[Side, float]
-
-    def reliability(self, side: Side, bins: int = 10) -> list[tuple[float, float, int]]:
-        """Phrases in bins of equal size, by probability: mean probability, share that is correct,
-        and number."""
-        chosen = np.flatnonzero(self.present == (side == "present"))
-        ordered = chosen[np.argsort(self.probabilities[chosen], kind="stable")]
-        return [
-            (float(self.probabilities[part].mean()), float(self.correct[part].mean()), len(part))
-            for part in np.array_split(ordered, bins)
-            if len(part)
-        ]
-
-    def calibration_error(self, side: Side) -> float:
-        """The expected calibration error: the mean distance of probability and share over those
-        bins, weighted by their sizes."""
-        found = self.reliability(side)
-        distance = sum(abs(p - share) * count for p, share, count in found)
-        return distance / max(sum(count for *_, count in found), 1)
-
-
-def cross_validate(documents: Sequence[LabelledCandidates]) -> CalibrationCheck:
-    """Tune on each half of the documents, and measure on the other."""
-    parts = documents[::2], documents[1::2]
-    checks = []
-    for fitted, rest in (parts, parts[::-1]):
-        calibration, pool = tune(fitted), Pool(rest)
-        p, shown = score_and_select(pool, calibration)
-        checks.append(
-            CalibrationCheck(
-                p[shown],
-                pool.correct[shown],
-                pool.present[shown],
-                before=mean_f1(pool, Calibration()),
-                after=mean_f1(pool, calibration),
-            )
-        )
-    first, second = checks
-    return CalibrationCheck(
-        np.concatenate([first.probabilities, second.probabilities]),
-        np.concatenate([first.correct, second.correct]),
-        np.concatenate([first.present, second.present]),
-        before={side: (first.before[side] + second.before[side]) / 2 for side in SIDES},
-        after={side: (first.after[side] + second.after[side]) / 2 for side in SIDES},
-    )
-
-
-def draw_reliability_diagram(check: CalibrationCheck, path: Path) -> None:
-    """Draw the reliability diagram: calibrated probabilities lie on the diagonal."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise missing_extra("matplotlib", extra="train", purpose="Drawing a diagram") from None
-
-    figure = Figure(figsize=(5, 5), layout="constrained")
-    axes = figure.add_subplot()
-    axes.plot([0, 1], [0, 1], color="grey", linestyle="--", label="perfect")
-    for side in SIDES:
-        found = check.reliability(side)
-        label = f"{side} ({sum(count for *_, count in found):,} phrases)"
-        axes.plot([one[0] for one in found], [one[1] for one in found], marker="o", label=label)
-    axes.set(xlabel="score", ylabel="share that is correct", xlim=(0, 1), ylim=(0, 1))
-    axes.legend()
-    figure.savefig(path, dpi=120)

@@ -1,0 +1,95 @@
+"""What people are shown: how many parts, fragments and generic words, counted without an eye.
+
+    python benchmarks/shown.py VALIDATION.jsonl --documents 200
+
+A *part* is a shown phrase whose words are next to each other in another shown phrase. A *fragment*
+ends with a word that ends fewer than one in five of the training keyphrases that have it, such as
+an adjective. A *generic* phrase is a keyphrase of fewer than one in a hundred of the training texts
+that have it. *Right* is a keyphrase of the author.
+"""
+
+import argparse
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+import numpy as np
+
+from one2set import Document, KeyphraseGenerator, read
+from one2set.data.phrase_list import Stems
+from one2set.extraction.knowledge import Knowledge
+from one2set.extraction.lexicon import Lexicon
+from one2set.extraction.ngrams import hash_of
+from one2set.keyphrases.results import Keyphrase
+from one2set.model.paths import find_model_folder
+from one2set.text import stem_all
+
+_MIN_KEYPHRASES = 20  # that have a word, to judge it
+_MIN_TEXTS = 100  # that have a phrase, to judge it
+_ENDS, _GENERIC = 0.2, 0.01
+
+
+def is_part(stems: Stems, others: Iterable[Stems]) -> bool:
+    """Whether a phrase is within another one."""
+    inside = f" {' '.join(stems)} "
+    return any(stems != other and inside in f" {' '.join(other)} " for other in others)
+
+
+def is_fragment(stems: Stems, lexicon: Lexicon) -> bool:
+    """Whether the last word hardly ever ends a keyphrase."""
+    words = lexicon.words(np.array([hash_of(stems[-1:])], np.uint64))
+    inside, end = float(words.inside[0]), float(words.end[0])
+    return inside >= _MIN_KEYPHRASES and end < _ENDS * inside
+
+
+def is_generic(stems: Stems, lexicon: Lexicon) -> bool:
+    """Whether it is hardly ever a keyphrase of the texts that have it."""
+    keyphrases, texts = lexicon.phrases(np.array([hash_of(stems)], np.uint64))
+    return float(texts[0]) >= _MIN_TEXTS and keyphrases[0] < _GENERIC * texts[0]
+
+
+def count(document: Document, shown: Sequence[Keyphrase], lexicon: Lexicon) -> Counter[str]:
+    """The counts of one document."""
+    words = document.phrase_words([one.text for one in shown])
+    stems = [stem_all(each) for each in words]
+    gold = {stem_all(each) for each in document.phrase_words()}
+    found: Counter[str] = Counter(documents=1)
+    for one, phrase in zip(shown, stems, strict=True):
+        side = "present" if one.present else "absent"
+        found[side] += 1
+        found[f"{side} right"] += phrase in gold
+        if one.present and phrase:
+            found["parts"] += is_part(phrase, stems)
+            found["fragments"] += is_fragment(phrase, lexicon)
+            found["generic"] += is_generic(phrase, lexicon)
+    found["documents with parts"] = int(found["parts"] > 0)
+    return found
+
+
+def main() -> None:
+    """Print the counts of all documents."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", nargs="+")
+    parser.add_argument("--documents", type=int, default=200)
+    parser.add_argument("--model", default="default")
+    options = parser.parse_args()
+    scorer = Knowledge.load(find_model_folder(options.model)).candidate_scorer
+    if scorer is None:
+        raise SystemExit(f"{options.model} has no lexicon; add one with one2set learn")
+    total: Counter[str] = Counter()
+    documents = (document for path in options.file for document in read(path))
+    chosen = islice(documents, options.documents)
+    for document, shown in KeyphraseGenerator(options.model, threads=1).stream(chosen):
+        total.update(count(document, shown, scorer.lexicon))
+    for name, number in total.items():
+        base = total["absent" if "absent" in name else "present"]
+        share = (
+            ""
+            if name.startswith("documents") or name == "absent"
+            else f"{number / max(base, 1):.1%}"
+        )
+        print(f"{name:22}{number:8,}  {share}")
+
+
+if __name__ == "__main__":
+    main()

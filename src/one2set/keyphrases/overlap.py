@@ -1,0 +1,93 @@
+"""Overlap: a phrase is less likely to be right where a phrase like it is shown already.
+
+Phrases are chosen as a set, one after the other. Once one is chosen, the log odds of those that
+overlap it fall by weights that `tuning` fits, one for each kind of overlap. Of the set, parts that
+hardly ever occur alone are left out. The *diversity*, from 0 to 1, says how much both count.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from one2set.data.phrase_spelling import Stems
+from one2set.text import Span
+
+RELATIONS = ("part", "whole", "head", "word", "abbreviation")
+_MOST = 200  # phrases that are compared; the time grows with the square of their number
+_LETTERS = range(2, 6)  # of an abbreviation
+
+
+def relation(phrase: Stems, other: Stems) -> str | None:
+    """How a phrase overlaps another: it is part of it, contains it, has the same last word, shares
+    another word, or one abbreviates the other."""
+    if {*phrase}.isdisjoint(other):
+        return (
+            "abbreviation" if _abbreviates(phrase, other) or _abbreviates(other, phrase) else None
+        )
+    if _contains(other, phrase):
+        return "part"
+    if _contains(phrase, other):
+        return "whole"
+    return "head" if phrase[-1] == other[-1] else "word"
+
+
+def relations(phrase: Stems, others: Iterable[Stems]) -> set[str]:
+    """The kinds of overlap of a phrase with others."""
+    return {found for other in others if (found := relation(phrase, other)) is not None}
+
+
+def _contains(longer: Stems, shorter: Stems) -> bool:
+    count = len(shorter)
+    starts = range(len(longer) - count + 1)
+    return any(longer[start : start + count] == shorter for start in starts)
+
+
+def _abbreviates(short: Stems, long: Stems) -> bool:
+    if len(short) != 1 or len(long) != len(short[0]) or len(long) not in _LETTERS:
+        return False
+    return short[0] == "".join(stem[:1] for stem in long)
+
+
+def find_needless_parts(
+    phrases: Sequence[tuple[Stems, Sequence[Span]]], diversity: float
+) -> set[Stems]:
+    """Those of the phrases, given with their occurrences, that occur mostly within longer ones: at
+    least a share of 1 − diversity of their occurrences. With a diversity of 0 there is none."""
+    needless = set()
+    for stems, spans in phrases:
+        longer = [
+            span
+            for other, others in phrases
+            if len(other) > len(stems) and _contains(other, stems)
+            for span in others
+        ]
+        within = sum(any(a <= start and end <= b for a, b in longer) for start, end in spans)
+        if within and diversity > 0 and within >= (1 - diversity) * len(spans):
+            needless.add(stems)
+    return needless
+
+
+def marginal_probabilities(
+    phrases: Sequence[Stems],
+    scores: Sequence[float],
+    weights: Sequence[Mapping[str, float]],
+    diversity: float = 0.5,
+) -> list[float]:
+    """The probability of each phrase, given those that are chosen before it. Each time the most
+    probable one of the rest is chosen. `weights` are those of each phrase, by relation. With a
+    diversity of ½ they count as they are, with 0 not at all, with 1 without limit."""
+    factor = diversity / max(1 - diversity, 1e-6)
+    found = list(scores)
+    log_odds = [math.log(max(p, 1e-12) / max(1 - p, 1e-12)) for p in scores]
+    rest = sorted(range(len(scores)), key=lambda one: -scores[one])[:_MOST]
+    counted: list[set[str]] = [set() for _ in scores]
+    while rest:
+        best = max(rest, key=log_odds.__getitem__)
+        rest.remove(best)
+        for one in rest:
+            kind = relation(phrases[one], phrases[best])
+            if kind is not None and kind not in counted[one]:
+                counted[one].add(kind)
+                log_odds[one] += factor * weights[one].get(kind, 0.0)
+        if counted[best]:
+            found[best] = 0.5 * (1 + math.tanh(log_odds[best] / 2))
+    return found

@@ -1,0 +1,161 @@
+"""How good and how reliable a calibration is, on documents that were left out of the tuning.
+
+Shapes: D documents, Q candidates of all documents end to end, n phrases that are shown.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import cycle
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from one2set.arrays import Flags, Floats
+from one2set.data.control_codes import SIDES, Side
+from one2set.errors import missing_extra
+from one2set.extraction.ngrams import Hashes
+from one2set.keyphrases.calibration import MIN_THRESHOLD, Calibration
+from one2set.keyphrases.selection import Selection
+from one2set.keyphrases.tuning import (
+    BEST,
+    LabelledCandidates,
+    Pool,
+    mean_f1,
+    score_and_select,
+    tune,
+)
+
+_PARTS = (2, 4, 8, 16)  # documents that are joined
+
+
+class CalibrationCheck(NamedTuple):
+    """What is shown of documents that were left out of the tuning, and the mean F1 of each side
+    before and after it."""
+
+    probabilities: Floats  # (n,)
+    correct: Floats  # (n,) 1 if right, else 0; of joined documents, the share where it is right
+    present: Flags  # (n,)
+    before: dict[Side, float]
+    after: dict[Side, float]
+
+    def reliability(self, side: Side, bins: int = 10) -> list[tuple[float, float, int]]:
+        """Phrases in bins of equal size, by probability: mean probability, share that is correct,
+        and number."""
+        chosen = np.flatnonzero(self.present == (side == "present"))
+        ordered = chosen[np.argsort(self.probabilities[chosen], kind="stable")]
+        return [
+            (float(self.probabilities[part].mean()), float(self.correct[part].mean()), len(part))
+            for part in np.array_split(ordered, bins)
+            if len(part)
+        ]
+
+    def calibration_error(self, side: Side) -> float:
+        """The expected calibration error: the mean distance of probability and share over those
+        bins, weighted by their sizes."""
+        found = self.reliability(side)
+        distance = sum(abs(p - share) * count for p, share, count in found)
+        return distance / max(sum(count for *_, count in found), 1)
+
+    def join(self, other: "CalibrationCheck") -> "CalibrationCheck":
+        """Two halves as one."""
+        return CalibrationCheck(
+            np.concatenate([self.probabilities, other.probabilities]),
+            np.concatenate([self.correct, other.correct]),
+            np.concatenate([self.present, other.present]),
+            before={side: (self.before[side] + other.before[side]) / 2 for side in SIDES},
+            after={side: (self.after[side] + other.after[side]) / 2 for side in SIDES},
+        )
+
+
+class CrossValidation(NamedTuple):
+    """The checks of both operating points, and one of long documents: related ones, joined."""
+
+    f1: CalibrationCheck
+    shown: CalibrationCheck
+    joined: CalibrationCheck
+
+
+def cross_validate(documents: Sequence[LabelledCandidates]) -> CrossValidation:
+    """Tune on each half of the documents, and measure on the other."""
+    parts = documents[::2], documents[1::2]
+    first, second = (_validate(tune(some), Pool(rest)) for some, rest in (parts, parts[::-1]))
+    return CrossValidation(
+        first.f1.join(second.f1),
+        first.shown.join(second.shown),
+        first.joined.join(second.joined),
+    )
+
+
+def _validate(calibration: Calibration, pool: Pool) -> CrossValidation:
+    before = mean_f1(pool, Calibration())
+
+    def check(selection: Selection) -> CalibrationCheck:
+        p, shown = score_and_select(pool, calibration, selection)
+        after = {side: pool.mean_f1(side, p, shown) for side in SIDES}
+        right = pool.correct[shown].astype(np.float64)
+        return CalibrationCheck(p[shown], right, pool.present[shown], before, after)
+
+    p, _ = score_and_select(pool, calibration)
+    joined = CalibrationCheck(*join_related(pool, p, MIN_THRESHOLD), before, before)
+    return CrossValidation(check(BEST), check(Selection()), joined)
+
+
+def join_related(pool: Pool, p: Floats, least: float) -> tuple[Floats, Floats, Flags]:
+    """Long documents, made of related ones: the scores of their phrases that are at least `least`,
+    the share of the parts that each is a keyphrase of, and whether it is present.  (n,) each
+
+    A part stands for a passage: a score is the mean over the parts, as in `scoring`."""
+    bounds = np.searchsorted(pool.document, np.arange(len(pool.documents) + 1))
+    scores, shares, present = [], [], []
+    for group in group_related([one.gold for one in pool.documents], _PARTS):
+        rows = np.concatenate([np.arange(bounds[one], bounds[one + 1]) for one in group])
+        hashes = np.concatenate([pool.documents[one].candidates.hash for one in group])
+        distinct, which = np.unique(hashes, return_inverse=True)
+        score = np.bincount(which, p[rows], minlength=len(distinct)) / len(group)
+        right = np.mean([np.isin(distinct, pool.documents[one].gold) for one in group], axis=0)
+        there = np.bincount(which, pool.present[rows], minlength=len(distinct)) > 0
+        likely = score >= least
+        scores.append(score[likely])
+        shares.append(right[likely])
+        present.append(there[likely])
+    return np.concatenate(scores), np.concatenate(shares), np.concatenate(present)
+
+
+def group_related(gold: Sequence[Hashes], sizes: Sequence[int]) -> Iterator[list[int]]:
+    """All documents in groups of these sizes in turn: each with those that share most keyphrases
+    with it, then with any."""
+    having: dict[int, list[int]] = {}
+    for document, hashes in enumerate(gold):
+        for name in hashes.tolist():
+            having.setdefault(name, []).append(document)
+    left = dict.fromkeys(range(len(gold)))
+    for size in cycle(sizes):
+        if not left:
+            return
+        first = next(iter(left))
+        shared = Counter(one for name in gold[first].tolist() for one in having[name])
+        near = [one for one, _ in shared.most_common() if one in left and one != first]
+        group = list(dict.fromkeys([first, *near, *left]))[:size]
+        for one in group:
+            del left[one]
+        yield group
+
+
+def draw_reliability_diagram(check: CalibrationCheck, path: Path) -> None:
+    """Draw the reliability diagram: calibrated probabilities lie on the diagonal."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise missing_extra("matplotlib", extra="train", purpose="Drawing a diagram") from None
+
+    figure = Figure(figsize=(5, 5), layout="constrained")
+    axes = figure.add_subplot()
+    axes.plot([0, 1], [0, 1], color="grey", linestyle="--", label="perfect")
+    for side in SIDES:
+        found = check.reliability(side)
+        label = f"{side} ({sum(count for *_, count in found):,} phrases)"
+        axes.plot([one[0] for one in found], [one[1] for one in found], marker="o", label=label)
+    axes.set(xlabel="score", ylabel="share that is correct", xlim=(0, 1), ylim=(0, 1))
+    axes.legend()
+    figure.savefig(path, dpi=120)

@@ -1,0 +1,89 @@
+"""Scores: the probability of each phrase of a document, whatever is shown of them.
+
+A passage is scored like a document of its own: with positions, frequencies and counts of an
+abstract's size, as in training. The score of a phrase for the whole text is the mean of its scores
+over the passages, weighted by their lengths: the probability that the author of a part of the text,
+taken at random, would have chosen it. So scores do not rise with the length of a text, and a text
+that is joined to itself has the scores of the text.
+
+Shapes: Q candidates of all passages end to end, U distinct ones.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from one2set.data.control_codes import Side
+from one2set.data.document import StemmedDocument
+from one2set.data.phrase_spelling import Stems
+from one2set.extraction.knowledge import Knowledge
+from one2set.extraction.ngrams import NgramIndex, hash_words
+from one2set.keyphrases.calibration import Calibration
+from one2set.keyphrases.candidates import CandidateBuilder, is_readable
+from one2set.prediction.prediction import Prediction
+from one2set.prediction.stream import Check, checked, go_on
+from one2set.text import Span
+
+Passages = Sequence[tuple[Prediction, StemmedDocument]]  # what a network says of each
+
+
+class Term(NamedTuple):
+    """A term of a thesaurus: what is shown, its identifier, and its other labels."""
+
+    label: str
+    id: str | None = None
+    other_labels: tuple[str, ...] = ()
+
+
+class ScoredPhrase(NamedTuple):
+    """A phrase with the probability that it is a keyphrase of a document."""
+
+    stems: Stems
+    score: float
+    text: str  # as `Candidate.text`
+    spans: tuple[Span, ...]  # its occurrences in the document
+    term: Term | None = None  # of a thesaurus, that it stands for
+
+    @property
+    def side(self) -> Side:
+        """Whether it is a present or an absent phrase."""
+        return "present" if self.spans else "absent"
+
+
+def score_phrases(
+    document: StemmedDocument,
+    passages: Passages,
+    knowledge: Knowledge,
+    calibration: Calibration,
+    *,
+    least: float = 0.0,
+    check: Check = go_on,
+) -> list[ScoredPhrase]:
+    """The phrases of a document that have at least this score, and more than 0."""
+    found = [
+        CandidateBuilder(passage, knowledge).candidates(prediction, passage)
+        for prediction, passage in checked(passages, check)
+    ]
+    lengths = np.array([len(passage.words) - passage.title_length + 1 for _, passage in passages])
+    share = lengths / lengths.sum()
+    p = np.concatenate([calibration.probabilities(one) for one in found])  # (Q,)
+    passage = np.repeat(np.arange(len(found)), [len(one) for one in found])
+    distinct, which = np.unique(np.concatenate([one.hash for one in found]), return_inverse=True)
+    score = np.bincount(which, share[passage] * p, minlength=len(distinct))  # (U,)
+    by_score = np.lexsort((-p, which))  # those of the same phrase together, the best first
+    best = by_score[np.searchsorted(which[by_score], np.arange(len(distinct)))]  # (U,)
+    row = np.arange(len(p)) - np.searchsorted(passage, passage)
+    index = NgramIndex(hash_words(document.stems))
+    phrases = []
+    for one in np.flatnonzero((score >= least) & (score > 0)).tolist():
+        at = best[one]
+        candidate = found[passage[at]][int(row[at])]
+        count = len(candidate.stems)
+        spans = tuple(
+            (document.spans[start][0], document.spans[start + count - 1][1])
+            for start in index.positions(int(distinct[one]), count)
+        )
+        if is_readable(candidate.stems, present=bool(spans)):
+            phrases.append(ScoredPhrase(candidate.stems, float(score[one]), candidate.text, spans))
+    return phrases

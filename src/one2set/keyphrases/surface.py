@@ -1,0 +1,186 @@
+"""Phrases as people write them: whole terms of a text, with the capitals of running text.
+
+The field's tokenisation cuts terms: *Alzheimer's disease* has four words, *C++* is the word *c*. It
+stays what phrases are compared by. What is shown is a layer above it: an occurrence that would cut
+a term is extended to the whole term, and capitals that a phrase has only because a sentence or a
+title begins are removed.
+"""
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+from one2set.data.document import Document
+from one2set.data.phrase_spelling import APOSTROPHES, HYPHENS, PhraseSpeller
+from one2set.text import Span, stem_all, words_of
+
+_LETTERS = "(?:[^\\W_]|[\u0300-\u036f])+"
+_JOIN = "|".join(
+    (
+        f"[{HYPHENS}\u00ad{APOSTROPHES}/&+_@=^~*·]",
+        "::",
+        r"(?<=\d)[.,:](?=\d)",  # 4.0, 10,000
+        r"(?<=[A-Z]),(?=[A-Z]-)",  # N,N-dimethyl
+        r"(?<=[^\W\d_])\.(?=[a-z])",  # Node.js
+        r"(?<=[A-Z])\.(?=[A-Z](?![a-z]))",  # ASP.NET
+        rf"\((?=[\w,+]{{1,12}}\)[\w{HYPHENS}])",  # Ca(OH)2
+        rf"(?<=\w)\)[{HYPHENS}]?(?=\w)",
+    )
+)
+_SIGN = r"(?<=[A-Za-z])\+\+|(?<=[A-Z0-9])\+(?!\w)|(?<=\b[A-Z])[#*](?!\w)"  # C++, Ca2+, C#, A*
+_TERM = re.compile(
+    rf"(?:(?<![^\s(\[])\.)?{_LETTERS}(?:(?:{_JOIN}){_LETTERS})*(?:{_SIGN})?"  # .NET too
+)
+_POSSESSIVE = re.compile(f"[{APOSTROPHES}]s$", re.IGNORECASE)
+# Addresses of pages, of people and of files: what occurs in them is no phrase of the text.
+_ADDRESS = re.compile(
+    r"\S*(?:://|www\.|\w@[\w-]+\.\w|\w\.(?:com|org|net|io|edu|gov)/|\w/\S*[?=]|\w/\w+/\w+/)\S*"
+    r"|(?<!\S)(?:~|\.\.?)?/\w\S*"
+)
+_CLAUSE_END = re.compile(r"[;:!?…•|。，、；：！？]|\n\s*\n")
+_SENTENCE_START = re.compile(r"(?:^|[.!?:•。！？]|\n\s*\n)[\s\"'“”‘’(\[*#>-]*$")
+_WORD = re.compile(r"[^\W_]+")
+_LOOK_BACK = 12  # characters before a word that tell whether a sentence begins
+_MAX_WORDS = 8  # of a shown phrase
+_LONG_HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]{9}")  # a sentence, not a word
+
+
+class Surface:
+    """The terms of a document's text, and how its phrases are written."""
+
+    def __init__(self, document: Document, speller: PhraseSpeller) -> None:
+        self._document, self._text, self._speller = document, document.text, speller
+
+    def whole_phrase(self, spans: Iterable[Span]) -> tuple[Span, ...]:
+        """The occurrences of a phrase that cut no term. If each one cuts a term, those of the most
+        frequent phrase that they are part of; () if nothing can be shown."""
+        if self._document.tokenised:  # marks are apart already
+            return tuple(spans)
+        uncut: list[Span] = []
+        extended: dict[tuple[str, ...], list[Span]] = {}
+        for span in spans:
+            whole = self._extend(span)
+            if whole == span:
+                uncut.append(span)
+            elif whole is not None and not uncut:
+                stems = self.stems(whole)
+                if len(stems) <= _MAX_WORDS:
+                    extended.setdefault(stems, []).append(whole)
+        if uncut or not extended:
+            return tuple(uncut)
+        most_frequent = max(extended, key=lambda stems: len(extended[stems]))
+        return tuple(extended[most_frequent])
+
+    def stems(self, span: Span) -> tuple[str, ...]:
+        """The stems of the words in a span."""
+        written = self._text[slice(*span)]
+        return stem_all(words_of(written, tokenised=self._document.tokenised))
+
+    def _extend(self, span: Span) -> Span | None:
+        """A span with all of the terms that it cuts; None if it is no phrase."""
+        start, end = span
+        written = self._text[start:end]
+        if _CLAUSE_END.search(written) or _LONG_HAN.search(written):
+            return None
+        if _covering(self._addresses, start) or _covering(self._addresses, end - 1):
+            return None
+        first, last = _covering(self._terms, start), _covering(self._terms, end - 1)
+        if first is not None:
+            start = first[0]
+        if last is not None and not _POSSESSIVE.fullmatch(self._text[end : last[1]]):
+            end = last[1]
+        return start, end
+
+    @cached_property
+    def _terms(self) -> list[Span]:
+        return [found.span() for found in _TERM.finditer(self._text)]
+
+    @cached_property
+    def _addresses(self) -> list[Span]:
+        return [found.span() for found in _ADDRESS.finditer(self._text)]
+
+    def spell(self, spans: Sequence[Span], words: Sequence[str]) -> str:
+        """How running text writes a phrase most often, in the inflection of `words` if it occurs
+        so. If only titles and beginnings of sentences have it, without their capitals."""
+        tokenised = self._document.tokenised
+        written = [(span, " ".join(self._text[slice(*span)].split())) for span in spans]
+        same = [one for one in written if words_of(one[1], tokenised=tokenised) == words]
+        chosen = same or written
+        running = [text for span, text in chosen if self._in_running_text(span)]
+        # The first of equally frequent ones.
+        if running:
+            return Counter(running).most_common(1)[0][0]
+        ((text, _),) = Counter(text for _, text in chosen).most_common(1)
+        return _WORD.sub(self._without_title_capitals, text)
+
+    def _without_title_capitals(self, found: "re.Match[str]") -> str:
+        word = found[0]
+        if word.islower() or not (word.istitle() or word.isupper()):
+            return word
+        if word.lower() in self._running_words:
+            return self._running_words[word.lower()]
+        return self._speller.case(word)
+
+    def spell_absent(self, text: str) -> str:
+        """How authors write a phrase that the text does not have. If it is in lower case, as
+        networks generate it, its words have the capitals that they have in other documents, and
+        acronyms those of running text."""
+        if text != text.lower():
+            return text
+        spelt = self._speller.spell(words_of(text, tokenised=self._document.tokenised))
+        return _WORD.sub(self._with_acronyms, spelt)
+
+    def _with_acronyms(self, found: "re.Match[str]") -> str:
+        running = self._running_words.get(found[0], found[0])
+        return found[0] if running.istitle() else running
+
+    def _in_running_text(self, span: Span) -> bool:
+        """Whether a span is within a sentence: neither its beginning nor part of a title that has
+        capitals of its own."""
+        start, end = span
+        if start < self._title_end and (start == 0 or self._has_title_case):
+            return False
+        if start == self._abstract_start or self._is_heading(start, end):
+            return False
+        before = self._text[max(start - _LOOK_BACK, 0) : start]
+        return not _SENTENCE_START.search(before)
+
+    def _is_heading(self, start: int, end: int) -> bool:
+        """Whether a span in capitals is in a line of capitals."""
+        if not self._text[start:end].isupper():
+            return False
+        line_end = self._text.find("\n", end) % (len(self._text) + 1)  # −1 is the end of the text
+        line = self._text[self._text.rfind("\n", 0, start) + 1 : line_end]
+        return line.isupper() and len(line.split()) > 1
+
+    @property
+    def _title_end(self) -> int:
+        return len(self._document.title)
+
+    @property
+    def _abstract_start(self) -> int:
+        return len(self._text) - len(self._document.abstract)
+
+    @cached_property
+    def _has_title_case(self) -> bool:
+        """Whether most long words of the title begin with capitals."""
+        words = [word for word in _WORD.findall(self._document.title) if len(word) > 3]
+        capitals: int = sum(word[0].isupper() for word in words)
+        return capitals > len(words) / 2
+
+    @cached_property
+    def _running_words(self) -> dict[str, str]:
+        """The most frequent capitals of words in running text, by the word in lower case."""
+        counts: dict[str, Counter[str]] = {}
+        for found in _WORD.finditer(self._text):
+            if self._in_running_text(found.span()):
+                counts.setdefault(found[0].lower(), Counter())[found[0]] += 1
+        return {word: each.most_common(1)[0][0] for word, each in counts.items()}
+
+
+def _covering(spans: Sequence[Span], at: int) -> Span | None:
+    """Of spans in order, the one that has the character at an index."""
+    number = bisect_right(spans, at, key=lambda span: span[0]) - 1
+    return spans[number] if number >= 0 and spans[number][1] > at else None

@@ -1,0 +1,161 @@
+"""A thesaurus: the terms that a user allows, each with an identifier and other names.
+
+It is read from a list of terms, a CSV file or SKOS. A phrase stands for a term if it has the stems
+of one of its labels, in any order: *networks, neural* and *neural network* are the same.
+"""
+
+import csv
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from warnings import catch_warnings, simplefilter
+
+from one2set.data.phrase_spelling import Stems
+from one2set.errors import ConfigError, DataError, missing_extra
+from one2set.keyphrases.scoring import ScoredPhrase, Term
+from one2set.text import PUNCTUATION, stem_all, words_of
+
+_LABELS = ("label", "term", "preflabel", "preferred", "name")  # columns of a CSV file
+_IDS = ("id", "uri", "identifier", "notation")
+_OTHERS = ("altlabel", "alternative", "alternatives", "synonyms", "other")
+_RDF = {".ttl": "turtle", ".rdf": "xml", ".xml": "xml", ".nt": "nt", ".json": "json-ld"}
+_RDF |= {".jsonld": "json-ld"}
+
+
+class Thesaurus:
+    """Terms by the stems of their labels."""
+
+    def __init__(self, terms: Iterable[Term]) -> None:
+        self._exact: dict[Stems, Term] = {}
+        self._any_order: dict[frozenset[str], Term] = {}
+        every = list(terms)
+        # A preferred label is stronger than another term's alternative one.
+        labels = [(one.label, one) for one in every]
+        labels += [(label, one) for one in every for label in one.other_labels]
+        for label, one in labels:
+            stems = _stems(label)
+            if stems:
+                self._exact.setdefault(stems, one)
+                self._any_order.setdefault(frozenset(stems), one)
+
+    def __len__(self) -> int:
+        return len({*self._exact.values()})
+
+    def find(self, stems: Stems) -> Term | None:
+        """The term that a phrase stands for."""
+        return self._exact.get(stems) or self._any_order.get(frozenset(stems) - PUNCTUATION)
+
+    def choose(self, phrases: Iterable[ScoredPhrase]) -> list[ScoredPhrase]:
+        """The terms that phrases stand for. Those that stand for the same one are merged: it has
+        the highest of their scores, and all of their occurrences."""
+        found: dict[Term, ScoredPhrase] = {}
+        for one in phrases:
+            if (term := self.find(one.stems)) is None:
+                continue
+            same = found.get(term, one)
+            found[term] = one._replace(
+                stems=_stems(term.label),
+                score=max(one.score, same.score),
+                spans=tuple(sorted({*one.spans, *same.spans})),
+                term=term,
+            )
+        return list(found.values())
+
+
+def _stems(label: str) -> Stems:
+    return tuple(stem for stem in stem_all(words_of(label)) if stem not in PUNCTUATION)
+
+
+@lru_cache(maxsize=8)
+def load_thesaurus(path: str) -> Thesaurus:
+    """The thesaurus in a file: .txt has a term a line, .csv columns such as `label`, `id` and
+    `altLabel`, the others are SKOS."""
+    ending = Path(path).suffix.lower()
+    if ending in _RDF:
+        terms = _read_skos(path, _RDF[ending])
+    elif ending == ".csv":
+        terms = _read_csv(path)
+    elif ending == ".txt":
+        terms = (Term(line) for line in read_phrases(path))
+    else:
+        known = ", ".join((".txt", ".csv", *_RDF))
+        raise ConfigError(f"the vocabulary {path} has no known ending; expected {known}")
+    found = Thesaurus(terms)
+    if not len(found):
+        raise DataError("has no terms", fix="pass a file with one term a line, or SKOS", path=path)
+    return found
+
+
+@lru_cache(maxsize=8)
+def load_stop_list(path: str) -> frozenset[Stems]:
+    """The stems of the phrases of a file, one a line."""
+    return frozenset(map(_stems, read_phrases(path)))
+
+
+def read_phrases(path: str) -> list[str]:
+    """The lines of a file, without empty ones and those that begin with #."""
+    lines = (line.strip() for line in _read_text(path).splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def _read_text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise DataError(
+            f"cannot be read ({error.strerror})", fix="check its name", path=path
+        ) from None
+    except UnicodeDecodeError:
+        raise DataError("is not UTF-8", fix="convert it with iconv", path=path) from None
+
+
+def _read_csv(path: str) -> Iterator[Term]:
+    text = _read_text(path)
+    head = text.split("\n", 1)[0]
+    rows = csv.DictReader(text.splitlines(), delimiter=max(",;\t", key=head.count))
+    columns = {(name or "").strip().lower(): name for name in rows.fieldnames or ()}
+    label, id, others = (
+        next((columns[one] for one in names if one in columns), None)
+        for names in (_LABELS, _IDS, _OTHERS)
+    )
+    if label is None:
+        raise DataError(
+            "has no column of labels", fix=f"name it one of {', '.join(_LABELS)}", path=path
+        )
+    for row in rows:
+        if row[label]:
+            given = (row[others] or "") if others else ""
+            other = tuple(one.strip() for one in given.split("|") if one.strip())
+            yield Term(row[label].strip(), (row[id] or None) if id else None, other)
+
+
+def _read_skos(path: str, format: str) -> Iterator[Term]:
+    try:
+        from rdflib import Graph
+        from rdflib.namespace import SKOS
+    except ImportError:
+        raise missing_extra("rdflib", extra="skos", purpose="Reading SKOS") from None
+    _read_text(path)  # with our words for a file that cannot be read
+    graph = Graph()
+    try:
+        with catch_warnings():
+            simplefilter("ignore", DeprecationWarning)  # of rdflib's own JSON-LD parser
+            graph.parse(path, format=format)
+    except Exception as error:  # each format has its own errors
+        raise DataError(
+            f"is not SKOS ({type(error).__name__}: {str(error)[:80]})",
+            fix="pass Turtle, RDF/XML, N-Triples or JSON-LD",
+            path=path,
+        ) from None
+    for concept in sorted({*graph.subjects(SKOS.prefLabel)}, key=str):
+        preferred = _english(graph.objects(concept, SKOS.prefLabel))
+        if preferred:
+            others = (SKOS.altLabel, SKOS.hiddenLabel)
+            labels = [one for kind in others for one in _english(graph.objects(concept, kind))]
+            yield Term(preferred[0], str(concept), (*preferred[1:], *labels))
+
+
+def _english(labels: Iterable[object]) -> list[str]:
+    """Labels in English, or in no language."""
+    tagged = [(getattr(one, "language", None), str(one)) for one in labels]
+    return sorted(text for language, text in tagged if (language or "en").split("-")[0] == "en")

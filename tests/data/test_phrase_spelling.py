@@ -1,0 +1,80 @@
+"""How authors write phrases: by majority, from records whose capitals tell something."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from one2set.data.document import Document
+from one2set.data.phrase_spelling import PhraseSpeller, SpellingCounts, tidy
+from one2set.text import stem_all, words_of
+
+
+@pytest.mark.parametrize(
+    ("phrase", "tidied"),
+    [
+        ("k‑means   clustering", "k-means clustering"),
+        ("Alzheimer’s disease", "Alzheimer's disease"),
+        ("alzheimer ' s disease", "alzheimer's disease"),
+        ("electroencephalography ( eeg )", "electroencephalography (eeg)"),
+        ("“deep learning”", "deep learning"),
+        ("C++", "C++"),
+        (".NET", ".NET"),
+    ],
+)
+def test_tidy(phrase: str, tidied: str) -> None:
+    assert tidy(phrase) == tidied
+
+
+def counts(*documents: tuple[str, ...], abstract: str = "") -> SpellingCounts:
+    found = SpellingCounts()
+    for keyphrases in documents:
+        document = Document("d", "", abstract, keyphrases)
+        found.add(document, {stem_all(words_of(one)): one for one in keyphrases})
+    return found
+
+
+def test_the_most_frequent_spelling() -> None:
+    found = counts(
+        ("k-means clustering", "EEG"),
+        ("k means clustering", "eeg"),
+        ("k-means clusterings", "EEG"),
+        ("k-means clustering",),
+    )
+    assert found.spelling(("k", "mean", "cluster")) == "k-means clustering"
+    assert found.spelling(("eeg",)) == "EEG"
+    assert found.spelling(("never", "seen")) == "never seen"
+
+
+def test_the_abstract_tells_the_capitals_of_a_list_from_those_of_names() -> None:
+    abstract = "Markov models are graphs. We fit Markov models, and deep ones, by learning."
+    found = counts(("Markov Models", "Deep Learning", "Graphs"), abstract=abstract)
+    assert found.spelling(("markov", "model")) == "Markov models"
+    assert found.spelling(("deep", "learn")) == "deep learning"
+    assert found.spelling(("graph",)) == "graphs"
+
+
+def test_what_no_abstract_tells_is_taken_from_other_phrases() -> None:
+    found = counts(*[("Graph Learning",)] * 5, ("deep learning",))
+    assert found.spelling(("graph", "learn")) == "Graph learning"
+
+
+def test_preprocessed_records_tell_nothing() -> None:
+    document = Document("d", "", "", ("eeg signals",), tokenised=True)
+    found = counts(("EEG signals",))
+    for _ in range(5):
+        found.add(document, {("eeg", "signal"): "eeg signals"})
+    assert found.spelling(("eeg", "signal")) == "EEG signals"
+
+
+def test_words_are_joined_as_in_the_list() -> None:
+    speller = PhraseSpeller(["k-means clustering", "TCP/IP stacks", "EEG", "k means"].copy)
+    assert speller.spell(["fuzzy", "k", "means"]) == "fuzzy k-means"
+    assert speller.spell(["tcp", "ip"]) == "TCP/IP"
+    assert speller.spell(["eeg", "(", "x", ")"]) == "EEG (x)"
+    assert speller.spell(["bell", "'", "s", "palsy"]) == "bell's palsy"
+    assert speller.spell([]) == ""
+
+
+@given(st.lists(st.text(alphabet="aB-/' ", max_size=12)), st.lists(st.sampled_from("ab'()x")))
+def test_spelling_keeps_the_words(spellings: list[str], words: list[str]) -> None:
+    assert words_of(PhraseSpeller(spellings.copy).spell(words)) == words

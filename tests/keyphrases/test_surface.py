@@ -1,0 +1,160 @@
+"""Phrases as people write them: whole terms, without the capitals of titles and sentences."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from one2set.data.document import Document
+from one2set.data.phrase_spelling import NO_SPELLER, PhraseSpeller
+from one2set.keyphrases.surface import Surface
+from one2set.text import Span, tokenise
+from tests.test_text import ANY_TEXT
+
+SPELLER = PhraseSpeller(
+    ["k-means clustering", "EEG signals", "ciliates", "Bayesian inference"].copy
+)
+
+
+def surface(text: str, title: str = "", speller: PhraseSpeller = NO_SPELLER) -> Surface:
+    return Surface(Document("d", title, text), speller)
+
+
+def occurrences(text: str, phrase: str) -> list[Span]:
+    """Where a phrase of the field's words occurs."""
+    words, spans = tokenise(text)
+    wanted = phrase.split()
+    count = len(wanted)
+    starts = [at for at in range(len(words)) if words[at : at + count] == wanted]
+    return [(spans[at][0], spans[at + count - 1][1]) for at in starts]
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase", "whole"),
+    [
+        ("of Alzheimer's disease", "s disease", "Alzheimer's disease"),
+        ("of Alzheimer’s disease", "s disease", "Alzheimer’s disease"),
+        ("by Newton's method", "newton", "Newton"),
+        ("you don't know", "don", "don't"),
+        ("in Industry 4.0, we", "industry <digit>", "Industry 4.0"),
+        ("use TLS 1.3.", "tls <digit>", "TLS 1.3"),
+        ("in IEEE 802.11ax nets", "ieee <digit>", "IEEE 802.11ax"),
+        ("of PM2.5 in air", "pm2", "PM2.5"),
+        ("with C++ code", "c", "C++"),
+        ("with C# code", "c", "C#"),
+        ("by A* search", "a", "A*"),
+        ("in Node.js now", "js", "Node.js"),
+        ("in Node.js now", "node", "Node.js"),
+        ("the .NET world", "net", ".NET"),
+        ("the ASP.NET world", "asp", "ASP.NET"),
+        ("of LiNi0.8Co0.1O2 cathodes", "lini0", "LiNi0.8Co0.1O2"),
+        ("of Ca(OH)2 powder", "ca", "Ca(OH)2"),
+        ("of Ca2+ ions", "ca2", "Ca2+"),
+        ("of 1,2-dichloroethane", "dichloroethane", "1,2-dichloroethane"),
+        ("by TCP/IP stacks", "ip stacks", "TCP/IP stacks"),
+        ("by k-means clustering", "means clustering", "k-means clustering"),
+        ("by k‑means clustering", "means clustering", "k‑means clustering"),
+        ("the Navier–Stokes equations", "stokes equations", "Navier–Stokes equations"),
+        ("our R&D work", "r", "R&D"),
+        ("it ends.We go", "ends", "ends"),
+        ("the system(s) here", "system", "system"),
+    ],
+)
+def test_no_term_is_cut(text: str, phrase: str, whole: str) -> None:
+    spans = occurrences(text, phrase)
+    assert spans
+    found = surface(text).whole_phrase(spans)
+    assert [text[start:end] for start, end in found] == [whole]
+
+
+def test_an_uncut_occurrence_is_preferred() -> None:
+    text = "Graph-based methods, by numpy/core, read a graph."
+    (found,) = surface(text).whole_phrase(occurrences(text, "graph"))
+    assert text[slice(*found)] == "graph"
+
+
+def test_of_cut_ones_the_most_frequent_phrase_is_taken() -> None:
+    text = "Python-based and C-based and Python-based tools"
+    found = surface(text).whole_phrase(occurrences(text, "based"))
+    assert [text[slice(*span)] for span in found] == ["Python-based"] * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase"),
+    [
+        ("see https://numpy.org/doc now", "numpy"),
+        ("write to ada@example.org now", "example"),
+        ("in /usr/share/doc now", "share"),
+        ("from ijl/orjson?tab=readme now", "orjson"),
+        ("of networks; graphs are", "networks graphs"),
+        ("Is it hot? Heat is", "hot heat"),
+        ("a network\n\nGraphs", "network graphs"),
+        ("我们提出了一种新的图神经网络方法", "我们提出了一种新的图神经网络方法"),
+        ("a-b-c-d-e-f-g-h-i-j", "c"),
+    ],
+)
+def test_what_is_no_phrase(text: str, phrase: str) -> None:
+    spans = occurrences(text, phrase)
+    assert spans
+    assert surface(text).whole_phrase(spans) == ()
+
+
+def test_preprocessed_text_is_left_as_it_is() -> None:
+    document = Document("d", "", "alzheimer 's disease .", tokenised=True)
+    assert Surface(document, NO_SPELLER).whole_phrase([(10, 20)]) == ((10, 20),)
+
+
+@settings(max_examples=40)
+@given(ANY_TEXT, st.data())
+def test_any_text(text: str, data: st.DataObject) -> None:
+    """What is found contains an occurrence that was given, and is found again."""
+    spans = tokenise(text).spans
+    if not spans:
+        return
+    first = data.draw(st.integers(0, len(spans) - 1))
+    last = data.draw(st.integers(first, min(first + 4, len(spans) - 1)))
+    given_span = spans[first][0], spans[last][1]
+    one = surface(text)
+    for start, end in one.whole_phrase([given_span]):
+        assert start <= given_span[0] < given_span[1] <= end <= len(text)
+        assert one.whole_phrase([(start, end)]) == ((start, end),)
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "phrase", "spelt"),
+    [
+        ("", "Query processing is slow. We study query processing.", "query processing", None),
+        ("Query Processing", "We study Query processing.", "query processing", "Query processing"),
+        ("LEARNING TO RANK", "A way of learning to rank.", "learning to rank", "learning to rank"),
+        ("Fast Digital Twins", "Each digital thing, twins too.", "digital twins", "digital twins"),
+        ("", "Ciliates swim.", "ciliates", "ciliates"),
+        ("", "Paramecia swim.", "paramecia", "Paramecia"),
+        ("Bayesian inference", "We do it.", "bayesian inference", "Bayesian inference"),
+        ("A test of Wolff's law", "Bones grow.", "wolff", "Wolff"),
+        ("EEG FOR ALL", "We read.", "eeg", "EEG"),
+        ("", "NumPy is fast. We use NumPy, and numpy, or NumPy.", "numpy", "NumPy"),
+        ("", "It is so. (Query plans) are slow; query plans.", "query plans", "query plans"),
+    ],
+)
+def test_capitals_are_those_of_running_text(
+    title: str, text: str, phrase: str, spelt: str | None
+) -> None:
+    document = Document("d", title, text)
+    spans = occurrences(document.text, phrase)
+    assert spans
+    found = Surface(document, SPELLER).spell(spans, phrase.split())
+    assert found == (phrase if spelt is None else spelt)
+
+
+def test_the_wanted_inflection_is_preferred() -> None:
+    text = "A graph, a graph and two graphs."
+    spans = [*occurrences(text, "graph"), *occurrences(text, "graphs")]
+    assert surface(text).spell(spans, ["graphs"]) == "graphs"
+    assert surface(text).spell(spans, ["graphing"]) == "graph"
+
+
+def test_absent_phrases_are_written_as_authors_write_them() -> None:
+    one = surface("We read the genome of SARS with Deep Genome, and others.", speller=SPELLER)
+    assert one.spell_absent("k means for eeg") == "k-means for EEG"
+    assert one.spell_absent("deep sars genome") == "deep SARS genome"
+    assert one.spell_absent("parkinson ' s disease ( pd )") == "parkinson's disease (pd)"
+    assert one.spell_absent("Markov chains") == "Markov chains"  # of the phrase list

@@ -1,0 +1,116 @@
+"""A thesaurus: its formats, and the terms that phrases stand for."""
+
+from pathlib import Path
+
+import pytest
+
+from one2set.errors import ConfigError, DataError
+from one2set.keyphrases.scoring import ScoredPhrase, Term
+from one2set.keyphrases.thesaurus import Thesaurus, load_stop_list, load_thesaurus
+from one2set.text import stem_all, words_of
+
+NETWORKS = Term("Neural networks", "ex:7", ("ANN", "networks, artificial neural"))
+THESAURUS = Thesaurus([NETWORKS, Term("Graphs", None, ("Neural network",))])
+
+TURTLE = """
+@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+@prefix ex: <http://example.org/> .
+ex:7 skos:prefLabel "Neural networks"@en, "Neuronale Netze"@de ; skos:altLabel "ANN"@en-GB .
+ex:8 skos:prefLabel "Graphs" ; skos:hiddenLabel "Graffs" .
+ex:9 skos:prefLabel "Nur deutsch"@de .
+"""
+
+
+def phrase(text: str, score: float = 0.5, *spans: tuple[int, int]) -> ScoredPhrase:
+    return ScoredPhrase(stem_all(words_of(text)), score, text, spans)
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("neural network", "Neural networks"),  # a preferred label goes first
+        ("networks of neural", None),
+        ("network neural", "Neural networks"),
+        ("ann", "Neural networks"),
+        ("artificial neural networks", "Neural networks"),
+        ("graphs", "Graphs"),
+        ("graph theory", None),
+    ],
+)
+def test_labels_in_any_inflection_and_order(text: str, label: str | None) -> None:
+    found = THESAURUS.find(stem_all(words_of(text)))
+    assert (found and found.label) == label
+
+
+def test_phrases_of_one_term_are_merged() -> None:
+    phrases = [phrase("ANN", 0.2, (9, 12)), phrase("deep", 0.9), phrase("neural nets", 0.4)]
+    phrases.append(phrase("neural networks", 0.6, (0, 8)))
+    (found,) = THESAURUS.choose(phrases)
+    assert found.term == NETWORKS
+    assert (found.score, found.spans) == (0.6, ((0, 8), (9, 12)))
+    assert found.stems == ("neural", "network")
+
+
+def load(tmp_path: Path, name: str, content: str) -> Thesaurus:
+    path = tmp_path / name
+    path.write_text(content, encoding="utf-8")
+    return load_thesaurus(str(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("terms.txt", "# terms\nNeural networks\n\nGraphs\n"),
+        (
+            "terms.csv",
+            "Label,ID,altLabel\nNeural networks,http://example.org/7,ANN|nets\nGraphs,,\n",
+        ),
+        ("semicolons.csv", 'term;uri\n"Neural networks";http://example.org/7\nGraphs;\n'),
+        ("terms.ttl", TURTLE),
+    ],
+)
+def test_formats(tmp_path: Path, name: str, content: str) -> None:
+    found = load(tmp_path, name, content)
+    assert len(found) == 2
+    term = found.find(("neural", "network"))
+    assert term is not None
+    assert term.label == "Neural networks"
+    assert term.id == (None if name == "terms.txt" else "http://example.org/7")
+    if name in ("terms.csv", "terms.ttl"):
+        assert found.find(("ann",)) == term
+    assert found.find(("nur", "deutsch")) is None
+
+
+def test_other_forms_of_skos(tmp_path: Path) -> None:
+    rdflib = pytest.importorskip("rdflib")
+    graph = rdflib.Graph().parse(data=TURTLE, format="turtle")
+    for name, form in (("a.rdf", "xml"), ("a.json", "json-ld"), ("a.nt", "nt")):
+        found = load(tmp_path, name, graph.serialize(format=form))
+        assert found.find(("graff",)) == Term("Graphs", "http://example.org/8", ("Graffs",))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("terms.txt", "# nothing\n", "has no terms"),
+        ("terms.csv", "colour\nred\n", "no column of labels"),
+        ("terms.ttl", "this is no turtle", "is not SKOS"),
+        ("terms.ttl", "", "has no terms"),
+    ],
+)
+def test_damaged_files_are_told(tmp_path: Path, name: str, content: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        load(tmp_path, name, content)
+
+
+def test_files_that_are_not_there(tmp_path: Path) -> None:
+    for name in ("no.txt", "no.csv", "no.ttl"):
+        with pytest.raises(DataError, match="cannot be read"):
+            load_thesaurus(str(tmp_path / name))
+    with pytest.raises(ConfigError, match=r"expected \.txt, \.csv, \.ttl"):
+        load_thesaurus("terms.doc")
+
+
+def test_a_stop_list(tmp_path: Path) -> None:
+    (tmp_path / "stop.txt").write_text("Case study\n# no\n\nusers\n")
+    assert load_stop_list(str(tmp_path / "stop.txt")) == {("case", "studi"), ("user",)}
