@@ -99,13 +99,18 @@ def tagged_table() -> bytes:
 
 
 def workbook() -> bytes:
-    book, sink = openpyxl.Workbook(), io.BytesIO()
-    book.active.append(["a sheet without documents"])
-    sheet = book.create_sheet("Papers")
-    sheet.append(["Title", "Abstract", None, "Keywords", "ID"])
-    for one in DOCUMENTS:
-        sheet.append([one.title or None, one.abstract, 3, semicolons(one), one.id])
-        sheet.append([])
+    rows = [[one.title or None, one.abstract, 3, semicolons(one), one.id] for one in DOCUMENTS]
+    empty = [None] * 5
+    header = ["Title", "Abstract", None, "Keywords", "ID"]
+    return workbook_of([["without documents"]], [header, rows[0], empty, *rows[1:]])
+
+
+def workbook_of(*sheets: Sequence[Sequence[object]]) -> bytes:
+    book, sink = openpyxl.Workbook(write_only=True), io.BytesIO()
+    for rows in sheets:
+        sheet = book.create_sheet()
+        for row in rows:
+            sheet.append(row)
     book.save(sink)
     return sink.getvalue()
 

@@ -389,5 +389,4 @@ def _names_file_with_spaces(argument: str) -> bool:
     """`My thesis.pdf` and `some folder/` are names; a sentence that ends in `.pdf` is rare."""
     from one2set.data.reading.readers import EXTENSIONS
 
-    one_line = "\n" not in argument and len(argument) < 256
-    return one_line and argument.lower().endswith(("/", *EXTENSIONS))
+    return len(argument.split()) <= 6 and argument.lower().endswith(("/", *EXTENSIONS))

@@ -14,7 +14,16 @@ from one2set.data.reading.readers import read
 from one2set.data.reading.streams import ErrorPolicy
 from one2set.errors import DataError
 from tests.data.document_samples import zipped
-from tests.data.formats import COMPRESSIONS, FORMATS, sources, targets, write
+from tests.data.formats import (
+    COMPRESSIONS,
+    FORMATS,
+    bibtex,
+    ris,
+    sources,
+    targets,
+    workbook_of,
+    write,
+)
 
 GOOD = b'{"abstract": "A."}\n'
 ROW = b"T,A.\n"
@@ -59,6 +68,7 @@ BAD: dict[str, tuple[str, bytes, int | None, str, int]] = {
     "half an entry": ("a.bib", b"@misc{a, title = {A\n@misc{b, title = {B}}", 1, "no whole", 1),
     "an entry twice": ("a.bib", b"@misc{a, title={A}}\n@misc{a, title={B}}", 2, "repeats the", 1),
     "no Excel": ("a.xlsx", zipped({"xl/workbook.xml": "<a/>"}), None, "is damaged", 0),
+    "Excel without columns": ("a.xlsx", workbook_of([["x"], ["y"]]), None, "has no sheet", 0),
     "no Parquet": ("a.parquet", b"PAR1 and nothing", None, "is not Parquet", 0),
     "cut-off Parquet": ("a.parquet", FORMATS["papers.parquet"]()[:-9], None, "is not Parquet", 0),
 }
@@ -236,12 +246,15 @@ def check_damaged(path: str) -> None:
         assert list(read(path)) == documents
 
 
-@pytest.mark.parametrize("make", [FORMATS["papers.jsonl"], FORMATS["papers.csv"], sources])
+@pytest.mark.parametrize(
+    "make", [FORMATS["papers.jsonl"], FORMATS["papers.csv"], sources, bibtex, ris]
+)
 @given(data=st.data())
 def test_damaged_files_raise_nothing_but_our_errors(
     make: Callable[[], bytes], data: st.DataObject, tmp_path: Path
 ) -> None:
-    name = {"jsonl": "a.jsonl", "csv_file": "a.csv", "sources": "a_src.txt"}[make.__name__]
+    names = {"jsonl": "a.jsonl", "csv_file": "a.csv", "sources": "a_src.txt", "bibtex": "a.bib"}
+    name = names.get(make.__name__, "a.ris")
     write(tmp_path, "a_trg.txt", targets())
     damaged = data.draw(damage(make()))
     check_damaged(write(tmp_path, name, damaged))

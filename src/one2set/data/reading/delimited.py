@@ -8,13 +8,13 @@ import warnings
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from one2set.data.document import Document
 from one2set.data.reading.document_formats.archives import damaged
 from one2set.data.reading.records import Fields, parse_record
 from one2set.data.reading.streams import ErrorPolicy, open_stream, read_lines
-from one2set.errors import missing_extra
+from one2set.errors import DataError, missing_extra
 
 _DELIMITERS = ("\t", ",", ";", "|")
 _TAGS = {"TI": "title", "AB": "abstract", "DE": "keyphrases", "UT": "id", "ID": "keywords plus"}
@@ -102,6 +102,32 @@ def read_workbook(
     data: bytes, path: str, fields: Fields, errors: ErrorPolicy
 ) -> Iterator[Document]:
     """The rows of an Excel file: of its first sheet whose first row names a field that is read."""
+    header: list[str] = []
+    try:
+        for sheet in _sheets(data):
+            rows = enumerate(sheet, 1)
+            header = _columns(_cells(next(rows, (1, ()))[1]))
+            if not any(map(fields.know, header)):
+                continue
+            for number, row in rows:
+                cells = [None if cell is None else str(cell) for cell in row]
+                if any(cells):
+                    record = {name: cell for name, cell in zip(header, cells, strict=False) if name}
+                    yield from parse_record(
+                        record, fields=fields, errors=errors, path=path, line=number
+                    )
+            return
+    except DataError as error:
+        if error.path is not None:
+            raise  # of a record
+        errors.report(error.what, fix=error.fix, path=path)
+        return
+    fix = "name the columns title and abstract, or pass --field abstract=NAME"
+    errors.report("has no sheet with a column that is read", fix=fix, path=path)
+
+
+def _sheets(data: bytes) -> Iterator[Iterator[Sequence[object]]]:
+    """The rows of each sheet, read as they are asked for."""
     try:
         import openpyxl
     except ImportError:
@@ -110,22 +136,18 @@ def read_workbook(
         warnings.simplefilter("ignore")  # of styles and printing, which do not matter here
         try:
             book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
-            sheets = [list(sheet.iter_rows(values_only=True)) for sheet in book.worksheets]
+            sheets = book.worksheets
         except Exception as error:  # a damaged file can make the parser fail in any way
-            problem = damaged(error)
-            errors.report(problem.what, fix=problem.fix, path=path)
-            return
-    rows = next((rows for rows in sheets if rows and any(map(fields.know, _cells(rows[0])))), None)
-    if rows is None:
-        fix = "name the columns title and abstract, or pass --field abstract=NAME"
-        errors.report("has no sheet with a column that is read", fix=fix, path=path)
-        return
-    header = _columns(_cells(rows[0]))
-    for number, row in enumerate(rows[1:], 2):
-        cells = [None if cell is None else str(cell) for cell in row]
-        if any(cells):
-            record = {name: cell for name, cell in zip(header, cells, strict=False) if name}
-            yield from parse_record(record, fields=fields, errors=errors, path=path, line=number)
+            raise damaged(error) from None
+    for sheet in sheets:
+        yield _rows(sheet)
+
+
+def _rows(sheet: Any) -> Iterator[Sequence[object]]:
+    try:
+        yield from sheet.iter_rows(values_only=True)
+    except Exception as error:  # as above
+        raise damaged(error) from None
 
 
 def _cells(row: Sequence[object]) -> list[str]:

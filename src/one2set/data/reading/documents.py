@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from one2set.data.document import Document
-from one2set.data.reading.document_formats.archives import Archive
+from one2set.data.reading.document_formats.archives import Archive, too_deep
 from one2set.data.reading.document_formats.blocks import Extract, compose
 from one2set.data.reading.document_formats.encodings import decode_declared
 from one2set.data.reading.document_formats.limits import Limits
@@ -127,7 +127,10 @@ def _extract(data: bytes, name: str, limits: Limits) -> tuple[str, str]:
         kind = archive_kind(data, limits)
     if kind is None:
         return "", _plain_text(data, name)
-    return compose(_read(kind, data, name, limits))
+    try:
+        return compose(_read(kind, data, name, limits))
+    except RecursionError:
+        raise too_deep() from None
 
 
 def _read(kind: Kind, data: bytes, name: str, limits: Limits) -> Extract:

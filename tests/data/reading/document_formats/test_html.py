@@ -3,6 +3,7 @@
 import pytest
 
 from one2set.data.reading.document_formats.html import read_html
+from one2set.errors import DataError
 
 
 def texts(body: str) -> list[str]:
@@ -47,5 +48,12 @@ def test_what_is_not_read() -> None:
 
 
 def test_a_deep_page() -> None:
-    deep = "<i>" * 5_000 + "a" + "</i>" * 5_000
-    assert texts(f"<p>{deep}") == ["a"]
+    assert texts(f"<p>{'<i>' * 2_900}a") == ["a"]
+    for element in ("<div>", "<b><font size=1>"):
+        with pytest.raises(DataError, match="is nested too deeply"):
+            texts(element * 4_000)
+
+
+def test_ends_may_be_left_out() -> None:
+    assert len(texts("<li>a<p>b<br><img src=x>" * 4_000)) == 8_000
+    assert len(texts("<svg:path />a<div>b</div>" * 4_000)) == 8_000

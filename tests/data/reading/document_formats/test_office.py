@@ -4,10 +4,13 @@ import pytest
 
 from one2set.data.reading.document_formats.limits import Limits
 from one2set.data.reading.document_formats.office import read_docx, read_odt
+from one2set.data.reading.documents import read_document
 from one2set.errors import DataError
 from tests.data.document_samples import TITLE, docx, odt, zipped
 
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+TEXT = "urn:oasis:names:tc:opendocument:xmlns:text:1.0"
+OFFICE = "urn:oasis:names:tc:opendocument:xmlns:office:1.0"
 CORE = '<c xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>Wool</dc:title></c>'
 
 
@@ -41,3 +44,10 @@ def test_an_encrypted_odt_is_told() -> None:
     )
     with pytest.raises(DataError, match="is encrypted; save it without a password"):
         read_odt(odt(**{"META-INF/manifest.xml": manifest}), Limits())
+
+
+def test_deep_files_are_told() -> None:
+    deep = f'<a xmlns:text="{TEXT}" xmlns:o="{OFFICE}"><o:body><text:p>' + "<text:span>" * 20_000
+    deep += "x" + "</text:span>" * 20_000 + "</text:p></o:body></a>"
+    with pytest.raises(DataError, match="is nested too deeply"):
+        read_document(zipped({"content.xml": deep}), "a.odt")

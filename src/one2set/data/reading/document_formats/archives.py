@@ -86,3 +86,8 @@ def parse_xml(data: bytes) -> Element:
 def damaged(error: object) -> DataError:
     """The error for a file that is not what its first bytes say."""
     return DataError(f"is damaged ({error})", fix=_AGAIN)
+
+
+def too_deep() -> DataError:
+    """The error for a file whose parts are within one another without end."""
+    return DataError("is nested too deeply", fix="check that it is the right file")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from one2set.data.reading.document_formats.archives import damaged
+from one2set.data.reading.document_formats.archives import damaged, too_deep
 from one2set.data.reading.document_formats.blocks import Block, Extract
 from one2set.data.reading.document_formats.encodings import decode_declared
 from one2set.errors import missing_extra
@@ -24,6 +24,13 @@ _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 # The title for libraries and networks; else the only main heading; else the window's title.
 _TITLES = ("citation_title", "dc.title", "dcterms.title", "og:title")
 _ABSTRACTS = ("citation_abstract", "dc.description", "dcterms.abstract", "dcterms.description")
+_TAG = re.compile(r"<(/?)([a-z][\w:-]{0,40})\b[^<>]*?(/?)>", re.IGNORECASE)
+# Elements that have no end, or whose end may be left out.
+_UNCLOSED = re.compile(
+    "p|li|d[dt]|t[dhr]|tbody|thead|tfoot|option|br|hr|img|meta|link|input|wbr|col|area",
+    re.IGNORECASE,
+)
+_DEEPEST = 3_000  # elements within one another; the time to parse grows with the square
 _DEEP = 200  # elements between a text and its block; deeper ones are blocks of their own
 
 
@@ -45,10 +52,21 @@ def _parse(data: bytes) -> "LexborHTMLParser":
         from selectolax.lexbor import LexborHTMLParser
     except ImportError:
         raise missing_extra("selectolax", extra="documents", purpose="reading HTML") from None
+    source = decode_declared(data)
+    _check_depth(source)
     try:
-        return LexborHTMLParser(decode_declared(data))
+        return LexborHTMLParser(source)
     except Exception as error:  # the parser's own errors have no common class
         raise damaged(error) from None
+
+
+def _check_depth(source: str) -> None:
+    depth = 0
+    for end, name, empty in _TAG.findall(source):
+        if not empty and not _UNCLOSED.fullmatch(name):
+            depth = max(depth - 1, 0) if end else depth + 1
+            if depth > _DEEPEST:
+                raise too_deep()
 
 
 def _meta(tree: "LexborHTMLParser") -> dict[str, str]:
