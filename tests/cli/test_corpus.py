@@ -142,7 +142,7 @@ def test_prepare_reports_what_it_skipped_beside_the_corpus(run: Run, tmp_path: P
     path = write(tmp_path, "papers.jsonl", jsonl() + b"not JSON\n")
     done = run("prepare", tmp_path / "corpus", "--train", path, "--on-error", "skip")
     assert done.code == 0
-    assert "1 records were skipped; see" in done.err
+    assert "1 record was skipped; see" in done.err
     assert (tmp_path / "corpus" / "skipped.jsonl").exists()
 
 
@@ -223,7 +223,7 @@ def test_stats_skips_and_lists(run: Run, tmp_path: Path) -> None:
     assert_user_error(run("stats", path), "a.jsonl:4: is not JSON", "--on-error skip")
     done = run("stats", path, "--on-error", "skip", "--report", report)
     assert done.code == 0
-    assert "1 records were skipped" in done.err
+    assert "1 record was skipped" in done.err
     assert json.loads(report.read_text())["line"] == 4
 
 

@@ -33,10 +33,10 @@ def reproduce(tested_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_part_is_done_reported_and_not_repeated(reproduce: Reproduce, tmp_path: Path) -> None:
     listed, _ = reproduce("--only", "codes", "--list")
     assert "3 jobs, 0 of them done; 24 examples; left: unknown until a job is done" in listed
-    with pytest.raises(ConfigError, match="holds no job of this plan"):
+    with pytest.raises(ConfigError, match="has no finished job of this plan"):
         reproduce("--report-only")
     _, told = reproduce("--only", "codes")
-    assert "settrans-single (seed 0) is done: 3 of 3 jobs, 24 of 24 examples, left 0:00:00" in told
+    assert "settrans-single (seed 0) done: 3 of 3 jobs, 24 of 24 examples, 0:00:00 left" in told
     assert "the report is" in told
     page = tmp_path / "reproduced" / "report.html"
     assert "Not measured yet: transformer" in page.read_text()

@@ -292,6 +292,6 @@ def test_the_command_tells_and_reports_as_ever(
     arguments += ["--scale", "tiny", "--documents", "8", "--seeds", "1", "--only", "settrans"]
     result = CliRunner().invoke(app, [*arguments, *(f"--set={one}" for one in QUICK)])
     assert result.exit_code == 0, result.exception
-    assert "(seed 0) learns" in result.stderr
+    assert "training settrans (seed 0)" in result.stderr
     assert "1 of 1 jobs, 8 of 8 examples" in result.stderr
     assert (tmp_path / "out" / "report.html").exists()

@@ -1,4 +1,4 @@
-"""`one2set compare`: train systems on the same documents, and put what they reach side by side."""
+"""`one2set compare`: train systems on the same documents and compare their scores."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,13 +10,14 @@ from rich.table import Table
 
 from one2set.atomic import atomic_file
 from one2set.cli.console import out
-from one2set.cli.plans import CodeOption, do_plan
+from one2set.cli.options import TRAINING, CorpusArgument, ScaleOption, SetOption
+from one2set.cli.plans import CodeOption, FineTuneOption, do_plan
 from one2set.errors import missing_extra
 
 if TYPE_CHECKING:
     from one2set.reproduction.job import JobFolder
 
-# Those that the paper compares, and CopyRNN, by which its §3.1 begins.
+# The systems of the paper's tables, and CopyRNN.
 _PAPERS = "catseq,catseqtg,catseqtg-2rf1,gan-mr,exhird,transformer,settrans,copyrnn"
 Record = dict[str, Any]
 _COLUMNS: dict[str, Callable[[Record], str]] = {
@@ -35,42 +36,42 @@ _COLUMNS: dict[str, Callable[[Record], str]] = {
 
 
 def compare(
-    corpus: Annotated[
-        Path, typer.Argument(metavar="CORPUS", help="A folder made by one2set prepare.")
-    ],
+    corpus: CorpusArgument,
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="FOLDER", help="Where the runs and the table go."),
+        typer.Option("--output", "-o", metavar="FOLDER", help="The folder for runs and table."),
     ],
     systems: Annotated[
-        str, typer.Option(metavar="NAME,NAME", help="What to train, separated by commas.")
-    ] = _PAPERS,
-    scale: Annotated[str, typer.Option(help="As for one2set train.")] = "small",
-    documents: Annotated[
-        int, typer.Option(min=1, help="Documents that each system is trained on.")
-    ] = 60_000,
-    fine_tune: Annotated[
-        int,
+        str,
         typer.Option(
-            min=0,
-            help="Documents that a system sees after those of the one it starts from. "
-            "Default: a fifth of --documents.",
+            metavar="NAME,NAME",
+            help="The systems to train. Default: the seven of the paper, and copyrnn.",
             show_default=False,
         ),
+    ] = _PAPERS,
+    split: Annotated[
+        str, typer.Option(metavar="NAME", help="The split of the corpus to score.")
+    ] = "valid",
+    scale: ScaleOption = "small",
+    documents: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="N", help="Training examples of each system.", rich_help_panel=TRAINING
+        ),
+    ] = 60_000,
+    fine_tune: FineTuneOption = None,
+    seed: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Random seed.", rich_help_panel=TRAINING)
     ] = 0,
-    split: Annotated[str, typer.Option(help="The corpus's split to measure on.")] = "valid",
-    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
-    set: Annotated[
-        list[str],
-        typer.Option(metavar="NAME=VALUE", help="As for one2set train, for every system."),
-    ] = [],  # noqa: B006
+    set: SetOption = [],  # noqa: B006
     code: CodeOption = None,
 ) -> None:
-    """Train systems on the same documents and compare them in one table.
+    """Train systems on the same documents and compare their scores.
 
-    Each system has its job in FOLDER/jobs, named after it and all that its outcome depends on; a
-    second call continues what was interrupted and repeats nothing. The table is also
-    FOLDER/comparison.md and, for programs, FOLDER/comparison.jsonl.
+    one2set compare my-corpus -o compared --systems transformer,settrans
+
+    The same command continues an interrupted comparison. The table is also
+    written to FOLDER/comparison.md and FOLDER/comparison.jsonl.
     """
     try:
         from one2set.reproduction.execution import Plan
@@ -87,7 +88,7 @@ def compare(
         get_system(row.system)
     opened = Corpus(corpus)
     expect_split(opened, split)
-    setup = Setup(opened, scale, documents, fine_tune or None, tuple(set), code or code_version())
+    setup = Setup(opened, scale, documents, fine_tune, tuple(set), code or code_version())
     jobs = setup.jobs(in_order(asked, {}), [seed])
     plan = Plan(jobs, setup, output, splits=[split])
     if (error := do_plan(plan, tidy=False)) is not None:

@@ -1,4 +1,4 @@
-"""`one2set evaluate`: score prediction files against gold, exactly as the field does."""
+"""`one2set evaluate`: score prediction files against gold keyphrases."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,12 +8,15 @@ import orjson
 import typer
 
 from one2set.cli.console import write
-from one2set.cli.options import FieldOption
+from one2set.cli.options import OUTPUT, FieldOption
 from one2set.errors import ConfigError
 from one2set.evaluation.protocols import PROTOCOLS, YE2021, Protocol, get_protocol
 
 if TYPE_CHECKING:
     from one2set.evaluation.scoring import Gold, Scores
+
+_TEXT_PAIR = "Input as text lines, instead of GOLD PREDICTIONS"
+_FIGURES = "Figures"
 
 
 def evaluate(
@@ -21,61 +24,81 @@ def evaluate(
         list[str],
         typer.Argument(
             metavar="GOLD PREDICTIONS",
-            help="A file of documents with keyphrases (JSONL, CSV, Parquet, …), then one file of "
-            'predictions for each system: JSONL lines {"id": …, "keyphrases": […]}, best first, or '
-            "text lines a;b;c.",
+            help="Documents with keyphrases in any readable format, then a file of predictions for "
+            'each system: JSONL lines {"id": …, "keyphrases": […]} or text lines a;b;c, best '
+            "first.",
             show_default=False,
         ),
     ] = [],  # noqa: B006
     source: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Text pair: lines `title <eos> abstract`.", show_default=False
+            metavar="FILE",
+            help="Lines `title <eos> abstract`.",
+            show_default=False,
+            rich_help_panel=_TEXT_PAIR,
         ),
     ] = None,
     target: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Text pair: lines of gold phrases `a;b;c`.", show_default=False
+            metavar="FILE",
+            help="Lines of gold phrases `a;b;c`.",
+            show_default=False,
+            rich_help_panel=_TEXT_PAIR,
         ),
     ] = None,
     predictions: Annotated[
         list[str],
         typer.Option(
             metavar="FILE",
-            help="Text pair: a system's predictions, lines `a;b;c`, best first. Give it again for "
-            "each further system.",
+            help="Lines of a system's phrases `a;b;c`, best first. Repeatable.",
             show_default=False,
+            rich_help_panel=_TEXT_PAIR,
         ),
     ] = [],  # noqa: B006
     protocol: Annotated[
         str,
         typer.Option(
-            help=f"How figures are averaged: {', '.join(PROTOCOLS)}, or several joined by +. "
-            "The others are shown beside it."
+            help=f"How to average: {', '.join(PROTOCOLS)}, or several joined by +. The others are "
+            "also shown.",
+            rich_help_panel=_FIGURES,
         ),
     ] = YE2021.name,
     field: FieldOption = [],  # noqa: B006
     as_json: Annotated[
-        bool, typer.Option("--json", help="Write one JSON object with every figure, unrounded.")
+        bool,
+        typer.Option("--json", help="Print one JSON object, unrounded.", rich_help_panel=OUTPUT),
     ] = False,
     per_document: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Also write this JSONL file: for each document and system what was predicted, "
-            "what of it was correct, and its figures.",
+            help="Also write a JSONL file with the predictions of each document, which of them "
+            "are correct, and its figures.",
             show_default=False,
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     bootstrap: Annotated[
-        int, typer.Option(help="Resamples for the 95 % intervals of F1; 0 for none.")
+        int,
+        typer.Option(
+            metavar="N",
+            help="Resamples for the 95 % intervals of F1; 0 for none.",
+            rich_help_panel=_FIGURES,
+        ),
     ] = 1000,
-    seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 0,
+    seed: Annotated[
+        int,
+        typer.Option(metavar="N", help="Random seed of the resamples.", rich_help_panel=_FIGURES),
+    ] = 0,
 ) -> None:
-    """Score predicted keyphrases: P, R and F1 @5, @10, @M and @O, MAP, NDCG, counts, duplicates.
+    """Score predicted keyphrases: F1@5, F1@M, MAP, NDCG, counts, duplicates.
 
-    Several prediction files are compared with the first one by paired bootstrap.
+    one2set evaluate gold.jsonl predictions.jsonl
+    one2set evaluate gold.jsonl ours.jsonl theirs.jsonl
+
+    Further prediction files are compared with the first by paired bootstrap.
     """
     from one2set.cli.score_tables import print_tables
     from one2set.evaluation.comparison import compare, to_record

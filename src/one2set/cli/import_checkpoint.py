@@ -11,26 +11,31 @@ from one2set.errors import ConfigError, missing_extra
 
 def import_checkpoint(
     checkpoint: Annotated[
-        Path, typer.Argument(metavar="BEST_MODEL.PT", help="A checkpoint of the authors' release.")
+        Path, typer.Argument(metavar="CHECKPOINT", help="A checkpoint of the authors' release.")
     ],
-    output: Annotated[Path, typer.Argument(metavar="OUT", help="The model's folder to write.")],
+    output: Annotated[Path, typer.Argument(metavar="OUT", help="The model folder to write.")],
     vocab: Annotated[
-        Path, typer.Option(metavar="VOCAB.PT", help="The vocabulary that it was trained with.")
+        Path, typer.Option(metavar="FILE", help="The vocabulary file of its training.")
     ],
     heads: Annotated[
         int,
         typer.Option(
-            help="Attention heads of the network, 8 in the paper. They cannot be read off its "
-            "weights, and a wrong number gives wrong keyphrases."
+            min=1,
+            metavar="N",
+            help="Attention heads, 8 in the paper. The checkpoint does not contain their number, "
+            "and a wrong one gives wrong keyphrases.",
         ),
     ],
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an existing OUT.")
     ] = False,
 ) -> None:
-    """Turn a checkpoint of the authors' release (kg_one2set) into a model for one2set predict.
+    """Convert a checkpoint of the authors' release (kg_one2set).
 
-    One2Set and One2Seq, of any size. Its files are pickles, of which nothing is ever executed.
+    one2set import-checkpoint best_model.pt my-model --vocab vocab.pt --heads 8
+
+    Reads One2Set and One2Seq models of any size. No code in the files, which
+    are pickles, is executed.
     """
     try:
         from one2set.model.import_release import import_checkpoint as import_files

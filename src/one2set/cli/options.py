@@ -16,6 +16,28 @@ INPUT = "Input"
 OUTPUT = "Output"
 SELECTION = "Which keyphrases"
 COMPUTATION = "Computation"
+TRAINING = "Training"
+
+CorpusArgument = Annotated[
+    Path, typer.Argument(metavar="CORPUS", help="A folder made by one2set prepare.")
+]
+ScaleOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME|FILE",
+        help="Network size and training settings, as for one2set train.",
+        rich_help_panel=TRAINING,
+    ),
+]
+SetOption = Annotated[
+    list[str],
+    typer.Option(
+        metavar="NAME=VALUE",
+        help="Change a setting for every system, as for one2set train. Repeatable.",
+        show_default=False,
+        rich_help_panel=TRAINING,
+    ),
+]
 
 ModelArgument = Annotated[
     str, typer.Argument(metavar="MODEL", help="A model or run folder, or default or light.")

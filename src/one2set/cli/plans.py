@@ -1,4 +1,4 @@
-"""Following a plan of jobs as it is done: a bar on a terminal, elsewhere a line now and then."""
+"""Run a plan of jobs and show its progress: a bar on a terminal, elsewhere a line now and then."""
 
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from one2set.cli.console import err
+from one2set.cli.options import COMPUTATION, TRAINING
 from one2set.cli.progress import show_progress
 
 if TYPE_CHECKING:
@@ -16,9 +17,21 @@ CodeOption = Annotated[
     str | None,
     typer.Option(
         metavar="VERSION",
-        help="Go on with jobs of another version of the code, as the report names it. For changes "
-        "that do not matter.",
+        help="Continue jobs of another version of the code, which the report names. Use it after "
+        "changes that do not affect results.",
         show_default=False,
+        rich_help_panel=COMPUTATION,
+    ),
+]
+FineTuneOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Further examples of a system that starts from another one. Default: a fifth of the "
+        "other's.",
+        show_default=False,
+        rich_help_panel=TRAINING,
     ),
 ]
 Engine = Literal["local", "ray"]
@@ -28,9 +41,9 @@ _SECONDS_BETWEEN_LINES = 60.0  # where there is no terminal to draw a bar on
 def do_plan(
     plan: "Plan", *, engine: Engine = "local", processes: int = 1, tidy: bool = True
 ) -> "One2SetError | None":
-    """Do what is left of a plan, and tell of it; the first error that a job met, if any did.
+    """Run the unfinished jobs of a plan, and show their progress. Returns the first error of a job.
 
-    Ctrl-C ends the command when a checkpoint is saved.
+    Ctrl-C ends the command as soon as a checkpoint is saved.
     """
     from one2set.reproduction.job import InterruptionError, launch
     from one2set.reproduction.ray import run_on_ray
@@ -54,25 +67,26 @@ def do_plan(
                         event.examples_done, _numbers(event, plan), description=_doing(event)
                     )
     except InterruptionError as interruption:
-        err.print("stopped; the same command goes on from here")
+        err.print("stopped; the same command continues from here")
         raise typer.Exit(128 + interruption.signal) from None
     return next(iter(plan.failed.values()), None)
 
 
 def _doing(event: "Event") -> str:
     name = f"{event.job.row.name} (seed {event.job.seed})"
-    beside = f", {event.beside} more beside it" if event.beside else ""
+    beside = f" and {event.beside} more" if event.beside else ""
     match event.what:
         case "begun" | "training":
-            return f"{name} {'learns' if event.job.num_examples else 'is tuned'}{beside}"
+            doing = "training" if event.job.num_examples else "tuning"
+            return f"{doing} {name}{beside}"
         case "measuring":
-            return f"{name} on {event.split}{beside}"
+            return f"measuring {name} on {event.split}{beside}"
         case "done":
-            return f"{name} is done"
+            return f"{name} done"
         case "failed":
-            return f"{name} has failed"
+            return f"{name} failed"
         case "waiting":
-            return f"another process does {name}"
+            return f"waiting for {name} in another process"
 
 
 def _numbers(event: "Event", plan: "Plan") -> str:
@@ -80,5 +94,5 @@ def _numbers(event: "Event", plan: "Plan") -> str:
     left = "unknown" if seconds is None else str(timedelta(seconds=round(seconds)))
     return (
         f"{event.jobs_done} of {len(plan.jobs)} jobs, "
-        f"{event.examples_done:,} of {plan.num_examples:,} examples, left {left}"
+        f"{event.examples_done:,} of {plan.num_examples:,} examples, {left} left"
     )

@@ -1,4 +1,4 @@
-"""`one2set reproduce`: the paper's whole evaluation, and a report on it."""
+"""`one2set reproduce`: the paper's whole evaluation, with a report."""
 
 import shlex
 import sys
@@ -10,7 +10,8 @@ import typer
 from rich.table import Table
 
 from one2set.cli.console import err, out
-from one2set.cli.plans import CodeOption, Engine, do_plan
+from one2set.cli.options import COMPUTATION, TRAINING, ScaleOption, SetOption
+from one2set.cli.plans import CodeOption, Engine, FineTuneOption, do_plan
 from one2set.errors import ConfigError, missing_extra
 
 if TYPE_CHECKING:
@@ -29,57 +30,68 @@ def reproduce(
     ],
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="FOLDER", help="Where jobs and the report go."),
+        typer.Option("--output", "-o", metavar="FOLDER", help="The folder for jobs and report."),
     ],
-    scale: Annotated[str, typer.Option(help="As for one2set train.")] = "small",
     only: Annotated[
         str,
         typer.Option(
-            metavar="PART|ROW,…", help="Parts of the evaluation, or single rows: see --list."
+            metavar="PART|ROW,…",
+            help=f"Parts ({_PARTS.replace(',', ', ')}) or rows of the evaluation. Default: all.",
+            show_default=False,
         ),
     ] = _PARTS,
-    seeds: Annotated[int, typer.Option(min=1, help="Seeds of each row: 0, 1, ….")] = 3,
+    list_: Annotated[
+        bool, typer.Option("--list", help="Print the jobs, with known times, and exit.")
+    ] = False,
+    report_only: Annotated[
+        bool, typer.Option("--report-only", help="Write the report on finished jobs, and exit.")
+    ] = False,
+    scale: ScaleOption = "small",
+    seeds: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="N", help="Number of seeds of each row.", rich_help_panel=TRAINING
+        ),
+    ] = 3,
     documents: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Visits of each training. Default: the scale's.", show_default=False
-        ),
-    ] = None,
-    fine_tune: Annotated[
-        int | None,
-        typer.Option(
             min=1,
-            help="Visits of systems that start from another, after its own. Default: a fifth.",
+            metavar="N",
+            help="Training examples of each system. Default: the scale's.",
             show_default=False,
+            rich_help_panel=TRAINING,
         ),
     ] = None,
-    set: Annotated[
-        list[str],
-        typer.Option(metavar="NAME=VALUE", help="As for one2set train, for every system."),
-    ] = [],  # noqa: B006
+    fine_tune: FineTuneOption = None,
+    set: SetOption = [],  # noqa: B006
     engine: Annotated[
         Engine,
         typer.Option(
-            help="Where: one job after another on this machine, or all at once on a Ray cluster "
-            "(RAY_ADDRESS)."
+            help="One job after another on this machine, or jobs in parallel on a Ray cluster "
+            "(RAY_ADDRESS).",
+            rich_help_panel=COMPUTATION,
         ),
     ] = "local",
     processes: Annotated[
-        int, typer.Option(min=1, help="Processes of each training, started by torchrun.")
+        int,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Processes of each training (torchrun).",
+            rich_help_panel=COMPUTATION,
+        ),
     ] = 1,
     code: CodeOption = None,
-    list_: Annotated[
-        bool, typer.Option("--list", help="Print the plan, with times as far as known, and exit.")
-    ] = False,
-    report_only: Annotated[
-        bool, typer.Option("--report-only", help="Train nothing; report on what is done.")
-    ] = False,
 ) -> None:
-    """Train and measure all that the paper's tables and figures show, and report on it.
+    """Reproduce the paper's tables and figures, and report on its claims.
 
-    A second call does nothing that is done, and a killed one goes on. Start the same command on
-    several machines with a common disk, or once for each GPU, and they share the work. FOLDER then
-    holds report.html, report.md and results.json, on all jobs of FOLDER with these settings.
+    one2set reproduce my-corpus -o reproduced --scale medium
+    one2set reproduce my-corpus -o reproduced --only tables --seeds 1
+
+    The same command continues an interrupted run; several of them, also on
+    machines with a common disk, share the work. FOLDER gets report.html,
+    report.md and results.json.
     """
     try:
         from one2set.reproduction.execution import Plan
@@ -109,7 +121,9 @@ def reproduce(
     if error is not None and not results.rows:
         raise error
     if not results.rows:
-        raise ConfigError(f"{output} holds no job of this plan that is done; run it first")
+        raise ConfigError(
+            f"{output} has no finished job of this plan; run it without --report-only first"
+        )
     path = write_report(results, command=shlex.join(["one2set", *sys.argv[1:]]))
     err.print(f"the report is {path}", soft_wrap=True)
     if error is not None:

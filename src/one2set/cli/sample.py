@@ -1,4 +1,4 @@
-"""`one2set sample`: the bundled sample as a folder."""
+"""`one2set sample`: copy the included sample into a folder."""
 
 import filecmp
 import shutil
@@ -14,9 +14,12 @@ from one2set.cli.console import err
 def sample(
     output: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write.")],
 ) -> None:
-    """Copy the bundled sample into a folder: 60 documents, and predictions to score them with.
+    """Copy the included sample: 60 documents, and predictions to score.
 
-    A folder that has them already stays as it is.
+    one2set sample my-sample
+    one2set evaluate my-sample/documents.jsonl my-sample/predictions.jsonl
+
+    A folder that already has these files is not changed.
     """
     from one2set.atomic import atomic_folder
 

@@ -1,4 +1,4 @@
-"""`one2set stats`: how many documents and keyphrases files hold, as in the paper's Table 1."""
+"""`one2set stats`: the statistics of the paper's Table 1 for any files."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,22 +6,36 @@ from typing import Annotated
 import typer
 
 from one2set.cli.console import out, warn_of_skipped
-from one2set.cli.options import FieldOption, MaxLineOption, OnErrorOption, ReportOption
+from one2set.cli.options import (
+    OUTPUT,
+    FieldOption,
+    MaxLineOption,
+    OnErrorOption,
+    ReportOption,
+)
 from one2set.data.reading.streams import MAX_LINE
 
 
 def stats(
     paths: Annotated[
         list[str],
-        typer.Argument(metavar="FILE", help="Documents with keyphrases, in any format."),
+        typer.Argument(metavar="FILE", help="Documents with keyphrases, in any readable format."),
     ],
     field: FieldOption = [],  # noqa: B006
     on_error: OnErrorOption = "stop",
     max_line: MaxLineOption = MAX_LINE,
     report: ReportOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a set.")] = False,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="Print one JSON object per file.", rich_help_panel=OUTPUT),
+    ] = False,
 ) -> None:
-    """Print the paper's Table 1 for any documents, beside its own row for the sets it knows."""
+    """Count documents and keyphrases, as in the paper's Table 1.
+
+    one2set stats kp20k.jsonl inspec.jsonl
+
+    A file named after one of the paper's sets has the published row below it.
+    """
     from one2set.cli.tables import statistics_table
     from one2set.data.corpus.statistics import compute_statistics, find_published_statistics
     from one2set.data.reading.readers import read
