@@ -1,4 +1,4 @@
-"""Tables of scores: for people on a terminal, for people and programs elsewhere."""
+"""Tables of scores, for terminals and for programs."""
 
 from shutil import get_terminal_size
 
@@ -13,13 +13,13 @@ from one2set.evaluation.protocols import YE2021
 from one2set.evaluation.rankings import CUTOFFS
 from one2set.evaluation.scoring import GROUPS
 
-_WIDE = 400  # columns: a narrow terminal may wrap lines, but no number is cut
-_SHORT = [cell for cell in CELLS if cell.cutoff in ("5", "M")]  # those that papers print
+_WIDE = 400  # columns: a narrow terminal wraps lines, but no number is truncated
+_SHORT = [cell for cell in CELLS if cell.cutoff in ("5", "M")]  # the columns that papers print
 
 
 def print_tables(comparison: Comparison) -> None:
-    """Tables with a rule and colour on a terminal; elsewhere aligned columns without blanks in a
-    cell, under `#` headings, that awk and pandas can read."""
+    """Print coloured tables on a terminal; elsewhere aligned columns under `#` headings, without
+    spaces in cells, that awk and pandas can read."""
     console = SafeConsole(width=_WIDE)
     first = comparison.systems[0]
     with_gold = {group: first.counts[group].documents_with_gold for group in GROUPS}
@@ -50,7 +50,7 @@ def print_tables(comparison: Comparison) -> None:
 
 
 def _print(console: Console, text: str, style: str = "dim") -> None:
-    """A line that is no row of a table."""
+    """Print a line outside a table."""
     console.print(Text(text if console.is_terminal else f"# {text}", style=style))
 
 
@@ -146,5 +146,5 @@ def _protocols_table(console: Console, comparison: Comparison) -> Table:
 
 
 def _word(name: str) -> str:
-    """A system's name without blanks, so that columns stay countable."""
+    """A system's name without spaces, so that columns can be counted."""
     return "_".join(name.split())

@@ -8,7 +8,7 @@ from rich.table import Table
 from one2set.data.corpus.statistics import Statistics
 
 if TYPE_CHECKING:
-    from one2set.data.corpus.corpus import Manifest  # which needs pyarrow, and statistics do not
+    from one2set.data.corpus.corpus import Manifest  # needs pyarrow
     from one2set.keyphrases.calibration import Calibration
     from one2set.keyphrases.reliability import CalibrationCheck, CrossValidation
 
@@ -22,7 +22,7 @@ def _table(title: str, first: str, *columns: str) -> Table:
 
 
 def statistics_table(rows: Sequence[tuple[Statistics, Statistics | None]]) -> Table:
-    """Table 1: each set, and under it what the paper printed."""
+    """Table 1: each set, with the paper's row below it."""
     table = _table("Table 1", "set", "samples", "#KP", "|KP|", "% absent")
     for measured, known in rows:
         table.add_row(measured.name, *_cells(measured))
@@ -37,7 +37,7 @@ def _cells(row: Statistics) -> tuple[str, ...]:
 
 
 def manifest_tables(manifest: "Manifest") -> Iterator[Table]:
-    """What a corpus holds, and what was left out of it."""
+    """The splits of a corpus, and the documents that were dropped."""
     table = _table("Splits", "split", "read", "kept", "words/doc", "#KP", "% absent")
     for name, split in manifest.splits.items():
         phrases = split.present + split.absent

@@ -1,6 +1,6 @@
-"""Layouts of targets, and the batch that a network reads (§3.1, §3.3.2).
+"""Target layouts, and batches of tensors (§3.1, §3.3.2).
 
-Ids are extended ones (see `sources`). An unknown word that the source does not hold is `<unk>`.
+Ids are extended ids (see `sources`). An unknown word that is not in the source is `<unk>`.
 
 Shapes: B documents, S source words, R rows of targets per document, L words per row.
 A sequence is a single row (R = 1); a set has one row per control code (R = N).
@@ -41,19 +41,19 @@ def sequence(present: Phrases, absent: Phrases) -> list[list[int]]:
 
 
 def sequence_peos(present: Phrases, absent: Phrases) -> list[list[int]]:
-    """One row with `<peos>` behind the present phrases: `p1 <sep> p2 <peos> a1 <eos>`."""
+    """One row with `<peos>` after the present phrases: `p1 <sep> p2 <peos> a1 <eos>`."""
     return [[*_joined(present), PEOS, *_joined(absent), EOS]]
 
 
 def sequence_missing_eos(present: Phrases, absent: Phrases) -> list[list[int]]:
-    """The authors' release, for parity: without absent phrases, `<sep>` stands for `<eos>`."""
+    """As in the authors' release: without absent phrases, the row ends in `<sep>`, not `<eos>`."""
     return [[*_joined([*present, *absent]), EOS if absent else SEP]]
 
 
 def nested(present: Phrases, absent: Phrases) -> list[list[int]]:
-    """ExHiRD's phrases in one row, each with its kind before it: `<p> p1 <sep> <a> a1 <sep> <eos>`.
+    """ExHiRD's phrases in one row, each after its mark: `<p> p1 <sep> <a> a1 <sep> <eos>`.
 
-    The separator is what ends a phrase, so the last one has it too.
+    The separator ends a phrase, also the last one.
     """
     kinds = ((PRESENT_START, present), (ABSENT_START, absent))
     return [[*chain(*([start, *p, SEP] for start, half in kinds for p in half)), EOS]]
@@ -61,7 +61,7 @@ def nested(present: Phrases, absent: Phrases) -> list[list[int]]:
 
 def one_to_one(present: Phrases, absent: Phrases) -> list[list[int]]:
     """A row for each phrase, so that every pair of document and phrase is a sample: `p1 <eos>`.
-    Without phrases there is one row that says nothing."""
+    Without phrases there is one row with `<eos>` only."""
     return [[*phrase, EOS] for phrase in [*present, *absent]] or [[EOS]]
 
 
@@ -109,16 +109,16 @@ class SetLayout:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Documents side by side. What the host must know is held as plain numbers."""
+    """A batch of documents. Numbers that the host needs are not tensors."""
 
     ids: tuple[str, ...]
     lengths: tuple[int, ...]
     title_lengths: tuple[int, ...]  # how many of its first words tell what it is about
     oov: tuple[tuple[int, ...], ...]  # the dictionary ids of the extended ids V, V+1, …
-    tokens: int  # real target cells, by which a loss is normalised
+    tokens: int  # target tokens without padding, by which a loss is normalised
     source: Tensor  # (B, S), unknown words are `<unk>`
     source_extended: Tensor  # (B, S), unknown words have their extended ids
-    source_first: Tensor  # (B, S), the place where the same word stands first
+    source_first: Tensor  # (B, S), the position of the first occurrence of the same word
     source_mask: Tensor  # (B, S), True = a word
     targets: Tensor  # (B, R, L), extended ids
     target_mask: Tensor  # (B, R, L), True = a cell to predict
@@ -144,7 +144,7 @@ def collate(
     layout: Layout | None = None,
     head_targets: HeadTargetBuilder | None = None,
 ) -> Batch:
-    """Examples as a batch. Without a layout, as for prediction, there are no targets (R = 0)."""
+    """Collate examples into a batch. Without a layout, as in prediction, R = 0."""
     sources = pad_sources(examples, vocabulary_size=vocabulary_size)
     rows: list[list[list[int]]] = []
     for example, extended in zip(examples, sources.oov, strict=True):
@@ -177,5 +177,5 @@ def collate(
 
 
 def shift_right(tokens: Tensor) -> Tensor:
-    """What a decoder reads before each of `tokens` (…, L): `<bos>`, then the one before it."""
+    """The decoder inputs for `tokens` (…, L): `<bos>`, then each previous token."""
     return torch.cat([torch.full_like(tokens[..., :1], BOS), tokens[..., :-1]], dim=-1)

@@ -1,6 +1,6 @@
-"""Sources side by side, as networks read them: padded, with extended ids. No torch.
+"""Padded batches of sources with extended ids. Needs no torch.
 
-An example holds dictionary ids; a network with vocabulary size V knows those below V. An unknown
+An example has dictionary ids; a network with vocabulary size V knows those below V. An unknown
 word of a source has an *extended id* V, V+1, … by its first occurrence in that document, so that it
 can be copied. Beyond `MAX_OOV` such words it is `<unk>`.
 
@@ -28,7 +28,7 @@ class Sources(NamedTuple):
     title_lengths: tuple[int, ...]  # how many of its first words tell what it is about
     oov: tuple[dict[int, int], ...]  # of each document, dictionary id → extended id
     extended: Ints  # (B, S), unknown words have their extended ids
-    first: Ints  # (B, S), the place where the same word stands first
+    first: Ints  # (B, S), the position of the first occurrence of the same word
 
     @property
     def mask(self) -> NDArray[np.bool_]:
@@ -41,8 +41,8 @@ class Sources(NamedTuple):
 
 
 def pad_sources(examples: Sequence[Example], *, vocabulary_size: int) -> Sources:
-    """The sources of examples. One without words is read as one `<unk>`: attention needs something
-    to look at."""
+    """Pad the sources of examples. A source without words becomes one `<unk>`, because attention
+    needs a position."""
     sources, firsts, oov = [], [], []
     for example in examples:
         source, extended = _extend(example.source, vocabulary_size)
@@ -59,7 +59,7 @@ def pad_sources(examples: Sequence[Example], *, vocabulary_size: int) -> Sources
 
 
 def pad_rows(rows: Sequence[Sequence[int] | Ints]) -> Ints:
-    """Rows of different lengths as one table, filled up with `<pad>` (0)."""
+    """Rows of different lengths as one table, padded with `<pad>` (0)."""
     table = np.full((len(rows), max(map(len, rows), default=0)), PAD, dtype=np.int64)
     for index, row in enumerate(rows):
         table[index, : len(row)] = row
@@ -67,7 +67,7 @@ def pad_rows(rows: Sequence[Sequence[int] | Ints]) -> Ints:
 
 
 def _extend(source: Ids, vocabulary_size: int) -> tuple[Ints, dict[int, int]]:
-    """A source in extended ids, and which dictionary id became which of them."""
+    """A source in extended ids, and the map from dictionary ids to extended ids."""
     words = source.astype(np.int64) if len(source) else np.array([UNK])
     extended: dict[int, int] = {}
     for place in np.flatnonzero(words >= vocabulary_size):

@@ -1,11 +1,11 @@
-"""Vocabularies: text to ids and back. Two kinds behind one small interface.
+"""Vocabularies: text to ids and back.
 
-`WordVocabulary` is the paper's: the most frequent words, everything else by copying.
-`PieceVocabulary` takes word pieces from a `tokenizers` file, for pretrained encoders; every text
-can be written with them, so nothing is out of vocabulary.
+`WordVocabulary` is the paper's: the most frequent words; all others can only be copied.
+`PieceVocabulary` has the word pieces of a `tokenizers` file, for pretrained encoders. They can
+spell every text, so nothing is out of vocabulary.
 
-What stands above sees dictionary ids (`Example`), a way back to text (`text`), and the characters
-of the raw text that each source id stands for (`read`).
+Both map documents to dictionary ids (`Example`), ids back to text (`text`), and source ids to
+characters of the raw text (`read`).
 """
 
 import json
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
 _WORDS_FILE, _PIECES_FILE = "words.tsv", "tokenizer.json"
-_HALVES = re.compile("[\ud800-\udfff]")  # surrogates without their partners
+_HALVES = re.compile("[\ud800-\udfff]")  # unpaired surrogates
 
 
 class Vocabulary(Protocol):
-    """What networks, training and generation know of a vocabulary."""
+    """The interface of both vocabularies."""
 
     @property
     def size(self) -> int:
-        """Ids below it can be generated; those above only copied."""
+        """Ids below it can be generated; those above can only be copied."""
 
     def encode(self, document: Document) -> Example:
-        """The document's ids; its phrases too where it has keyphrases."""
+        """The ids of a document and of its keyphrases, if it has any."""
 
     def read(self, document: Document) -> tuple[Example, list[Span]]:
-        """The document's ids without its keyphrases, and the characters of `document.text` that
-        each source id stands for."""
+        """The ids of a document without its keyphrases, and the span of `document.text` of each
+        source id."""
 
     def text(self, ids: Iterable[int], *, unknown: Sequence[str] = ()) -> str:
-        """The text of a phrase; `unknown` is that of the example that it was generated for."""
+        """The text of a phrase; `unknown` is that of its example."""
 
     def group(
         self, ids: Sequence[int], *, unknown: Sequence[str] = ()
@@ -53,14 +53,14 @@ class Vocabulary(Protocol):
         """The ids of each word: its text, and the positions of its first and its last id."""
 
     def save(self, folder: Path) -> Path:
-        """Write into a folder, and say which file."""
+        """Write into a folder. Returns the name of the file."""
 
 
 class WordVocabulary:
     """The most frequent words of the training data, specials first.
 
-    `words` is the whole dictionary, so that a corpus keeps the words that networks must copy;
-    `size` is where the networks' vocabulary ends.
+    `words` is the whole dictionary, which includes words that networks can only copy; the first
+    `size` words are the networks' vocabulary.
     """
 
     def __init__(self, words: Sequence[str], *, size: int, counts: Sequence[int] = ()) -> None:
@@ -130,7 +130,7 @@ class WordVocabulary:
 
 
 class PieceVocabulary:
-    """Word pieces of a `tokenizers` file; a piece's id follows the specials."""
+    """Word pieces of a `tokenizers` file; their ids follow the specials."""
 
     def __init__(self, tokenizer: "Tokenizer") -> None:
         self._tokenizer = tokenizer
@@ -152,12 +152,12 @@ class PieceVocabulary:
             ) from None
 
     def pieces(self, text: str) -> Ids:
-        """The ids of a text's pieces, without the pretrained model's own markers."""
+        """The ids of a text's pieces, without the special tokens of the pretrained model."""
         return _ids_of(self._encoded(text))
 
     def _encoded(self, text: str) -> "Encoding":
-        """A number that the field's form hides is any number, in as many characters; half of a
-        character, which the library cannot take, is unknown."""
+        """Encode a text. `<digit>` is read as 0, padded to the same length so that offsets stay
+        valid; unpaired surrogates, which the library rejects, as the replacement character."""
         shown = _HALVES.sub("\N{REPLACEMENT CHARACTER}", text)
         shown = shown.replace(DIGIT, "0".ljust(len(DIGIT)))
         return self._tokenizer.encode(shown, add_special_tokens=False)
@@ -205,7 +205,7 @@ class PieceVocabulary:
 
     @cached_property
     def _pieces(self) -> tuple[list[str], str]:
-        """The text of every id, and what marks a piece that continues a word."""
+        """The text of every id, and the prefix of pieces that continue a word."""
         model = json.loads(self._tokenizer.to_str())["model"]
         if model["type"] != "WordPiece":
             raise ConfigError(
@@ -227,7 +227,7 @@ def _ids_of(pieces: "Encoding") -> Ids:
 
 
 def document_from_example(example: Example, vocabulary: Vocabulary) -> Document:
-    """An example in words again."""
+    """The document of an example, as text."""
     cut = example.title_length
     parts = (example.source[:cut], example.source[cut:], *example.present, *example.absent)
     title, abstract, *phrases = (
@@ -249,7 +249,7 @@ def vocabulary_file(folder: Path) -> Path:
 
 
 def load_vocabulary(folder: Path, *, size: int) -> Vocabulary:
-    """The vocabulary that `save` wrote into a folder; `size` is where its networks' part ends."""
+    """The vocabulary that `save` wrote into a folder; networks use its first `size` ids."""
     path = vocabulary_file(folder)
     if path.name == _PIECES_FILE:
         return PieceVocabulary.from_file(path)

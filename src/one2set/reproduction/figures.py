@@ -1,4 +1,4 @@
-"""The paper's figures, and learning curves, drawn from results. Each is a picture in SVG."""
+"""The paper's figures and learning curves, drawn from results as SVG."""
 
 import io
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ _STYLE: dict[Any, Any] = {
     "axes.titlesize": 10,
     "axes.titlelocation": "left",
     "legend.frameon": False,
-    "svg.hashsalt": "one2set",  # the same picture has the same bytes
+    "svg.hashsalt": "one2set",  # so that equal figures have equal bytes
 }
 _CURVES = ("catseq", "catseqtg", "catseqtg-2rf1", "gan-mr", "exhird", "transformer", "settrans")
 
@@ -31,12 +31,12 @@ _CURVES = ("catseq", "catseqtg", "catseqtg-2rf1", "gan-mr", "exhird", "transform
 class _Drawing(NamedTuple):
     name: Literal["lambda", "steps", "codes", "curves"]
     caption: str
-    draw: "Callable[[Picture, Results], bool]"  # whether there was anything to draw
+    draw: "Callable[[Picture, Results], bool]"  # returns whether there was anything to draw
     size: tuple[float, float]
 
 
 def draw_figures(results: Results) -> dict[str, PageFigure]:
-    """Every figure for which there are results, by name."""
+    """All figures for which there are results, by name."""
     try:
         from matplotlib import rc_context
         from matplotlib.figure import Figure as Picture
@@ -58,7 +58,7 @@ def draw_figures(results: Results) -> dict[str, PageFigure]:
 def _line(
     axes: "Axes", at: Sequence[float], values: Sequence[Value | None], label: str, **style: str
 ) -> None:
-    """A line through what is known, with deviations."""
+    """A line through the known values, with error bars."""
     known = [(x, value) for x, value in zip(at, values, strict=True) if value is not None]
     if known:
         axes.errorbar(
@@ -75,7 +75,7 @@ def _line(
 
 
 def _performance(axes: "Axes", results: Results, at: Sequence[float], rows: Sequence[str]) -> None:
-    """F1 of present phrases on the left axis, of absent ones on the right one."""
+    """F1 of present phrases on the left axis, of absent ones on the right."""
     right = axes.twinx()
     right.spines["right"].set_visible(True)
     for side, own, colour in (("present", axes, _PRESENT), ("absent", right, _ABSENT)):

@@ -1,4 +1,4 @@
-"""A page of headings, words, tables and figures, as Markdown and as one file of HTML."""
+"""A page of headings, text, tables and figures, as Markdown and as one HTML file."""
 
 import re
 from base64 import b64encode
@@ -16,24 +16,24 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A paragraph; `code` and **strong** words as in Markdown."""
+    """A paragraph, in which `code` and **strong** are as in Markdown."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A number or a word. The note beside it is what the paper has."""
+    """A number or a word, and a note, such as the published number."""
 
     text: str
     note: str = ""
     strong: bool = False
-    kind: str = ""  # a class of the style sheet, such as holds
+    kind: str = ""  # its CSS class, such as holds
 
 
 @dataclass(frozen=True, slots=True)
 class PageTable:
-    """Rows of cells; the first column holds names. Groups span the columns after the first."""
+    """Rows of cells; the first column has names. Groups are headings over the other columns."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell | str]]
@@ -50,7 +50,7 @@ class PageFigure:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Lines as they are, such as commands."""
+    """Preformatted lines, such as commands."""
 
     title: str
     lines: Sequence[str]
@@ -67,7 +67,7 @@ def _cell(cell: Cell | str) -> Cell:
 
 
 def to_markdown(title: str, blocks: Iterable[Block], *, figures: str) -> str:
-    """The page; its figures are files in the folder of that name."""
+    """The page in Markdown, with links to its figures in the folder `figures`."""
     parts = [f"# {title}"]
     for block in blocks:
         match block:
@@ -102,7 +102,7 @@ def _markdown_cell(cell: Cell) -> str:
 
 
 def _piped(text: str) -> str:
-    """With bars that do not end a cell."""
+    """Escape vertical bars."""
     return text.replace("|", "\\|")
 
 
@@ -110,7 +110,7 @@ def _piped(text: str) -> str:
 
 
 def to_html(title: str, blocks: Sequence[Block]) -> str:
-    """The page in one file, figures included."""
+    """The page in HTML, with its figures."""
     style = files("one2set.reproduction").joinpath("page.css").read_text(encoding="utf-8")
     contents = "".join(
         f'<a href="#{_anchor(block.text)}">{escape(block.text)}</a>'
@@ -161,7 +161,7 @@ def _html_table(table: PageTable) -> str:
 
 
 def _starts(groups: Sequence[tuple[str, int]]) -> set[int]:
-    """The columns with which groups begin."""
+    """The first column of each group."""
     starts, at = set(), 1
     for _, span in groups:
         starts.add(at)

@@ -1,7 +1,7 @@
-"""The plan: which rows the paper's tables and figures have, and which jobs they take.
+"""The rows of the paper's tables and figures, and the jobs that they need.
 
-A row is a system with settings, or another way to generate with a trained one. A job is a row with
-one seed. What all jobs have in common, the data and the number of num_examples, is the setup.
+A row is a system with settings, or another search with a trained model. A job is a row with one
+seed. The setup is what all jobs share: the data, the scale and the number of examples.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,10 +24,10 @@ _BEAM = 5
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """Another way to generate with a model that is trained already."""
+    """A change of the search of a trained model."""
 
     beam: int = 1
-    tuned_bias: bool = False  # biases on ∅ that are best for the validation documents
+    tuned_bias: bool = False  # the biases on ∅ that are best on validation documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,11 @@ class ReportRow:
     system: str
     parts: tuple[Part, ...] = ()
     settings: tuple[str, ...] = ()
-    decoding: Decoding | None = None  # with the model of the row before it, without training
+    decoding: Decoding | None = None  # instead of training: search with another row's model
 
     @property
     def after(self) -> str | None:
-        """The row whose model it starts from, or generates with."""
+        """The row whose model it starts from, or uses."""
         return self.system if self.decoding else get_system(self.system).starts_from
 
 
@@ -112,7 +112,7 @@ def steps_row(k: int) -> str:
 
 
 def rows_for(names: Iterable[str]) -> list[ReportRow]:
-    """The rows of some parts, and rows by their own names, each after the one that it needs."""
+    """The rows of some parts, and single rows by name, each after the row that it depends on."""
     asked = set(names)
     if unknown := asked.difference(PARTS, ROWS):
         raise ConfigError(
@@ -125,7 +125,7 @@ def rows_for(names: Iterable[str]) -> list[ReportRow]:
 
 
 def in_order(rows: Sequence[ReportRow], known: dict[str, ReportRow]) -> list[ReportRow]:
-    """Rows, each once and each after the one that it needs, which is added."""
+    """Each row once, after the row that it depends on, which is added."""
     ordered: dict[str, ReportRow] = {}
     for row in rows:
         if row.after is not None:
@@ -137,12 +137,12 @@ def in_order(rows: Sequence[ReportRow], known: dict[str, ReportRow]) -> list[Rep
 
 @dataclass(frozen=True)
 class Job:
-    """A row with one seed, and all that its outcome depends on."""
+    """A row with one seed, and everything that its results depend on."""
 
     row: ReportRow
     seed: int
     config: Config
-    num_examples: int  # documents to see in training, counted again in every epoch
+    num_examples: int  # training examples, counted again in every epoch
     key: str
     before: "Job | None"
 
@@ -158,7 +158,7 @@ class Setup:
     corpus: Corpus
     scale: str
     documents: int | None = None  # instead of the scale's
-    fine_tune: int | None = None  # of systems that start from another; else a fifth of the others'
+    fine_tune: int | None = None  # of systems that start from another; default: a fifth
     changes: tuple[str, ...] = ()
     code: str = field(default_factory=code_version)
 
@@ -172,8 +172,8 @@ class Setup:
         return file_hash(self.corpus.folder / MANIFEST)
 
     def jobs(self, rows: Sequence[ReportRow], seeds: Iterable[int]) -> list[Job]:
-        """The jobs of rows, all of one seed before those of the next: there is something to see
-        early. Rows stand after those that they need."""
+        """The jobs of rows, which are ordered by dependency. All jobs of one seed come before
+        those of the next, so that the first results cover every row."""
         jobs: list[Job] = []
         for seed in seeds:
             known: dict[str, Job] = {}
@@ -185,7 +185,7 @@ class Setup:
     def _job(self, row: ReportRow, seed: int, before: Job | None) -> Job:
         changes = self.settings(row)
         config = configure_system(row.system, scale=self.scale, changes=changes)
-        # Without defaults: a setting that a later version brings must not make it another job.
+        # Defaults are left out, so that settings added by a later version do not change the key.
         usual = Config().flat()
         own = {k: v for k, v in config.flat().items() if v != usual[k]}
         relevant = {
@@ -206,7 +206,7 @@ class Setup:
         return Job(row, seed, config, num_examples, key, before)
 
     def settings(self, row: ReportRow) -> list[str]:
-        """What `one2set train` is relevant with --set."""
+        """The settings that are passed to `one2set train` with --set."""
         settings, num_examples = [*self.changes, *row.settings], self.documents
         if get_system(row.system).starts_from is not None:
             num_examples = self.fine_tune or max(1, self._usual_num_examples(row) // 5)
@@ -220,7 +220,7 @@ class Setup:
 
 
 def _irrelevant_sections(name: str) -> tuple[str, ...]:
-    """The sections whose settings change nothing of what a system learns or generates."""
+    """The sections whose settings do not affect the results of a system."""
     system = get_system(name)
     matters = {
         "reward.": system.objective in ("reward", "adversarial"),
@@ -231,7 +231,7 @@ def _irrelevant_sections(name: str) -> tuple[str, ...]:
 
 
 def _num_examples(config: Config, corpus: Corpus) -> int:
-    """The documents that a run sees at most; a limit by steps or by the clock is not known here."""
+    """The maximum number of examples of a run, without limits by steps or time."""
     limits = config.limits
     by_epochs = limits.epochs * corpus.manifest.splits[TRAIN].documents
     return min([limit for limit in (limits.documents, by_epochs) if limit], default=0)

@@ -1,4 +1,4 @@
-"""What the paper published, typed. The numbers are in `published.toml`."""
+"""The paper's numbers, from `published.toml`."""
 
 import tomllib
 from functools import cache
@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from one2set.data.corpus.statistics import find_published_statistics, published_statistics
 
-# What tables print of a system on a set; also the names under which it is measured.
+# The metrics of the paper's tables.
 Metric = Literal[
     "present_f1_5",
     "present_f1_m",
@@ -23,7 +23,7 @@ _TABLES = ("table2", "table3", "table4", "table5")
 
 
 class Value(NamedTuple):
-    """A mean and its standard deviation over seeds, where that is known."""
+    """A mean over seeds, with its standard deviation if known."""
 
     mean: float
     deviation: float | None = None
@@ -31,31 +31,32 @@ class Value(NamedTuple):
 
 @cache
 def published_figures() -> dict[tuple[str, str, Metric], Value]:
-    """Tables 2 to 5: by system, set and metric."""
+    """The values of Tables 2 to 5, by system, set and metric."""
     found: dict[tuple[str, str, Metric], Value] = {}
     for table in _TABLES:
         for system, sets in _file()[table].items():
             for name, figures in sets.items():
                 for metric, numbers in figures.items():
-                    # Table 5 repeats rows of those before it, without deviations.
+                    # Table 5 repeats rows of the other tables, without deviations.
                     found.setdefault((system, name, metric), Value(*numbers))
     return found
 
 
 def published_value(system: str, split: str, metric: Metric) -> Value | None:
-    """A metric of a system on one of the paper's sets, by the name of a split such as kp20k-500."""
+    """The published metric of a system on the paper's set that a split such as kp20k-500 is
+    named after."""
     name = paper_set(split)
     return None if name is None else published_figures().get((system, name, metric))
 
 
 def paper_set(split: str) -> str | None:
-    """Which of the paper's sets a split is, by its name."""
+    """The paper's set that a split is named after."""
     row = find_published_statistics(split)
     return next((name for name, known in published_statistics().items() if known is row), None)
 
 
 class Speed(NamedTuple):
-    """How many times as fast as Transformer SetTrans is."""
+    """The speed of SetTrans divided by that of Transformer."""
 
     training: float
     generation: float

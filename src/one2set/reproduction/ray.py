@@ -1,8 +1,8 @@
-"""A plan on a Ray cluster: every job is a task, done on whichever machine has room for it.
+"""Run a plan on a Ray cluster: every job is a task, on any machine with free resources.
 
-The job is what it is without Ray: in the same folder, which all machines reach under the same path,
-under the same lock, by the same command. Ray says where, and does it again elsewhere if a worker
-dies. So what a cluster began one machine can go on with, and the reverse.
+Jobs are the same as without Ray: the same command in the same folder, which all machines reach
+under the same path, with the same lock. Ray chooses the machine, and another one if a worker
+dies. A plan started on a cluster can be continued on one machine, and the reverse.
 """
 
 import platform
@@ -22,24 +22,24 @@ from one2set.reproduction.plan import Setup
 from one2set.reproduction.version import code_version
 from one2set.training.interruption import catch_signals
 
-_DEATHS = 3  # of its workers that a job survives
-_SECONDS_TO_BE_SEEN = 60.0  # which network disks may take
-_RESOURCES = {"num_cpus": "CPU", "num_gpus": "GPU"}  # what Ray calls them
+_DEATHS = 3  # deaths of workers before a job fails
+_SECONDS_TO_BE_SEEN = 60.0  # until a network disk shows a file
+_RESOURCES = {"num_cpus": "CPU", "num_gpus": "GPU"}  # Ray's names
 
 
 @dataclass(frozen=True)
 class _Running:
-    """A job that Ray does."""
+    """A job that runs on Ray."""
 
     folder: JobFolder
-    result: Any  # what Ray will have of it
-    examples_seen: int  # that were done before
+    result: Any  # Ray's reference to its result
+    examples_seen: int  # seen before it started
     began: float = field(default_factory=time.monotonic)
 
 
 def run_on_ray(plan: Plan, *, processes: int, tidy: bool) -> Iterator[Event]:
-    """Do what is not done yet, as many jobs at a time as the cluster has room for. A job that fails
-    does not stop those that do not need it."""
+    """Run the unfinished jobs, as many at a time as the cluster has resources for. A failed job
+    stops only the jobs that depend on it."""
     ray = connect_to_ray()
     setup, code = _absolute(plan.setup), code_version()
     needs = _needs(ray, plan, processes)
@@ -92,7 +92,7 @@ def _do(far: JobFolder, splits: Sequence[str], processes: int, tidy: bool, code:
 
 
 def _wait(ray: Any, plan: Plan, running: dict[str, _Running]) -> Iterator[Event]:
-    """Until a job has ended, or for a while."""
+    """Wait until a job ends, at most some seconds."""
     by_result = {one.result: name for name, one in running.items()}
     ended, _ = ray.wait(list(by_result), timeout=SECONDS_BETWEEN_ROUNDS)
     for result in ended:
@@ -102,11 +102,11 @@ def _wait(ray: Any, plan: Plan, running: dict[str, _Running]) -> Iterator[Event]
             _expect_done(one, plan.splits)
         except ray.exceptions.RayError as error:
             if isinstance(getattr(error, "cause", None), InterruptionError):
-                continue  # its worker was asked to stop, and saved a checkpoint: begin it again
+                continue  # its worker was stopped and saved a checkpoint: start it again
             if (cause := find_user_error(error)) is None and isinstance(
                 error, ray.exceptions.RayTaskError
             ):
-                raise  # our mistake
+                raise  # a bug of ours
             plan.failed[one.job.name] = cause or DataError(
                 f"{one.job.row.name} could not be done: {type(error).__name__}, {error}",
                 fix="see what Ray's logs say of it, and run the same again",
@@ -119,7 +119,8 @@ def _wait(ray: Any, plan: Plan, running: dict[str, _Running]) -> Iterator[Event]
 
 
 def _expect_done(one: JobFolder, splits: Sequence[str]) -> None:
-    """That what was done on another machine is seen here, if not at once."""
+    """Wait until the results of another machine are visible here; raise ConfigError if they
+    never are."""
     until = time.monotonic() + _SECONDS_TO_BE_SEEN
     while not one.done(splits):
         if time.monotonic() > until:
@@ -131,7 +132,7 @@ def _expect_done(one: JobFolder, splits: Sequence[str]) -> None:
 
 
 def _progress(plan: Plan, running: Mapping[str, _Running]) -> Event:
-    """How far all jobs are that are being done; and what is being done for the first of them."""
+    """The progress of all running jobs, as an event of the first."""
     forecast, examples_seen = plan.forecast(), {}
     for name, one in running.items():
         job = one.folder.job
@@ -177,7 +178,7 @@ def _needs(ray: Any, plan: Plan, processes: int) -> dict[str, int]:
 
 
 def _room(ray: Any, needs: Mapping[str, int]) -> int:
-    """How many jobs the cluster can do at a time."""
+    """The number of jobs that can run at the same time."""
     machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     return sum(
         min(int(has.get(_RESOURCES[name], 0) // count) for name, count in needs.items())
@@ -186,7 +187,7 @@ def _room(ray: Any, needs: Mapping[str, int]) -> int:
 
 
 def _absolute(setup: Setup) -> Setup:
-    """With paths that hold in another process."""
+    """The setup with absolute paths, which are valid in other processes."""
     corpus = Corpus(setup.corpus.folder.absolute())
     scale = setup.scale if setup.scale in SCALES else str(Path(setup.scale).absolute())
     return replace(setup, corpus=corpus, scale=scale)

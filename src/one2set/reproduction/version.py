@@ -1,4 +1,4 @@
-"""The version of the code, as far as a job's outcome depends on it."""
+"""The version of the code that the results of a job depend on."""
 
 import ast
 import hashlib
@@ -7,16 +7,16 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-# What trains and what measures; all else that matters is imported by them.
+# These modules train and measure; everything else that matters is imported by them.
 _ROOTS = ("one2set.tasks", "one2set.reproduction.measure")
 _PACKAGE = Path(str(files("one2set")))
 
 
 @cache
 def code_version(package: Path = _PACKAGE) -> str:
-    """A short hash of the modules that train and measure. It covers their code without comments,
-    docstrings and import statements, and not where they are, so that moving a module does not
-    change it; nor do the hybrid, the command line, the server and the report."""
+    """A short hash of the modules that train and measure. Comments, docstrings, imports and the
+    paths of modules do not change it; nor do extraction, the command line, the server and the
+    report."""
     modules = sorted(ast.dump(_Code().visit(tree)) for tree in _modules(package).values())
     return hashlib.sha256("\n".join(modules).encode()).hexdigest()[:12]
 
@@ -43,7 +43,7 @@ class _Code(ast.NodeTransformer):
 
 
 def _modules(package: Path) -> dict[Path, ast.Module]:
-    """The roots and what they import, directly or not."""
+    """The roots and all modules that they import, directly or indirectly."""
     found: dict[Path, ast.Module] = {}
     waiting = [_file(package, name) for name in _ROOTS]
     while waiting:
@@ -64,7 +64,8 @@ def _imports(module: ast.Module) -> Iterator[str]:
 
 
 def _file(package: Path, module: str) -> Path | None:
-    """The file of a module of ours; packages hold no code here, and others' modules are theirs."""
+    """The file of a module of one2set; None for packages, which contain no code, and for other
+    libraries."""
     name, *parts = module.split(".")
     path = package.joinpath(*parts).with_suffix(".py")
     return path if name == "one2set" and parts and path.exists() else None

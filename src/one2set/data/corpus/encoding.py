@@ -1,4 +1,4 @@
-"""Documents to numbers, chunk by chunk: the part of `prepare` that runs in worker processes."""
+"""Encode documents in chunks: the part of `prepare` that runs in worker processes."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -14,12 +14,12 @@ from one2set.data.example import Ids
 from one2set.data.vocabulary import PieceVocabulary
 from one2set.text import DIGIT, split_present_absent
 
-_CHUNK = 256  # documents; the same whatever the number of workers, as chunks decide nothing
+_CHUNK = 256  # documents
 
 
 @dataclass(slots=True)
 class EncodedDocument:
-    """All of a document but its tokens."""
+    """An encoded document without its tokens."""
 
     id: str
     key: bytes
@@ -37,8 +37,8 @@ class EncodedDocument:
 
 @dataclass(slots=True)
 class EncodedChunk:
-    """Some documents. `tokens` holds each one's source, then its phrases, present ones first;
-    they point into the chunk's own `words`, or are final ids where there are none (pieces)."""
+    """Encoded documents. `tokens` has the source of each, then its present and its absent
+    phrases, as indices into `words`, or as final ids if `words` is empty (word pieces)."""
 
     rows: list[EncodedDocument]
     tokens: Ids
@@ -46,7 +46,7 @@ class EncodedChunk:
 
 
 def split_into_chunks(documents: Iterable[Document]) -> Iterator[list[Document]]:
-    """The documents in lists of a fixed length."""
+    """Split documents into lists of a fixed length."""
     chunk: list[Document] = []
     for document in documents:
         chunk.append(document)
@@ -58,7 +58,7 @@ def split_into_chunks(documents: Iterable[Document]) -> Iterator[list[Document]]
 
 
 def describe_chunk(documents: list[Document]) -> str:
-    """What a chunk is called in errors."""
+    """The name of a chunk in error messages."""
     return f"documents {documents[0].id!r:.80} to {documents[-1].id!r:.80}"
 
 
@@ -95,7 +95,7 @@ def encode_documents(documents: list[Document], *, tokenizer: Path | None) -> En
 
 
 def text_key(words: Iterable[str]) -> bytes:
-    """A text's identity: its letters and numbers, whatever stands between them. b"" for none."""
+    """A hash of a text's letters and digits, to recognise duplicates; b"" if there are none."""
     content = "".join(word for word in words if word[0].isalnum() or word == DIGIT)
     data = content.encode("utf-8", "surrogatepass")
     return hashlib.blake2b(data, digest_size=16).digest() if data else b""

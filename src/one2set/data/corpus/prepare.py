@@ -1,9 +1,9 @@
 """Prepare a corpus: read, de-duplicate, split phrases, filter, count words, write shards.
 
-One pass over the input. Workers tokenise chunks of documents; this process alone decides, in the
-order of the input, what is kept and which word gets which id, so that the bytes written do not
-depend on the number of workers. Shards first hold provisional ids (by first occurrence) and are
-rewritten once all words are counted. The folder takes its name only when it is complete.
+The input is read once. Workers tokenise chunks of documents; the main process alone decides, in
+input order, what is kept and which id each word gets, so the written bytes do not depend on the
+number of workers. Shards first have provisional ids (by first occurrence) and are rewritten when
+all words are counted. The folder gets its name when it is complete.
 """
 
 import os
@@ -62,9 +62,9 @@ _SKIPPED = "skipped.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The files of a corpus. Test sets are splits of their own, under their names.
+    """The input files of a corpus. Each test set is a split of its own name.
 
-    `oversample` says of some training files how often an epoch draws each of their documents.
+    `oversample` maps training files to the number of times that an epoch draws their documents.
     """
 
     train: Sequence[str]
@@ -74,13 +74,14 @@ class Inputs:
     oversample: dict[str, int] = field(default_factory=dict)
 
     def splits(self) -> dict[str, Sequence[str]]:
-        """Each split's files, training first: its words come first in the dictionary."""
+        """The files of each split. Training is first, so that its words are first in the
+        dictionary."""
         tests = {name: [path] for name, path in self.tests.items()}
         splits = {TRAIN: self.train, VALID: self.valid, **tests}
         return {name: paths for name, paths in splits.items() if paths}
 
     def bytes(self) -> int:
-        """The size of all files, for the progress; standard input and folders count nothing."""
+        """The size of all files, for the progress bar; 0 for standard input and folders."""
         paths = chain(self.exclude, *self.splits().values())
         return sum(os.path.getsize(path) for path in paths if os.path.isfile(path))
 
@@ -98,10 +99,10 @@ def prepare(
     overwrite: bool = False,
     progress: Callable[[int, int], None] = lambda bytes_read, documents: None,
 ) -> Manifest:
-    """Write a corpus folder; `progress` is told the bytes and documents read so far.
+    """Write a corpus folder. `progress` is called with the bytes and documents read so far.
 
-    With `tokenizer`, ids are those of its word pieces instead of words; with `model_vocabulary`,
-    words that a model knows have its ids.
+    With `tokenizer`, ids are word pieces instead of words; with `model_vocabulary`, the words of
+    a model keep their ids.
     """
     errors = errors or ErrorPolicy()
     _check_output(output, overwrite=overwrite)
@@ -161,7 +162,7 @@ def prepare(
 def _groups(
     splits: Mapping[str, Sequence[str]], oversample: Mapping[str, int]
 ) -> Iterator[tuple[str, int, list[str]]]:
-    """The name of each split, how often an epoch draws some of its files, and these files."""
+    """For each group of files: its split, how often an epoch draws its documents, and the files."""
     for name, paths in splits.items():
         repeats = [oversample.get(path, 1) if name == TRAIN else 1 for path in paths]
         for repeat, group in groupby(zip(repeats, paths, strict=True), key=itemgetter(0)):
@@ -217,8 +218,8 @@ def _check(inputs: Inputs, filters: Filters) -> None:
 
 
 def _excluded_titles(inputs: Inputs, fields: Fields, errors: ErrorPolicy) -> frozenset[bytes]:
-    """The titles that training must not see: of excluded sets, and of the corpus's own others."""
-    ignored = ErrorPolicy("skip")  # problems of the corpus's own sets are reported when it is read
+    """The titles that must not occur in training: those of excluded, validation and test sets."""
+    ignored = ErrorPolicy("skip")  # errors are reported when the corpus's own sets are read
     keys: set[bytes] = set()
     for path in inputs.exclude:
         documents = read(path, fields=fields, errors=errors)
@@ -230,7 +231,7 @@ def _excluded_titles(inputs: Inputs, fields: Fields, errors: ErrorPolicy) -> fro
 
 
 class _Writer:
-    """Gathers a split's documents and writes them shard by shard."""
+    """Collects the documents of a split and writes them shard by shard."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -243,12 +244,12 @@ class _Writer:
         folder.mkdir()
 
     def begin(self, repeat: int) -> None:
-        """Start a shard; an epoch draws what follows so often."""
+        """Start a shard. An epoch draws its documents `repeat` times."""
         self._flush()
         self._repeat = repeat
 
     def add(self, kept: SelectedDocuments) -> None:
-        """Take documents with their provisional or final ids."""
+        """Add documents with provisional or final ids."""
         self._rows += kept.rows
         self._tokens.append(kept.tokens)
         if len(self._rows) >= _SHARD:
@@ -286,7 +287,8 @@ class _Writer:
         self._rows, self._tokens = [], []
 
     def close(self, final_ids: Ids | None, read: int, dropped: Counter[str]) -> SplitCounts:
-        """Write what is left, give every shard its final ids, and say what there is."""
+        """Write the last shard, and rewrite all shards with final ids. Returns their
+        descriptions."""
         self._flush()
         shards: list[Shard] = []
         for index, (documents, repeat) in enumerate(
@@ -312,36 +314,37 @@ class _Writer:
 
 
 class Dictionary:
-    """Gives each new word the next provisional id, and counts; `close` orders by frequency.
+    """Counts words. New words get provisional ids; `close` orders them by frequency.
 
-    With the vocabulary of a model it begins with the words that the model's network knows, which
-    keep their ids: what is prepared with it can teach that network more.
+    With the vocabulary of a model, the words of its network keep their ids, so that the network
+    can be trained further.
     """
 
     def __init__(self, model: WordVocabulary | None = None) -> None:
         self._given = model is not None
         words = SPECIALS if model is None else model.words[: model.size]
-        self._first = len(words)  # ids that are final
+        self._first = len(words)  # number of final ids
         self._ids: dict[str, int] = {word: id for id, word in enumerate(words)}
         self._counts: NDArray[np.int64] = np.zeros(self._first, np.int64)
 
     def add(self, tokens: Ids, words: list[str], *, counted: bool) -> Ids:
-        """Provisional ids of tokens that point into `words`; new words in order of appearance."""
+        """The provisional ids of tokens, which are indices into `words`. New words get ids in
+        order of appearance."""
         used, first = np.unique(tokens, return_index=True)
         provisional = np.zeros(len(words), np.int32)
         for local in used[np.argsort(first)].tolist():
             provisional[local] = self._ids.setdefault(words[local], len(self._ids))
         self._counts.resize(len(self._ids), refcheck=False)
         if counted:
-            # Distinct words have distinct ids, so the additions cannot meet.
+            # Distinct words have distinct ids, so no index occurs twice.
             self._counts[provisional] += np.bincount(tokens, minlength=len(words))
         return provisional[tokens]
 
     def close(self, size: int) -> tuple[WordVocabulary, Ids]:
-        """The vocabulary by descending count, ties by first occurrence; and the final ids.
+        """The vocabulary by descending count (ties: by first occurrence), and the final ids.
 
-        Words that only validation or test sets hold have no count: they come last, and never
-        belong to the networks' part of the vocabulary.
+        Words that occur only in validation or test sets have count 0. They come last and never
+        belong to the networks' vocabulary.
         """
         self._counts[: len(SPECIALS)] = 0
         words = np.arange(self._first, len(self._counts))

@@ -1,4 +1,4 @@
-"""Which documents of the input a corpus keeps, and the counts of why not the others."""
+"""Which documents a corpus keeps, and how many are dropped for which reason."""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from one2set.data.specials import SPECIALS
 
 
 class Filters(BaseModel):
-    """What is kept for training; validation and test sets are never filtered."""
+    """Filters of training documents; validation and test sets are never filtered."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -28,14 +28,14 @@ class Filters(BaseModel):
 
 @dataclass(slots=True)
 class SelectedDocuments:
-    """The rows of a chunk that go to one split, and their tokens."""
+    """The documents of a chunk that go to one split, and their tokens."""
 
     rows: list[EncodedDocument]
     tokens: Ids
 
 
 class DocumentSelection:
-    """Decides, in the order of the input, where each document goes, and counts why not."""
+    """Assigns documents to splits in input order, and counts the reasons for dropping them."""
 
     def __init__(self, filters: Filters, excluded: frozenset[bytes]) -> None:
         self._filters, self._excluded = filters, excluded
@@ -44,7 +44,7 @@ class DocumentSelection:
         self.dropped: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
     def choose(self, chunk: EncodedChunk, split: str) -> dict[str, SelectedDocuments]:
-        """The documents to keep, by the split that they go to."""
+        """The documents to keep, by split."""
         rows: dict[str, list[EncodedDocument]] = {}
         tokens: dict[str, list[Ids]] = {}
         starts = accumulate((row.size for row in chunk.rows), initial=0)
@@ -70,7 +70,7 @@ class DocumentSelection:
         return {name: SelectedDocuments(rows[name], np.concatenate(tokens[name])) for name in rows}
 
     def _target(self, row: EncodedDocument, split: str) -> tuple[str, str]:
-        """The split of a document, and the reason why it is dropped, if it is."""
+        """The split of a document, and the reason if it is dropped."""
         if split != TRAIN:
             return split, ""
         if not row.key:
@@ -80,7 +80,7 @@ class DocumentSelection:
         if row.key in self._seen:
             return TRAIN, "duplicate"
         self._seen.add(row.key)
-        # The key is as good as random, and the same in every run.
+        # The key is a hash: as good as random, and the same in every run.
         if int.from_bytes(row.key[:8]) < self._filters.hold_out * 2**64:
             return VALID, ""
         if row.source_length > self._filters.max_source_words:

@@ -25,7 +25,7 @@ class Statistics(BaseModel):
 
 
 def compute_statistics(documents: Iterable[Document], *, name: str) -> Statistics:
-    """The row of a set of documents; those without keyphrases count as samples with none."""
+    """The row of a set of documents. Documents without keyphrases count as samples."""
     samples = phrases = words = absent = 0
     for document in documents:
         spelled = document.phrase_words()
@@ -51,6 +51,6 @@ def published_statistics() -> dict[str, Statistics]:
 
 
 def find_published_statistics(path: str) -> Statistics | None:
-    """The paper's row for a file that is named after one of its sets: kp20k_test_src.txt."""
+    """The paper's row for a file named after one of its sets, such as kp20k_test_src.txt."""
     names = re.split(r"[^a-z0-9]+", path.lower())
     return next((row for name, row in published_statistics().items() if name in names), None)
