@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from one2set.keyphrases.overlap import (
-    find_needless_parts,
     marginal_probabilities,
     relation,
     relations,
@@ -47,16 +46,6 @@ def test_log_odds_fall_once_for_each_kind() -> None:
     # ("c", "b") loses for "head" and is chosen next; ("b",) is a part of both.
     sigmoid = [1 / (1 + math.exp(-z)) for z in (-2.0, -1.0, math.log(3 / 7) - 1.0)]
     assert found == pytest.approx([0.9, sigmoid[0], sigmoid[1], 0.2, sigmoid[2]])
-
-
-def test_parts_that_hardly_occur_alone_are_needless() -> None:
-    whole, part, other = ("a", "b"), ("b",), ("c",)
-    inside = [(whole, [(0, 2), (5, 7)]), (part, [(1, 2), (6, 7), (9, 10)]), (other, [(3, 4)])]
-    assert find_needless_parts(inside, 0.0) == set()
-    assert find_needless_parts(inside, 0.3) == set()  # two of three
-    assert find_needless_parts(inside, 0.4) == {part}
-    assert find_needless_parts(inside[1:], 1.0) == set()
-    assert find_needless_parts([(whole, []), (part, [])], 1.0) == set()  # both are absent
 
 
 PHRASE = st.lists(st.sampled_from("abc"), min_size=1, max_size=3).map(tuple)

@@ -103,13 +103,12 @@ def test_phrases_are_chosen_as_a_set() -> None:
     assert scores == pytest.approx([0.9, 0.5, 0.4])
 
 
-def test_needless_parts_are_left_out() -> None:
-    """*Networks* occurs only within *graph networks*, *graph* too; but nobody is shown the former
-    if the latter is not."""
-    found = said(graph_networks=0.5, networks=0.9, graph=0.8)
-    assert texts(found) == ["Graph Networks"]
-    assert texts(found, diversity=0.0) == ["Networks", "graph", "Graph Networks"]
-    assert texts(said(networks=0.9)) == ["Networks"]
+def test_people_have_a_diversity_of_their_own() -> None:
+    side = SideCalibration(threshold=0.3, overlap={"part": -1.0})
+    calibration = Calibration(side, side, diversity=0.0, shown_diversity=0.5)
+    found = said(graph_networks=0.9, networks=0.5)
+    assert texts(found, calibration=calibration) == ["Graph Networks"]
+    assert texts(found, calibration=calibration, point="f1") == ["Graph Networks", "Networks"]
 
 
 def test_people_are_shown_absent_phrases_above_a_floor() -> None:

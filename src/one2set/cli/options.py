@@ -184,7 +184,8 @@ DiversityOption = Annotated[
     typer.Option(
         min=0,
         max=1,
-        help="0 chooses each keyphrase on its own, 1 none that overlaps another. Default: 0.7.",
+        help="0 chooses each keyphrase on its own, 1 none that overlaps another. Default: as "
+        "calibrated.",
         show_default=False,
         rich_help_panel=SELECTION,
     ),

@@ -79,7 +79,7 @@ class SideCalibration:
     proposed: LogisticModel | None = None  # for phrases that are only proposed
     # None shows all candidates above the threshold; see `cutoff_by_expected_f1`.
     expected_gold_factor: float | None = None
-    # Added to the log odds of a phrase that overlaps a chosen one, by `overlap.RELATIONS`.
+    # Added to the log odds of a phrase that overlaps a chosen one, by `overlap.relation`.
     overlap: dict[str, float] = field(default_factory=dict)
     floor: float = 0.0  # people are shown no phrase below it, unless they ask for more
 
@@ -129,6 +129,7 @@ class Calibration:
     present: SideCalibration = SideCalibration()
     absent: SideCalibration = SideCalibration()
     diversity: float = 0.0  # of the operating point `f1`; see `overlap`
+    shown_diversity: float = 0.5  # of the operating point `shown`
 
     @property
     def sides(self) -> "dict[Side, SideCalibration]":

@@ -1,17 +1,15 @@
 """Overlap: a phrase is less likely to be right where a phrase like it is shown already.
 
 Phrases are chosen as a set, one after the other. Once one is chosen, the log odds of those that
-overlap it fall by weights that `tuning` fits, one for each kind of overlap. Of the set, parts that
-hardly ever occur alone are left out. The *diversity*, from 0 to 1, says how much both count.
+overlap it fall by weights that `tuning` fits, one for each kind of overlap. The *diversity*, from 0
+to 1, says how much they count.
 """
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from one2set.data.phrase_spelling import Stems
-from one2set.text import Span
 
-RELATIONS = ("part", "whole", "head", "word", "abbreviation")
 _MOST = 200  # phrases that are compared; the time grows with the square of their number
 _LETTERS = range(2, 6)  # of an abbreviation
 
@@ -45,25 +43,6 @@ def _abbreviates(short: Stems, long: Stems) -> bool:
     if len(short) != 1 or len(long) != len(short[0]) or len(long) not in _LETTERS:
         return False
     return short[0] == "".join(stem[:1] for stem in long)
-
-
-def find_needless_parts(
-    phrases: Sequence[tuple[Stems, Sequence[Span]]], diversity: float
-) -> set[Stems]:
-    """Those of the phrases, given with their occurrences, that occur mostly within longer ones: at
-    least a share of 1 − diversity of their occurrences. With a diversity of 0 there is none."""
-    needless = set()
-    for stems, spans in phrases:
-        longer = [
-            span
-            for other, others in phrases
-            if len(other) > len(stems) and _contains(other, stems)
-            for span in others
-        ]
-        within = sum(any(a <= start and end <= b for a, b in longer) for start, end in spans)
-        if within and diversity > 0 and within >= (1 - diversity) * len(spans):
-            needless.add(stems)
-    return needless
 
 
 def marginal_probabilities(

@@ -13,7 +13,7 @@ from one2set.data.document import Document
 from one2set.data.phrase_spelling import NO_SPELLER, PhraseSpeller, Stems
 from one2set.errors import ConfigError
 from one2set.keyphrases.calibration import Calibration, SideCalibration
-from one2set.keyphrases.overlap import find_needless_parts, marginal_probabilities
+from one2set.keyphrases.overlap import marginal_probabilities
 from one2set.keyphrases.results import Keyphrase, KeyphraseList
 from one2set.keyphrases.scoring import ScoredPhrase
 from one2set.keyphrases.surface import Surface
@@ -22,7 +22,6 @@ from one2set.keyphrases.thesaurus import load_stop_list, load_thesaurus
 MAX_MORE = 100.0
 # Operating points: `shown` is for people, `f1` has the best F1@5 and F1@M.
 Point = Literal["shown", "f1"]
-DIVERSITY = 0.7  # for people, who mind needless parts more than a metric does
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ class Selection:
         """The diversity that is asked for, or else that of the operating point."""
         if self.diversity is not None:
             return self.diversity
-        return calibration.diversity if self.point == "f1" else DIVERSITY
+        return calibration.diversity if self.point == "f1" else calibration.shown_diversity
 
     def floor(self, side: SideCalibration) -> float:
         """The least score that is shown of a side, unless more or only that side is asked for."""
@@ -92,12 +91,10 @@ def select_keyphrases(
         ]
         count = side.cutoff_by_expected_f1([marginal[one] for one in own], selection.more)
         kept.update(whole[one].stems for one in own[:count])
-    together = [one for one in whole if one.stems in kept]
-    needless = find_needless_parts([(one.stems, one.spans) for one in together], diversity)
     chosen = [
         one
-        for one in together
-        if one.stems not in needless
+        for one in whole
+        if one.stems in kept
         and one.score >= max(selection.min_score, selection.floor(sides[one.side]))
         and selection.only in (None, one.side)
     ]

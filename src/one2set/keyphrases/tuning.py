@@ -38,16 +38,11 @@ from one2set.keyphrases.candidates import (
     Candidates,
     is_readable,
 )
-from one2set.keyphrases.overlap import (
-    RELATIONS,
-    find_needless_parts,
-    marginal_probabilities,
-    relations,
-)
+from one2set.keyphrases.overlap import marginal_probabilities, relations
 from one2set.keyphrases.selection import Selection
 from one2set.prediction.prediction import Prediction
 from one2set.search.null_bias import NO_NULL, NullBias, is_silent
-from one2set.text import Span, stem_all
+from one2set.text import stem_all
 
 _BIASES = (-6.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0)
 _START = -2.0
@@ -56,7 +51,10 @@ _THRESHOLD_FACTORS = (0.0, 0.2, 0.4, 0.6, 0.8)  # of the best threshold without 
 _QUANTILES = np.linspace(0, 0.99, 67)  # of probabilities, to try as thresholds
 # Of the absent phrases that people are shown, one in five is to be the author's.
 _MIN_PRECISION, _MIN_SHOWN = 0.2, 10
-_DIVERSITIES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
+# Kinds of overlap that have a weight together: few phrases of each are shown.
+_KINDS = (("part", "whole"), ("head",), ("word",), ("abbreviation",))
+_DIVERSITIES = (0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9)
+_COST = 0.01
 BEST = Selection(point="f1")
 _CODES = INPUTS.index("codes")
 _GENERATED = [INPUTS.index(name) for name in GENERATED_INPUTS]
@@ -137,13 +135,6 @@ class Pool:
         return self.documents[document].candidates.stems(
             number - int(np.searchsorted(self.document, document))
         )
-
-    def occurrences(self, number: int) -> list[Span]:
-        """Where one of the Q candidates occurs in its document: from word to word."""
-        document = int(self.document[number])
-        row = number - int(np.searchsorted(self.document, document))
-        one = self.documents[document].candidates[row]
-        return [(at, at + len(one.stems)) for at in one.positions]
 
     @cached_property
     def _generated(self) -> tuple[Ints, Floats, Floats, Flags]:
@@ -265,7 +256,8 @@ def _tune_cutoff(
 
 
 def _tune_overlap(pool: Pool, found: Calibration) -> Calibration:
-    """The calibration with weights of overlaps, and the diversity with the best F1.
+    """The calibration with weights of overlaps, the diversity with the best F1, and for people,
+    who mind overlaps more than a metric does, the highest one that costs at most `_COST` of it.
 
     They are those of a logistic regression on the phrases that are shown, the best first, which
     knows their log odds and how each overlaps those before it."""
@@ -276,7 +268,7 @@ def _tune_overlap(pool: Pool, found: Calibration) -> Calibration:
         for number in document:
             stems = pool.stems(number)
             kinds = relations(stems, before)
-            rows.append([kind in kinds for kind in RELATIONS])
+            rows.append([not kinds.isdisjoint(one) for one in _KINDS])
             numbers.append(number)
             before.append(stems)
     if not rows:
@@ -288,10 +280,14 @@ def _tune_overlap(pool: Pool, found: Calibration) -> Calibration:
         chosen = shown_numbers[own]
         odds = p[chosen] / np.maximum(1 - p[chosen], MIN_THRESHOLD)
         weights = _fit_offsets(kinds_of[own], np.log(odds), pool.correct[chosen])
-        overlap = dict(zip(RELATIONS, np.minimum(weights, 0).tolist(), strict=True))
+        pairs = zip(_KINDS, np.minimum(weights, 0).tolist(), strict=True)
+        overlap = {kind: weight for kinds, weight in pairs for kind in kinds}
         fitted[side] = replace(found.sides[side], overlap=overlap)
     tried = [Calibration(**fitted, diversity=one) for one in _DIVERSITIES]
-    return max(tried, key=lambda one: sum(mean_f1(pool, one).values()))
+    f1 = [sum(mean_f1(pool, one).values()) for one in tried]
+    cheap = [one for one, value in zip(tried, f1, strict=True) if value >= (1 - _COST) * max(f1)]
+    best = tried[f1.index(max(f1))]
+    return replace(best, shown_diversity=max(one.diversity for one in cheap))
 
 
 def _fit_offsets(x: Floats, log_odds: Floats, correct: Flags) -> Floats:
@@ -319,14 +315,17 @@ def _by_document(pool: Pool, p: Floats, which: Flags) -> Iterator[list[int]]:
 
 def _find_floor(pool: Pool, calibration: Calibration) -> float:
     """The lowest score above which at least `_MIN_PRECISION` of the absent phrases that are shown
-    are right, even if it were one standard error fewer; 1 if there is none."""
+    are right, in either half of the documents; 1 if there is none. In one half alone, luck would
+    find one."""
     p, shown = score_and_select(pool, calibration)
     absent = np.flatnonzero(shown & ~pool.present)
     absent = absent[np.argsort(-p[absent], kind="stable")]
-    count = np.arange(1, len(absent) + 1)
-    right = np.cumsum(pool.correct[absent])
-    precise = right - np.sqrt(right) >= _MIN_PRECISION * count
-    enough = np.flatnonzero(precise & (count >= _MIN_SHOWN))
+    precise = np.ones(len(absent), np.bool_)
+    for half in (0, 1):
+        own = pool.document[absent] % 2 == half
+        count, right = np.cumsum(own), np.cumsum(own & pool.correct[absent])
+        precise &= (count >= _MIN_SHOWN) & (right >= _MIN_PRECISION * count)
+    enough = np.flatnonzero(precise)
     return float(p[absent[enough[-1]]]) if len(enough) else 1.0
 
 
@@ -377,11 +376,6 @@ def score_and_select(
     for name, side in calibration.sides.items():
         possible = (p > 0) & pool.of(name) & (p >= side.threshold)
         shown |= _apply_cutoff(pool, side, marginal, possible)
-    for numbers in _by_document(pool, p, shown) if diversity > 0 else ():
-        phrases = [(pool.stems(one), pool.occurrences(one)) for one in numbers]
-        needless = find_needless_parts(phrases, diversity)
-        for one, (stems, _) in zip(numbers, phrases, strict=True):
-            shown[one] = stems not in needless
     floors = {name: selection.floor(side) for name, side in calibration.sides.items()}
     return p, shown & (p >= np.where(pool.present, floors["present"], floors["absent"]))
 
