@@ -37,7 +37,7 @@ def test_codes_speak_at_the_calibrated_bias(engine: Engine, documents: list[Docu
     assert [voice.side for voice in voices] == ["present"] * 4 + ["absent"] * 4
     heard = apply_null_bias(prediction, calibration.null_bias())
     for voice in voices:
-        assert (heard.slots[voice.slot.code] == voice.slot) == (voice.since < 0)
+        assert (heard.slots[voice.slot.code] == voice.slot) == voice.speaks
 
 
 def test_a_sequence_has_no_codes_to_silence(

@@ -208,19 +208,21 @@ def test_the_control_codes(
     with opened(browser, url) as page:
         find(page, documents[1].abstract)
         page.click("#tab-codes")
-        counts = []
+        speaking = [one for one in voices if one.slot.text and one.speaks]
+        filled = []
         for position in (0, 6, 12):
             turn(page, position)
-            speaking = [one for one in voices if one.slot.text and one.since <= BIASES[position]]
             expect(page.locator(".code")).to_have_count(len(voices))
             assert page.locator(".code.silent").count() == len(voices) - len(speaking)
             tiles = page.locator(".code:not(.silent)").evaluate_all(
                 "all => all.map(tile => tile.dataset.stems)"
             )
             assert tiles == [one.stems for one in speaking]
-            counts.append(len(tiles))
-        assert counts == sorted(counts)
-        assert counts[0] < counts[-1]
+            shown = {explored.stems(one.text) for one in explored.dial[position][1]}
+            filled.append(page.locator(".code.present, .code.absent").count())
+            assert filled[-1] == sum(one.stems in shown for one in speaking)
+        assert filled == sorted(filled)
+        assert 0 < len(speaking) < len(voices)
 
 
 def test_looking_and_the_keyboard(browser: Browser, url: str, documents: list[Document]) -> None:

@@ -16,7 +16,7 @@ from one2set.extraction.knowledge import Knowledge
 from one2set.keyphrases.calibration import Calibration
 from one2set.keyphrases.results import Keyphrase
 from one2set.keyphrases.scoring import Passages, score_phrases
-from one2set.keyphrases.selection import MAX_MORE, Selection, select_keyphrases
+from one2set.keyphrases.selection import Selection, select_keyphrases
 from one2set.prediction.prediction import Prediction, Slot, apply_null_bias
 from one2set.prediction.stream import Check, go_on
 from one2set.search.null_bias import NullBias
@@ -30,7 +30,7 @@ class CodeOutput(NamedTuple):
 
     slot: Slot
     side: Side | None  # that the code belongs to; None in a sequence
-    since: float  # the lowest `more` at which it generates the phrase: ±`MAX_MORE`
+    speaks: bool  # False if it generates ∅ instead
     stems: str  # joined; equal for equal phrases
 
 
@@ -73,8 +73,8 @@ def _code_outputs(
     for slot in prediction.slots:
         half = prediction.half(slot)
         side = None if prediction.order == "written" else SIDES[half]
-        since = -MAX_MORE if slot.log_odds >= bias[half] else MAX_MORE
-        yield CodeOutput(slot, side, since, _stems(slot.text, document))
+        speaks = slot.log_odds >= bias[half]
+        yield CodeOutput(slot, side, speaks, _stems(slot.text, document))
 
 
 def _stems(text: str, document: Document) -> str:

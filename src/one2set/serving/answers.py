@@ -96,7 +96,7 @@ class CodeAnswer(BaseModel):
     stems: str = Field(description="Equal for the same phrase in any inflection.")
     probability: float = Field(description="Of this phrase, of all that the code could say.")
     null: float = Field(description="The probability of ∅: that the code says nothing.")
-    since: float = Field(description="It speaks where `more` is at least this.")
+    speaks: bool = Field(description="False if the code says nothing.")
 
     @classmethod
     def of(cls, voice: CodeOutput) -> Self:
@@ -109,7 +109,7 @@ class CodeAnswer(BaseModel):
             stems=voice.stems,
             probability=round(slot.probability, 6),
             null=round(slot.null, 6),
-            since=round(voice.since, 6),
+            speaks=voice.speaks,
         )
 
 

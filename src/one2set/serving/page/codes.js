@@ -11,13 +11,13 @@ function element(tag, kind, text) {
   return made;
 }
 
-const speaks = (code, more) => code.text !== "" && more >= code.since;
+const speaks = (code) => code.text !== "" && code.speaks;
 
 // `first` is the first code that says the same, `keyphrase` what became of it, if anything. Codes
 // are meant for one kind of phrase, but may say the other.
-function tile(code, more, first, keyphrase) {
+function tile(code, first, keyphrase) {
   const kind = keyphrase?.present === false ? "absent" : "present";
-  const state = !speaks(code, more) ? "silent" : keyphrase ? kind : "unlikely";
+  const state = !speaks(code) ? "silent" : keyphrase ? kind : "unlikely";
   const made = element("li", `code ${state}`, "");
   made.append(element("span", "number", String(code.code + 1)));
   if (state !== "silent") {
@@ -33,8 +33,8 @@ function tile(code, more, first, keyphrase) {
 // Shows the codes of a passage at a place of the slider.
 export function showCodes(place, passages, chosen, position, choose) {
   const codes = passages[chosen];
-  const { more, keyphrases } = position;
-  const speaking = codes.filter((code) => speaks(code, more));
+  const { keyphrases } = position;
+  const speaking = codes.filter(speaks);
   const kept = new Map(keyphrases.map((one) => [one.stems, one]));
   const parts = [];
   if (passages.length > 1) {
@@ -53,14 +53,14 @@ export function showCodes(place, passages, chosen, position, choose) {
     parts.push(element("h2", "", HALVES[side] ?? "Written one after another"));
     const list = element("ul", "codes", "");
     list.append(...codes.filter((code) => code.side === side).map((code) =>
-      tile(code, more, speaking.find((one) => one.stems === code.stems), kept.get(code.stems))));
+      tile(code, speaking.find((one) => one.stems === code.stems), kept.get(code.stems))));
     parts.push(list);
   }
-  const said = new Set(passages.flat().filter((code) => speaks(code, more)).map((code) => code.stems));
+  const said = new Set(passages.flat().filter(speaks).map((code) => code.stems));
   const known = keyphrases.filter((one) => !said.has(one.stems));
   parts.push(element("p", "about",
     "Each control code of the model writes one phrase or none (∅), all at the same time; ∅ 30 % is the "
-    + "probability of none. What is filled is likely enough to be a keyphrase. Move the slider to see codes change."));
+    + "probability of none. What is filled is shown as a keyphrase; the slider decides how likely it must be."));
   if (known.length) {
     parts.push(element("p", "about",
       `No code says ${known.map((one) => `“${one.text}”`).join(", ")}: the model knows such phrases from the papers it learned from.`));
