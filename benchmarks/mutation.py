@@ -4,9 +4,10 @@
 
 A fault (a mutant) is a change of one place in the syntax tree: another comparison, operator or
 number, a negated condition, a dropped statement or keyword argument. The sample is drawn by the
-seed, the same number of each package. The tests of a mutant are the files that import its module,
-that of the same name first. A mutant is killed if one of them fails, or takes too long. The tests
-must pass without it: run them before. The output names the test that killed each.
+seed, the same number of each package. The tests of a mutant are the file of the same name as its
+module, or else those that import it. A mutant is killed if one of them fails, or takes too long.
+Without it they must pass, which is tried with the first module of the sample only. The output names
+the test that killed each.
 
 Each mutant runs in a fork of a process that has imported the libraries but nothing of ours; an
 import hook gives it the changed module, so no file is touched. Results are appended to the output,
@@ -18,6 +19,7 @@ import ast
 import json
 import os
 import resource
+import signal
 import sys
 from argparse import ArgumentParser
 from collections import Counter
@@ -36,8 +38,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE, TESTS = ROOT / "src" / "one2set", ROOT / "tests"
 PACKAGES = ("model", "training", "evaluation", "keyphrases")
-# Those that start no thread: a fork would not have it, and might wait for it for ever.
-LIBRARIES = ("torch", "scipy.optimize", "hypothesis", "pydantic", "rich")
+# Those that start no thread (a fork would not have it, and might wait for it for ever), and are no
+# plugins of pytest, which wants to import these itself.
+LIBRARIES = ("torch", "scipy.optimize", "pydantic", "rich")
 SECONDS = 120  # of the processor, for the tests of a mutant
 
 _SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
@@ -70,6 +73,11 @@ class Mutant(NamedTuple):
     id: str  # the same in every run, while the source stays the same
     path: Path
     tree: ast.Module
+
+
+def unchanged(path: Path) -> Mutant:
+    """A module without a fault."""
+    return Mutant("unchanged", path, ast.parse(path.read_text(encoding="utf-8")))
 
 
 class Place(NamedTuple):
@@ -184,15 +192,12 @@ def sample(count: int, seed: int) -> list[Mutant]:
 
 
 def tests_of(path: Path) -> list[str]:
-    """The test files that import a module, that of the same name first, then others of its
-    package."""
-    module = _module(path)
+    """The test file of the same name, or else those that import the module."""
     own = TESTS / path.relative_to(SOURCE).with_name(f"test_{path.name}")
-    near = sorted(own.parent.glob("test_*.py"), key=lambda each: (each != own, each.name))
-    every = [*near, *(each for each in sorted(TESTS.rglob("test_*.py")) if each not in near)]
-    names = (f"from {module} import", f"import {module}\n")
-    found = [each for each in every if any(name in each.read_text() for name in names)]
-    return [str(each) for each in dict.fromkeys([*([own] if own.exists() else []), *found])][:3]
+    if own.exists():
+        return [str(own)]
+    imports = f"from {_module(path)} import"
+    return [str(each) for each in sorted(TESTS.rglob("test_*.py")) if imports in each.read_text()]
 
 
 def _module(path: Path) -> str:
@@ -255,7 +260,9 @@ def killer(mutant: Mutant) -> str | None:
     _, status = os.waitpid(child, 0)
     with os.fdopen(reading) as pipe:
         witness = pipe.read(1_000)
-    return (witness or "time or crash") if status else None
+    if os.WIFSIGNALED(status):
+        return "time" if os.WTERMSIG(status) == signal.SIGXCPU else "crash"
+    return (witness or "conftest") if status else None
 
 
 def run(chosen: Sequence[Mutant], output: Path) -> dict[str, str | None]:
@@ -264,9 +271,10 @@ def run(chosen: Sequence[Mutant], output: Path) -> dict[str, str | None]:
     if output.exists():
         records = map(json.loads, output.read_text(encoding="utf-8").splitlines())
         done = {record["mutant"]: record["killer"] for record in records}
-    for number, mutant in enumerate(chosen, 1):
-        if mutant.id in done:
-            continue
+    left = [mutant for mutant in chosen if mutant.id not in done]
+    if left and (failed := killer(unchanged(left[0].path))) is not None:
+        sys.exit(f"{failed} fails without a fault")
+    for number, mutant in enumerate(left, len(chosen) - len(left) + 1):
         done[mutant.id] = killed_by = killer(mutant)
         record = {"mutant": mutant.id, "killer": killed_by}
         with output.open("a", encoding="utf-8") as file:

@@ -4,7 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
 import pytest
@@ -82,14 +82,17 @@ def test_texts_and_requests_that_are_too_long() -> None:
 
 def test_more_than_can_wait_is_sent_away() -> None:
     """And what was taken is answered."""
-    generator = Slow(0.05)
+    generator = Held()
     with served(generator, queue=4, documents=4) as client, ThreadPoolExecutor(24) as threads:
 
-        def ask(_: int) -> tuple[int, str | None]:
+        def ask() -> tuple[int, str | None]:
             response = client.post(KEYPHRASES, json={"documents": ["a", "b"]})
             return response.status_code, response.headers.get("retry-after")
 
-        found = list(threads.map(ask, range(24)))
+        asked = [threads.submit(ask) for _ in range(24)]
+        next(as_completed(asked))  # nobody is answered yet, so this one is sent away
+        generator.free.set()
+        found = [one.result() for one in asked]
     statuses = [status for status, _ in found]
     assert set(statuses) == {200, 429}
     assert generator.done == 2 * statuses.count(200)
