@@ -203,6 +203,7 @@ def test_options_that_cannot_be(tiny_model: Path, tmp_path: Path) -> None:
         (("--min-score=0.1",), "predict has no --min-score any more; use one2set generate"),
         (("--raw",), "predict has no --raw any more"),
         (("-o", tmp_path / "p.parquet", "--format", "text"), "rename it"),
+        (("-o", tmp_path / "p.csv"), r"expected a name that ends in \.jsonl, \.parquet, "),
     ):
         with pytest.raises(ConfigError, match=message):
             run(tiny_model, SAMPLE, *options)

@@ -142,7 +142,7 @@ def test_entries_without_an_abstract_have_their_title(tmp_path: Path) -> None:
 
 
 def test_records_in_text_files_are_known_by_their_content(tmp_path: Path) -> None:
-    for name in ("papers.bib", "papers.ris", "tagged.ris"):
+    for name in ("papers.bib", "papers.ris", "tagged.ris", "savedrecs.tsv"):
         assert list(read(write(tmp_path, "savedrecs.txt", FORMATS[name]()))) == list(DOCUMENTS)
 
 

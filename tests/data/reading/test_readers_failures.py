@@ -30,6 +30,7 @@ ROW = b"T,A.\n"
 BAD: dict[str, tuple[str, bytes, int | None, str, int]] = {
     # name of the case: file, content, line of the problem, what is said, documents that survive
     "malformed line": ("a.jsonl", GOOD + b'{"abstract": \n' + GOOD, 2, "is not JSON", 2),
+    "malformed first line": ("a.jsonl", b'{"abstract": \n' + GOOD * 2, 1, "is not JSON", 2),
     "two objects a line": ("a.jsonl", GOOD[:-1] + GOOD, 1, "is not JSON", 0),
     "a list among lines": ("a.jsonl", GOOD + b"[1]\n" + GOOD, 2, "is a JSON list", 2),
     "numbers in an array": ("a.json", b'[{"abstract": "A."},\n5]\n', 2, "is a JSON int", 1),

@@ -33,6 +33,12 @@ def find_delimiter(text: str, fields: Fields) -> str | None:
     return None
 
 
+def has_tagged_columns(text: str) -> bool:
+    """Whether this is a table of Web of Science, which saves it as .txt."""
+    cells = text.partition("\n")[0].rstrip("\r").split("\t")
+    return _columns(cells) != cells
+
+
 def _columns(header: list[str]) -> list[str]:
     """The names of columns; Web of Science writes tags instead."""
     is_tagged = {"TI", "AB", "UT"}.issubset(header)

@@ -20,6 +20,7 @@ from typing import Literal
 from one2set.data.document import Document
 from one2set.data.reading.delimited import (
     find_delimiter,
+    has_tagged_columns,
     read_csv,
     read_parquet,
     read_workbook,
@@ -150,6 +151,8 @@ def _format_of(path: str, fields: Fields, errors: ErrorPolicy) -> Format | None:
     text = _peek_text(path)
     if named in ("text", None) and (found := recognise_references(text)) is not None:
         return found
+    if named == "text" and has_tagged_columns(text):
+        return "tsv"
     if named is not None:
         return named
     if start.startswith(b"PAR1"):

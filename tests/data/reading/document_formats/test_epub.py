@@ -22,3 +22,9 @@ def test_a_locked_chapter_is_told_and_a_locked_font_is_not() -> None:
 
 def test_a_book_without_its_parts_is_empty() -> None:
     assert read_epub(zipped({"META-INF/container.xml": "<a/>"}), Limits()).blocks == []
+
+
+def test_the_table_of_contents_is_not_read() -> None:
+    texts = [block.text for block in read_epub(epub(), Limits()).blocks]
+    assert TITLE in texts
+    assert "jump to a chapter" not in texts

@@ -72,6 +72,15 @@ def test_running_heads_and_page_numbers_are_left_out() -> None:
     assert text.count("until sleep comes") == 8
 
 
+def test_heads_may_alternate() -> None:
+    heads = ["Ovid Shearer", "Counting Sheep"]
+    pages: list[list[Line]] = [
+        [(8, heads[number % 2]), (10, f"{letter} ewes"), *PROSE, (10, f"{letter} rams")]
+        for number, letter in enumerate("ABCDEFGH")
+    ]
+    assert not any(head in body(pages) for head in heads)
+
+
 def test_lines_that_return_within_a_page_stay() -> None:
     refrain: Line = (10, "And then another one jumped.")
     text = body([[*PROSE, *PROSE, refrain, *PROSE, *PROSE] for _ in range(4)])

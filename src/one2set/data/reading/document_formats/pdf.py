@@ -119,7 +119,7 @@ def _without_edges(pages: Sequence[list[str]]) -> list[list[str]]:
     """Pages without running heads and page numbers."""
     seen = Counter(shape for page in pages for shape in {_shape(line) for line in _edges(page)})
     often = max(2, len(pages) // 4)
-    running = {shape for shape, count in seen.items() if count > often or count == len(pages) > 2}
+    running = {shape for shape, count in seen.items() if count > often}
     return [_trim(page, running) for page in pages]
 
 
