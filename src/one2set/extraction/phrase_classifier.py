@@ -38,7 +38,6 @@ OLD_FILES = ("phrase_classifier.npz", "associations.npz")
 _MIN_WORD_TEXTS, _MIN_NGRAM_TEXTS = 20, 40  # that contain a term
 _LONGEST = 3  # words of a term
 _WIDTH, _EPOCHS, _BATCH, _RATE, _WARMUP, _DROPOUT = 128, 3, 256, 4e-3, 100, 0.1
-_TERM_DROPOUT = 0.3
 _MIN_STEPS = 300
 Int8s = NDArray[np.int8]
 
@@ -169,13 +168,12 @@ def fit_phrase_classifier(
     def logits(chosen: Sequence[int]) -> "Tensor":
         given = [by_document[one] for one in chosen]
         starts = np.cumsum([0, *(len(which) for which, _ in given[:-1])])
-        shares = torch.from_numpy(np.concatenate([share for _, share in given]))
         summed = embedding_bag(
             torch.from_numpy(np.concatenate([which for which, _ in given])),
             weights[0],
             torch.from_numpy(starts),
             mode="sum",
-            per_sample_weights=dropout(shares, _TERM_DROPOUT),
+            per_sample_weights=torch.from_numpy(np.concatenate([share for _, share in given])),
         )
         return dropout(summed, _DROPOUT) @ weights[1].T + weights[2]  # (B, A)
 
