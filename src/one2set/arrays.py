@@ -10,11 +10,13 @@ processor time with them and takes 40 without. Our products take a fraction of a
 """
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from one2set.errors import DataError
@@ -29,6 +31,7 @@ Arrays = Mapping[str, NDArray[Any]]  # by name
 _KINDS = {"b1": "BOOL", "i1": "I8", "u1": "U8", "f2": "F16", "i4": "I32", "u4": "U32"}
 _KINDS |= {"f4": "F32", "i8": "I64", "u8": "U64", "f8": "F64"}
 _DTYPES = {kind: np.dtype(f"<{name}") for name, kind in _KINDS.items()}
+_MAX_BYTES = 1 << 30  # of the arrays of an npz file
 # OpenBLAS uses one thread up to this many cells of a matrix times a vector, and up to this many
 # multiplications of two matrices.
 _CELLS, _MULTIPLICATIONS = 9_000, 260_000
@@ -92,20 +95,50 @@ def load_arrays(
     if path is None:
         return None
     try:
-        return build(_read_npz(path) if path.suffix == ".npz" else map_arrays(path))
+        arrays = _read_npz(path) if path.suffix == ".npz" else map_arrays(path)
+        _expect_numbers(arrays)
+        return build(arrays)
     except DataError as error:
         raise DataError(error.what, fix=error.fix, path=path) from None
-    except (ValueError, KeyError, TypeError, OSError, EOFError):
-        raise DataError(
-            f"is not {kind}", fix="make it again with one2set learn", path=path
-        ) from None
+    except Exception as error:  # a damaged file can fail in any way
+        fix = "make it again with one2set learn"
+        raise DataError(f"is not {kind} ({error})", fix=fix, path=path) from error
 
 
 def _read_npz(path: Path) -> Arrays:
-    from zipfile import BadZipFile  # a hundredth of a second, which new models do not need
+    """The arrays of an npz file. Sizes are checked before memory is allocated for them."""
+    from zipfile import ZipFile  # a hundredth of a second, which new models do not need
 
-    try:
-        with path.open("rb") as file, np.load(file) as arrays:
-            return dict(arrays)
-    except BadZipFile as error:
-        raise ValueError from error
+    with ZipFile(path) as archive:
+        if sum(member.file_size for member in archive.infolist()) > _MAX_BYTES:
+            raise ValueError(f"it has more than {_MAX_BYTES:,} bytes")
+        for member in archive.infolist():
+            with archive.open(member) as file:
+                is_short = npy.read_magic(file) == (1, 0)
+                read = npy.read_array_header_1_0 if is_short else npy.read_array_header_2_0
+                shape, _, dtype = read(file)
+            if math.prod(shape) * dtype.itemsize > member.file_size:
+                raise ValueError(f"{member.filename} is cut off")
+    with path.open("rb") as content, np.load(content) as arrays:
+        return dict(arrays)
+
+
+def _expect_numbers(arrays: Arrays) -> None:
+    """Infinite ones are allowed: the scale of a feature that never varied."""
+    for name, array in arrays.items():
+        if array.dtype.kind == "f" and np.isnan(array).any():
+            raise ValueError(f"{name} has values that are not numbers")
+
+
+def check_shapes(arrays: Arrays, shapes: Mapping[str, str]) -> None:
+    """Check the shapes of arrays of numbers, such as `{"weight": "RC", "bias": "C"}`: a letter
+    stands for the same size everywhere, a digit for itself. Raises ValueError."""
+    sizes: dict[str, int] = {}
+    for name, letters in shapes.items():
+        array = arrays[name]
+        if array.ndim != len(letters) or array.dtype.kind not in "fiub":
+            raise ValueError(f"{name} has shape {array.shape} and type {array.dtype}")
+        for letter, size in zip(letters, array.shape, strict=True):
+            expected = int(letter) if letter.isdigit() else sizes.setdefault(letter, size)
+            if size != expected:
+                raise ValueError(f"{name} has shape {array.shape}; {letter} is {expected}")

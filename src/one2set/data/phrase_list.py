@@ -139,12 +139,15 @@ class PhraseList:
         found, path = cls({}), folder / FILE
         if not path.exists():
             return found
-        content = path.read_bytes()
-        if not _CONTENT.fullmatch(content):
+        try:
+            content = path.read_bytes()
+            if not _CONTENT.fullmatch(content):
+                raise ValueError
+            found._lines = content.decode().split("\n")[:-1]
+        except (ValueError, OSError):
             raise DataError(
                 "is not a phrase list", fix="make it again with one2set learn", path=path
-            )
-        found._lines = content.decode().splitlines()
+            ) from None
         found.checksum = crc32(content)
         return found
 

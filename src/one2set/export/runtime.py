@@ -32,7 +32,12 @@ from one2set.search.null_bias import AS_TRAINED, NullBias, is_silent
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession, OrtValue
 
-GRAPHS = ("encoder.onnx", "step.onnx")
+WEIGHTS = "weights.safetensors"
+GRAPHS = {  # and inputs by which they are known
+    "encoder.onnx": {"lengths", "source"},
+    "step.onnx": {"tokens", "step", "own"},
+}
+_MOST = {"vocabulary_size": 10**8, "num_codes": 10**4, "steps": 10**3, "longest": 10**6}
 EDGES = "edges"  # the encoder's output for a span scorer
 FORMAT = 1
 _FIX = "make it again with one2set export"
@@ -76,7 +81,14 @@ class Runtime:
         self._stream = Stream(
             self.vocabulary, batch_tokens, min(max_source_length or longest, longest)
         )
-        self._encoder, self._step = (_session(folder / name, threads) for name in GRAPHS)
+        if self.vocabulary.size != self.description.vocabulary_size:
+            what = f"has {self.description.vocabulary_size:,} words, the vocabulary "
+            what += f"{self.vocabulary.size:,}"
+            raise DataError(what, fix=_FIX, path=folder / DESCRIPTION)
+        check_finite(folder / WEIGHTS)
+        self._encoder, self._step = (
+            _session(folder / name, threads, inputs) for name, inputs in GRAPHS.items()
+        )
 
     def predict(
         self,
@@ -229,7 +241,7 @@ def _arrange_rows(rows: Ints, codes: int, documents: int) -> dict[str, Ints]:
     }
 
 
-def _session(path: Path, threads: int) -> "InferenceSession":
+def _session(path: Path, threads: int, inputs: set[str]) -> "InferenceSession":
     try:
         import onnxruntime
     except ImportError:
@@ -243,9 +255,12 @@ def _session(path: Path, threads: int) -> "InferenceSession":
     # Threads of one graph must not spin while the other graph, or Python, runs.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
-        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime has no common base class of errors
         raise DataError(f"cannot be run ({error})", fix=_FIX, path=path) from None
+    if not inputs.issubset(value.name for value in session.get_inputs()):
+        raise DataError("is another graph", fix=_FIX, path=path)
+    return session
 
 
 def _to_ort_values(arrays: Mapping[str, NDArray[Any]]) -> Values:
@@ -259,8 +274,11 @@ def _to_ort_values(arrays: Mapping[str, NDArray[Any]]) -> Values:
 
 def _run(session: "InferenceSession", values: Values) -> Values:
     names = [output.name for output in session.get_outputs()]
-    wanted = {value.name: values[value.name] for value in session.get_inputs()}
-    return dict(zip(names, session.run_with_ort_values(names, wanted), strict=True))
+    try:
+        wanted = {value.name: values[value.name] for value in session.get_inputs()}
+        return dict(zip(names, session.run_with_ort_values(names, wanted), strict=True))
+    except Exception as error:  # of a graph that does not fit its weights or runtime.json
+        raise DataError(f"a graph of the model cannot be run ({error})", fix=_FIX) from error
 
 
 def _shape(session: "InferenceSession", name: str) -> list[Any]:
@@ -274,13 +292,40 @@ def read_description(folder: Path) -> Description:
         values = json.loads(path.read_text(encoding="utf-8"))
         if values.pop("format") != FORMAT:
             raise DataError(f"is not of format {FORMAT}", fix=_FIX, path=path)
-        return Description(**values)
+        description = Description(**values)
+        for name, most in _MOST.items():
+            value = values[name]
+            if type(value) is not int or not 0 < value <= most:
+                what = f"{name} is {value!r:.40}; expected a number from 1 to {most:,}"
+                raise DataError(what, fix=_FIX, path=path)
+        return description
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror})", fix=_FIX, path=path) from None
-    except (ValueError, AttributeError, KeyError, TypeError):
+    except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
         raise DataError(
             "is not the description of an exported model", fix=_FIX, path=path
         ) from None
+
+
+def check_finite(path: Path) -> None:
+    """Refuse a safetensors file with values that are not numbers. Integers always are."""
+    types = {"F16": np.float16, "F32": np.float32, "F64": np.float64}
+    try:
+        data = np.memmap(path, np.uint8, "r")
+        start = 8 + int(data[:8].view("<u8")[0])
+        header = json.loads(data[8:start].tobytes())
+        header.pop("__metadata__", None)
+        for name, tensor in header.items():
+            first, last = tensor["data_offsets"]
+            if start + last > len(data):
+                raise ValueError("it is cut off")
+            kind, values = types.get(tensor["dtype"]), data[start + first : start + last]
+            if kind is not None and not np.isfinite(values.view(kind)).all():
+                raise ValueError(f"{name} has values that are not numbers")
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror})", fix=_FIX, path=path) from None
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise DataError(f"is not a file of weights ({error})", fix=_FIX, path=path) from None
 
 
 def write_description(folder: Path, description: Description) -> None:

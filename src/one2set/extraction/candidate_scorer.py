@@ -16,6 +16,7 @@ from one2set.arrays import (
     Arrays,
     Float32s,
     Ints,
+    check_shapes,
     load_arrays,
     save_arrays,
     single_thread_matmul,
@@ -109,6 +110,8 @@ class CandidateScorer:
 def _load_mlp(arrays: Arrays) -> FeatureMLP:
     mean = arrays["centre" if "centre" in arrays else "mean"]  # `centre` in old files
     first, second, third = (arrays[f"weight{layer}"] for layer in range(3))
+    shapes = {"scale": "F", "weight0": "FH", "bias0": "H", "weight1": "HG", "bias1": "G"}
+    check_shapes({**arrays, "mean": mean}, {"mean": "F", **shapes, "weight2": "G1", "bias2": "1"})
     if len(first) != NUM_FEATURES:
         raise ValueError
     check_feature_names(arrays)

@@ -18,6 +18,7 @@ import numpy as np
 from one2set.arrays import Float32s, Floats, Ints
 from one2set.data import phrase_list
 from one2set.data.document import StemmedDocument
+from one2set.data.phrase_list import FILE as PHRASES
 from one2set.data.phrase_list import NO_PHRASES, PhraseList
 from one2set.errors import DataError
 from one2set.extraction import (
@@ -87,13 +88,14 @@ class Knowledge:
         """The knowledge of a model."""
         shared = knowledge_folder(folder)
         check_versions(shared)
-        phrases = PhraseList.load(shared)
-        found = cls(
-            phrases,
-            CandidateScorer.load(shared),
-            LinearPhraseClassifier.load(shared),
-            PhraseFinder.load(shared, phrases.checksum),
-        )
+        phrases, classifier = PhraseList.load(shared), LinearPhraseClassifier.load(shared)
+        if classifier is not None and len(classifier.bias) > len(phrases):
+            what = f"has {len(phrases):,} phrases; the phrase classifier knows "
+            what += f"{len(classifier.bias):,}"
+            fix = "make it again with one2set learn"
+            raise DataError(what, fix=fix, path=shared / PHRASES)
+        finder = PhraseFinder.load(shared, phrases.checksum)
+        found = cls(phrases, CandidateScorer.load(shared), classifier, finder)
         if not is_light(folder):
             return found
         if found.candidate_scorer is None:
@@ -225,7 +227,7 @@ def check_versions(folder: Path) -> None:
         return
     try:
         recorded = dict(json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OSError, RecursionError):
         raise DataError(
             "is not a record of versions", fix="make it again with one2set learn", path=path
         ) from None

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from one2set.arrays import Arrays, Flags, Floats, load_arrays, save_arrays
+from one2set.arrays import Arrays, Flags, Floats, check_shapes, load_arrays, save_arrays
 from one2set.extraction.ngrams import Hashes
 
 FILE = "lexicon.safetensors"
@@ -87,6 +87,8 @@ class Lexicon:
         """The one in a model's folder; None where there is none."""
 
         def build(arrays: Arrays) -> "Lexicon":
+            tables = {"word_keys": "W", "word_logs": "W4", "phrase_keys": "P", "phrase_logs": "P2"}
+            check_shapes(arrays, {"documents": "", **tables})
             values: dict[str, Any] = {name: arrays[name] for name in cls.__slots__}
             return cls(**values | {"documents": int(values["documents"])})
 

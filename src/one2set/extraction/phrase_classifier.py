@@ -22,6 +22,7 @@ from one2set.arrays import (
     Arrays,
     Float32s,
     Ints,
+    check_shapes,
     load_arrays,
     save_arrays,
     single_thread_matmul,
@@ -117,6 +118,12 @@ class LinearPhraseClassifier:
         def build(arrays: Arrays) -> "LinearPhraseClassifier":
             # Old files call terms words, and have only words.
             terms = "terms" if "terms" in arrays else "words"
+            check_shapes(arrays, {"keys": "V", terms: "TW", f"{terms}_scale": "T"})
+            check_shapes(arrays, {"phrases": "AW", "phrases_scale": "A", "bias": "A", "prior": "A"})
+            check_shapes(arrays, {terms: "TW", "phrases": "AW"})
+            longest = int(arrays["longest"]) if "longest" in arrays else 1
+            if len(arrays[terms]) < len(arrays["keys"]) or not 0 < longest <= 2 * _LONGEST:
+                raise ValueError(f"{terms} has too few rows, or terms of {longest} words")
             return cls(
                 keys=arrays["keys"],
                 terms=arrays[terms],
@@ -124,7 +131,7 @@ class LinearPhraseClassifier:
                 phrases=arrays["phrases"] * arrays["phrases_scale"][:, None],
                 bias=arrays["bias"],
                 prior=arrays["prior"],
-                longest=int(arrays["longest"]) if "longest" in arrays else 1,
+                longest=longest,
             )
 
         return load_arrays(folder, (FILE, *OLD_FILES), "a phrase classifier", build)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from one2set.arrays import Arrays, Ints, load_arrays, save_arrays
+from one2set.arrays import Arrays, Ints, check_shapes, load_arrays, save_arrays
 from one2set.extraction.ngrams import HashedPhrases, Hashes
 
 FILE = "phrase_index.safetensors"
@@ -55,6 +55,11 @@ class PhraseFinder:
         def build(arrays: Arrays) -> "PhraseFinder | None":
             if arrays["checksum"] != checksum:
                 return None
+            shapes = {"words": "PL", "length": "P", "hash": "P", "hashes": "P", "order": "P"}
+            check_shapes(arrays, {**shapes, "rarest_words": "M", "by_rarest": "M"})
+            for indices in (arrays["order"], arrays["by_rarest"]):
+                if np.any(indices < 0) or np.any(indices >= len(arrays["hash"])):
+                    raise ValueError("there are indices of no phrase")
             phrases = HashedPhrases(arrays["words"], arrays["length"], arrays["hash"])
             return cls(phrases, *(arrays[name] for name in cls.__slots__[1:]))
 

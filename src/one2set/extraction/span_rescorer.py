@@ -18,10 +18,12 @@ from one2set.arrays import (
     Arrays,
     Float32s,
     Ints,
+    check_shapes,
     load_arrays,
     save_arrays,
     single_thread_matmul,
 )
+from one2set.errors import DataError
 from one2set.extraction.features import NUM_FEATURES, check_feature_names, encode_feature_names
 
 FILE = "span_rescorer.safetensors"
@@ -42,6 +44,12 @@ class SpanRescorer:
 
     def project(self, states: Float32s) -> WordStates:
         """(S, D) → (S, 2H): the part of the first layer that depends on one word only."""
+        if states.shape[1] != len(self.edges):
+            raise DataError(
+                f"the span rescorer is for states of width {len(self.edges)}, the network has "
+                f"{states.shape[1]}",
+                fix="make the model again with one2set learn",
+            )
         return single_thread_matmul(states, self.edges).astype(np.float16)
 
     def __call__(
@@ -72,8 +80,13 @@ class SpanRescorer:
 
         def build(arrays: Arrays) -> "SpanRescorer":
             old = {"features": "measures"} if "measures" in arrays else {}
+            features = old.get("features", "features")
+            shapes = {"edges": "DE", features: "FH", "bias": "H", "hidden": "HG"}
+            check_shapes(arrays, {**shapes, "hidden_bias": "G", "last": "G"})
             found = cls(*(arrays[old.get(name, name)].astype(np.float32) for name in cls.__slots__))
-            if found.features.shape != (NUM_FEATURES + 1, len(found.bias)):
+            if len(found.features) != NUM_FEATURES + 1 or found.edges.shape[1] != 2 * len(
+                found.bias
+            ):
                 raise ValueError
             check_feature_names(arrays)
             return found

@@ -165,11 +165,11 @@ class Calibration:
             values = _rename(orjson.loads(path.read_bytes()), _OLD_KEYS)
             drop_subphrases = values.pop("drop_subphrases", False)
             found = cls(**values | {side: _load_side(values[side]) for side in SIDES})
+            _check_numbers(diversity=found.diversity, shown_diversity=found.shown_diversity)
             return found._without_subphrases() if drop_subphrases else found
-        except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
-            raise DataError(
-                "is not a calibration", fix="make it again with one2set calibrate", path=path
-            ) from None
+        except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+            fix = "make it again with one2set calibrate"
+            raise DataError(f"is not a calibration ({error})", fix=fix, path=path) from None
 
     def _without_subphrases(self) -> "Calibration":
         overlap = {"part": _NEVER}
@@ -180,7 +180,20 @@ class Calibration:
 def _load_side(values: dict[str, Any]) -> SideCalibration:
     values = _rename(values, _OLD_SIDE_KEYS)
     models = {name: _load_model(values[name]) for name in ("generated", "proposed")}
-    return SideCalibration(**values | models)
+    side = SideCalibration(**values | models)
+    _check_numbers(null_bias=side.null_bias, threshold=side.threshold, floor=side.floor)
+    _check_numbers(**side.overlap)
+    if side.expected_gold_factor is not None:
+        _check_numbers(expected_gold_factor=side.expected_gold_factor)
+        if side.expected_gold_factor < 0:
+            raise ValueError("expected_gold_factor is below 0")
+    return side
+
+
+def _check_numbers(**values: Any) -> None:
+    for name, value in values.items():
+        if type(value) not in (int, float) or not math.isfinite(value):
+            raise ValueError(f"{name} is {value!r:.40}, no number")
 
 
 def _load_model(values: dict[str, Any] | None) -> LogisticModel | None:
@@ -189,7 +202,9 @@ def _load_model(values: dict[str, Any] | None) -> LogisticModel | None:
     weights = _rename(values["weights"], _OLD_INPUTS)
     if unknown := weights.keys() - {*INPUTS}:
         raise KeyError(*unknown)
-    return LogisticModel(**values | {"weights": weights})
+    model = LogisticModel(**values | {"weights": weights})
+    _check_numbers(intercept=model.intercept, **weights)
+    return model
 
 
 def _rename(values: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:

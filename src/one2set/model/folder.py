@@ -142,14 +142,19 @@ def build_network(
     fix: str,
 ) -> Network:
     """A network with the given weights, in eval mode. Errors name `path`, their origin."""
+    # A layer has weights; where there are more layers than weights, building them may never end.
+    for argument, value in arguments.items():
+        if argument.endswith("layers") and isinstance(value, int) and value > len(weights):
+            what = f"has {argument} = {value:,}, but only {len(weights):,} weights"
+            raise DataError(what, fix=fix, path=path)
     # The meta device allocates nothing: the given weights are assigned below.
     try:
         with torch.device("meta"):
             network = NETWORKS[name](**arguments)
-    except TypeError as error:
+    except Exception as error:  # wrong values fail wherever they are used first
         raise DataError(
             f"has arguments that {name} does not take ({error})", fix=fix, path=path
-        ) from None
+        ) from error
     expected = network.state_dict()
     for what, names in (
         ("lacks the weights", expected.keys() - weights.keys()),
@@ -165,6 +170,8 @@ def build_network(
                 fix=fix,
                 path=path,
             )
+        if not weight.isfinite().all():
+            raise DataError(f"{key} has values that are not numbers", fix=fix, path=path)
     floats = {key: weight.float() for key, weight in weights.items()}
     network.load_state_dict(floats, assign=True)
     return network.eval()
@@ -189,13 +196,16 @@ def _read_config(path: Path) -> dict[str, Any]:
         config = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror})", fix=_FIX, path=path) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"is not JSON ({error})", fix=_FIX, path=path) from None
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         raise DataError(f"is not of format {FORMAT}", fix=_FIX, path=path)
     if missing := {"network", "arguments", "config"} - config.keys():
         raise DataError(f"has no {', '.join(sorted(missing))}", fix=_FIX, path=path)
-    if config["network"] not in NETWORKS:
+    for name in ("arguments", "config"):
+        if not isinstance(config[name], dict):
+            raise DataError(f"{name} is {config[name]!r:.40}, no object", fix=_FIX, path=path)
+    if not isinstance(config["network"], str) or config["network"] not in NETWORKS:
         raise ConfigError(
             f"{path}: network is {config['network']!r}; expected one of {', '.join(NETWORKS)}"
         )

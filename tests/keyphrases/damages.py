@@ -1,0 +1,156 @@
+"""Ways to damage a model folder, systematically: each is a name and a function of the folder."""
+
+import json
+import struct
+import zipfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Damage = Callable[[Path], None]
+_NAN, _INFINITE = float("nan"), float("inf")
+_WRONG_VALUES: tuple[Any, ...] = (None, "x", -1, 0, 10**12, 1.5, [], {}, True, _NAN, _INFINITE)
+
+
+def damages(folder: Path) -> Iterator[tuple[str, Damage]]:
+    """All ways to damage a folder like this one."""
+    for path in sorted(folder.iterdir()):
+        yield from _damages_of_bytes(path.name, path.stat().st_size)
+        if path.suffix == ".json" and path.name != "tokenizer.json":
+            yield from _damages_of_json(path)
+        if path.suffix == ".npz":
+            yield from _damages_of_arrays(path)
+        if path.suffix == ".tsv":
+            yield from _damages_of_table(path.name)
+
+
+def _damages_of_bytes(name: str, size: int) -> Iterator[tuple[str, Damage]]:
+    def change(how: Callable[[bytes], bytes]) -> Damage:
+        return lambda folder: _write(folder / name, how((folder / name).read_bytes()))
+
+    yield f"{name} missing", lambda folder: (folder / name).unlink()
+    yield f"{name} a folder", partial(_replace_by_folder, name=name)
+    yield f"{name} empty", change(lambda data: b"")
+    yield f"{name} half", change(lambda data: data[: len(data) // 2])
+    yield f"{name} short", change(lambda data: data[:-1])
+    yield f"{name} long", change(lambda data: data + b"\0")
+    yield f"{name} random", change(lambda data: np.random.default_rng(0).bytes(len(data)))
+    yield f"{name} pointer", change(lambda data: b"version https://git-lfs.github.com/spec/v1\n")
+    for share in (0.0, 0.2, 0.5, 0.8, 0.99):
+        at = int(share * size)
+        yield f"{name} flipped at {at}", change(partial(_flip, at=at))
+
+
+def _damages_of_json(path: Path) -> Iterator[tuple[str, Damage]]:
+    for text in ("null", "[]", "1", '"x"', "{}", "[" * 100_000):
+        yield f"{path.name} is {text[:9]}", partial(_write_text, name=path.name, text=text)
+    for place in _places(json.loads(path.read_text()), skip=("config",)):
+        for value in _WRONG_VALUES:
+            yield (
+                f"{path.name} {place} = {value}",
+                partial(_set_json, name=path.name, place=place, value=value),
+            )
+
+
+def _damages_of_arrays(path: Path) -> Iterator[tuple[str, Damage]]:
+    with np.load(path) as arrays:
+        names = arrays.files
+    for name in names:
+        for how, change in _ARRAY_CHANGES.items():
+            yield (
+                f"{path.name} {name} {how}",
+                partial(_set_array, file=path.name, name=name, change=change),
+            )
+
+
+def _damages_of_table(name: str) -> Iterator[tuple[str, Damage]]:
+    for text in (
+        "x\n",
+        "x\ty\n",
+        "x\ty\tz\n",
+        "x\ty\t-1\n",
+        "a\tb\t1\td\n",
+        "\t\t1\n",
+        "caf\udce9\n",
+    ):
+        yield f"{name} is {text!a}", partial(_write_text, name=name, text=text)
+
+
+_ARRAY_CHANGES: dict[str, Callable[[Any], bytes | None]] = {
+    "missing": lambda array: None,
+    "NaN": lambda array: _npy(np.full(array.shape, np.nan)),
+    "infinite": lambda array: _npy(np.full(array.shape, np.inf)),
+    "strings": lambda array: _npy(np.full(array.shape, "x")),
+    "scalar": lambda array: _npy(np.array(1.0)),
+    "empty": lambda array: _npy(array.reshape(-1)[:0]),
+    "one row more": lambda array: _npy(np.concatenate([array, array[:1]]) if array.ndim else array),
+    "one axis more": lambda array: _npy(array[None]),
+    "pickled": lambda array: _npy(np.array([object()], dtype=object)),
+    "of absurd size": lambda array: _header_only((10**12, 10**3)),
+    "cut off": lambda array: _npy(array)[:-1],
+}
+
+
+def _npy(array: Any) -> bytes:
+    buffer = BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+def _header_only(shape: tuple[int, ...]) -> bytes:
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    header += b" " * (-(10 + len(header) + 1) % 64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header
+
+
+def _set_array(
+    folder: Path, *, file: str, name: str, change: Callable[[Any], bytes | None]
+) -> None:
+    with np.load(folder / file) as arrays:
+        members = {one: _npy(arrays[one]) for one in arrays.files}
+        changed = change(arrays[name])
+    del members[name]
+    if changed is not None:
+        members[name] = changed
+    with zipfile.ZipFile(folder / file, "w") as archive:
+        for one, data in members.items():
+            archive.writestr(f"{one}.npy", data)
+
+
+def _places(value: Any, skip: tuple[str, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The places of all values in a JSON value."""
+    if isinstance(value, dict):
+        for key, below in value.items():
+            yield (key,)
+            if key not in skip:
+                yield from ((key, *place) for place in _places(below))
+
+
+def _set_json(folder: Path, *, name: str, place: tuple[Any, ...], value: Any) -> None:
+    whole = json.loads((folder / name).read_text())
+    below = whole
+    for key in place[:-1]:
+        below = below[key]
+    below[place[-1]] = value
+    (folder / name).write_text(json.dumps(whole))
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.write_bytes(data)
+
+
+def _write_text(folder: Path, *, name: str, text: str) -> None:
+    (folder / name).write_bytes(text.encode("utf-8", "surrogateescape"))
+
+
+def _replace_by_folder(folder: Path, *, name: str) -> None:
+    (folder / name).unlink()
+    (folder / name).mkdir()
+
+
+def _flip(data: bytes, *, at: int) -> bytes:
+    return data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :]

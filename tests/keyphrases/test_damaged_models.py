@@ -1,0 +1,91 @@
+"""Damaged model folders: one clear error each, or a model that works; never a traceback."""
+
+import shutil
+from collections.abc import Callable
+from importlib.resources import files
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from one2set.data.reading.readers import read
+from one2set.errors import DataError, One2SetError
+from one2set.extraction.train_scorers import fit_knowledge
+from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalibration
+from one2set.keyphrases.generator import KeyphraseGenerator
+from one2set.model.folder import save_model
+from one2set.model.manifest import MANIFEST
+from one2set.prediction.engine import Engine
+from tests.keyphrases.damages import damages
+from tests.networks import lively_settrans, small_vocabulary, word_model
+
+SAMPLE = str(files("one2set.data") / "sample" / "documents.jsonl")
+_EVERY = 5  # of the damages is tried; 1 tries all, which takes a minute or two
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With all kinds of files that a model can have."""
+    folder = word_model(tmp_path_factory.mktemp("model"))
+    fit_knowledge(lambda: read(SAMPLE)).save(folder)
+    half = SideCalibration(
+        proposed=LogisticModel(-0.2, {"candidate_score": 0.4, "keyphrase_count": 0.1}),
+        expected_gold_factor=1.0,
+    )
+    Calibration(half, half).save(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("trained") / "model"
+    save_model(folder, lively_settrans(), small_vocabulary(list(read(SAMPLE))))
+    return folder
+
+
+def generate(folder: Path) -> None:
+    KeyphraseGenerator(folder, threads=1).generate("Sets of keyphrases, and sets of words.")
+
+
+def predict(folder: Path) -> None:
+    list(Engine.load(folder, device="cpu").predict(islice(read(SAMPLE), 1)))
+
+
+@pytest.mark.parametrize(("kind", "use"), [("exported", generate), ("trained", predict)])
+def test_damage_that_no_manifest_tells(
+    kind: str, use: Callable[[Path], None], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """The loaders themselves must tell, as with folders of earlier versions."""
+    sound = tmp_path / "sound"
+    shutil.copytree(request.getfixturevalue(kind), sound)
+    (sound / MANIFEST).unlink()
+    use(sound)
+    refused = 0
+    for name, damage in islice(damages(sound), 0, None, _EVERY):
+        folder = tmp_path / "damaged"
+        shutil.copytree(sound, folder)
+        damage(folder)
+        try:
+            use(folder)
+        except One2SetError:
+            refused += 1
+        except Exception as error:
+            raise AssertionError(f"{name}: {error!r}") from error
+        shutil.rmtree(folder)
+    assert refused > 20
+
+
+def test_damage_that_the_manifest_tells(exported: Path, tmp_path: Path) -> None:
+    """Whatever happens to a file that is read, it is that file which the error names."""
+    for name, damage in islice(damages(exported), 0, None, 7):
+        folder, file = tmp_path / "damaged", name.split()[0]
+        shutil.copytree(exported, folder)
+        before = (folder / file).read_bytes()
+        damage(folder)
+        if (folder / file).is_file() and (folder / file).read_bytes() == before:
+            shutil.rmtree(folder)
+            continue
+        with pytest.raises(DataError) as caught:
+            generate(folder)
+        assert caught.value.path == str(folder / file), name
+        shutil.rmtree(folder)
