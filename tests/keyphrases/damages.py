@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from one2set.arrays import map_arrays, save_arrays
+
 Damage = Callable[[Path], None]
 _NAN, _INFINITE = float("nan"), float("inf")
 _WRONG_VALUES: tuple[Any, ...] = (None, "x", -1, 0, 10**12, 1.5, [], {}, True, _NAN, _INFINITE)
@@ -24,6 +26,8 @@ def damages(folder: Path) -> Iterator[tuple[str, Damage]]:
             yield from _damages_of_json(path)
         if path.suffix == ".npz":
             yield from _damages_of_arrays(path)
+        if path.suffix == ".safetensors" and path.name != "weights.safetensors":
+            yield from _damages_of_mapped_arrays(path)
         if path.suffix == ".tsv":
             yield from _damages_of_table(path.name)
 
@@ -65,6 +69,34 @@ def _damages_of_arrays(path: Path) -> Iterator[tuple[str, Damage]]:
                 f"{path.name} {name} {how}",
                 partial(_set_array, file=path.name, name=name, change=change),
             )
+
+
+def _damages_of_mapped_arrays(path: Path) -> Iterator[tuple[str, Damage]]:
+    for name in map_arrays(path):
+        for how, change in _MAPPED_CHANGES.items():
+            yield (
+                f"{path.name} {name} {how}",
+                partial(_set_mapped, file=path.name, name=name, change=change),
+            )
+
+
+_MAPPED_CHANGES: dict[str, Callable[[Any], Any]] = {
+    "missing": lambda array: None,
+    "NaN": lambda array: np.full(array.shape, np.nan),
+    "infinite": lambda array: np.full(array.shape, np.inf),
+    "scalar": lambda array: np.array(1.0),
+    "empty": lambda array: array.reshape(-1)[:0],
+    "huge": lambda array: np.full(array.shape, 2**62),
+    "negative": lambda array: np.full(array.shape, -1),
+    "one row more": lambda array: np.concatenate([array, array[:1]]) if array.ndim else array,
+    "one axis more": lambda array: array[None],
+}
+
+
+def _set_mapped(folder: Path, *, file: str, name: str, change: Callable[[Any], Any]) -> None:
+    arrays = {one: array.copy() for one, array in map_arrays(folder / file).items()}
+    changed = change(arrays.pop(name))
+    save_arrays(folder / file, arrays if changed is None else {**arrays, name: changed})
 
 
 def _damages_of_table(name: str) -> Iterator[tuple[str, Damage]]:
