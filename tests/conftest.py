@@ -34,6 +34,12 @@ settings.load_profile("reproducible")
 _REQUIRED = frozenset(filter(None, os.environ.get("ONE2SET_REQUIRE", "").split(",")))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The slowest first. If a page of documentation comes last, one process runs it alone while the
+    other one has nothing left to do."""
+    items.sort(key=lambda item: "/system/" not in item.nodeid)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item,
