@@ -6,12 +6,11 @@ The time grows with the length. What repeats itself is read once: it tells nothi
 of marks would take three times as long as prose of its length.
 """
 
-from collections.abc import Sequence
-from itertools import accumulate, groupby, islice
+from collections.abc import Iterator, Sequence
+from itertools import groupby, islice
 
 from one2set.data.document import Document, StemmedDocument
 from one2set.extraction.ngrams import LONGEST
-from one2set.text import Span
 
 PASSAGE = 384  # words; longer than nearly all abstracts, which are read whole
 OVERLAP = 64  # words, so that what one passage cuts off another has in context
@@ -65,20 +64,33 @@ def _shorten_runs(words: Sequence[str]) -> list[int]:
 
 
 def _passage(document: StemmedDocument, head: int, body: Sequence[int]) -> StemmedDocument:
-    """The first `head` words of a document, as a title, and those of these indices after it."""
-    chosen = [*range(head), *(head + at for at in body)]
-    words = [document.words[at] for at in chosen]
-    text = Document(
-        document.document.id,
-        " ".join(words[:head]),
-        " ".join(words[head:]),
-        tokenised=True,  # these words are; splitting them at spaces gives them back
+    """The first `head` words of a document, as a title, and those of these indices after it, as the
+    document writes them."""
+    source = document.document
+    title = source.title if head else ""
+    # The full stop after a title has no characters.
+    chosen = [
+        head + at for at in body if document.spans[head + at][0] < document.spans[head + at][1]
+    ]
+    abstract = ""
+    spans = list(document.spans[:head])
+    for run in _consecutive(chosen):
+        start, end = document.spans[run[0]][0], document.spans[run[-1]][1]
+        abstract += " " * bool(abstract)
+        shift = len(abstract) - start + (len(title) + 1 if title else 0)
+        spans += [(a + shift, b + shift) for a, b in (document.spans[at] for at in run)]
+        abstract += source.text[start:end]
+    indices = [*range(head), *chosen]
+    return StemmedDocument(
+        Document(source.id, title, abstract, tokenised=source.tokenised),
+        [document.words[at] for at in indices],
+        spans,
+        tuple(document.stems[at] for at in indices),
+        head,
     )
-    stems = tuple(document.stems[at] for at in chosen)
-    return StemmedDocument(text, words, _spans(words), stems, head)
 
 
-def _spans(words: Sequence[str]) -> list[Span]:
-    """The spans of words, one character apart, as spaces and the end of a title are."""
-    ends = accumulate(words, lambda end, word: end + 1 + len(word), initial=-1)
-    return [(end - len(word), end) for word, end in zip(words, islice(ends, 1, None), strict=True)]
+def _consecutive(numbers: Sequence[int]) -> Iterator[list[int]]:
+    """Ascending numbers in runs without gaps."""
+    for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
+        yield [number for _, number in run]

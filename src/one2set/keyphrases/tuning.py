@@ -49,12 +49,14 @@ _START = -2.0
 _GOLD_FACTORS = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)
 _THRESHOLD_FACTORS = (0.0, 0.2, 0.4, 0.6, 0.8)  # of the best threshold without a cutoff
 _QUANTILES = np.linspace(0, 0.99, 67)  # of probabilities, to try as thresholds
-# Of the absent phrases that people are shown, one in five is to be the author's.
-_MIN_PRECISION, _MIN_SHOWN = 0.2, 10
+# Of the absent phrases that people are shown, one in five is to be the author's, also in documents
+# that are not these.
+_MIN_PRECISION, _MIN_SHOWN = 0.25, 10
 # Kinds of overlap that have a weight together: few phrases of each are shown.
 _KINDS = (("part", "whole"), ("head",), ("word",), ("abbreviation",))
 _DIVERSITIES = (0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9)
-_COST = 0.01
+# Shares of the best F1: what is no worse but for chance, and what people may pay for diversity.
+_NEAR, _CHEAP = 0.997, 0.99
 BEST = Selection(point="f1")
 _CODES = INPUTS.index("codes")
 _GENERATED = [INPUTS.index(name) for name in GENERATED_INPUTS]
@@ -256,8 +258,8 @@ def _tune_cutoff(
 
 
 def _tune_overlap(pool: Pool, found: Calibration) -> Calibration:
-    """The calibration with weights of overlaps, the diversity with the best F1, and for people,
-    who mind overlaps more than a metric does, the highest one that costs at most `_COST` of it.
+    """The calibration with weights of overlaps, the lowest diversity with the best F1, and for
+    people, who mind overlaps more than a metric does, the highest one that costs little of it.
 
     They are those of a logistic regression on the phrases that are shown, the best first, which
     knows their log odds and how each overlaps those before it."""
@@ -285,9 +287,9 @@ def _tune_overlap(pool: Pool, found: Calibration) -> Calibration:
         fitted[side] = replace(found.sides[side], overlap=overlap)
     tried = [Calibration(**fitted, diversity=one) for one in _DIVERSITIES]
     f1 = [sum(mean_f1(pool, one).values()) for one in tried]
-    cheap = [one for one, value in zip(tried, f1, strict=True) if value >= (1 - _COST) * max(f1)]
-    best = tried[f1.index(max(f1))]
-    return replace(best, shown_diversity=max(one.diversity for one in cheap))
+    found = next(one for one, value in zip(tried, f1, strict=True) if value >= _NEAR * max(f1))
+    cheap = [one for one, value in zip(tried, f1, strict=True) if value >= _CHEAP * max(f1)]
+    return replace(found, shown_diversity=cheap[-1].diversity)
 
 
 def _fit_offsets(x: Floats, log_odds: Floats, correct: Flags) -> Floats:
