@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from one2set.data.corpus.corpus import Corpus
-from one2set.reproduction.execution import Event, Forecast, Plan
+from one2set.reproduction.execution import Forecast, JobEvent, Plan
 from one2set.reproduction.job import JobFolder, TrainingRecord
 from one2set.reproduction.measure import Measured
 from one2set.reproduction.plan import Job, Setup, rows_for
@@ -61,7 +61,7 @@ def test_what_another_process_does_is_waited_for(
 ) -> None:
     plan, other = (plan_for(quick_setup(), tmp_path, "codes") for _ in range(2))
     first = next(iter(other.jobs.values()))
-    events: list[Event] = []
+    events: list[JobEvent] = []
     with first.locked() as lock:
         assert lock is not None
         for event in plan.run(at_once, tidy=True):

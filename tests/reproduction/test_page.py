@@ -3,27 +3,30 @@
 from html.parser import HTMLParser
 
 from one2set.reproduction.page import (
-    Block,
-    Cell,
     Heading,
-    Lines,
+    PageBlock,
     PageFigure,
     PageTable,
-    Text,
+    Paragraph,
+    Preformatted,
+    TableCell,
     to_html,
     to_markdown,
 )
 
-_BLOCKS: list[Block] = [
+_BLOCKS: list[PageBlock] = [
     Heading("Numbers & words"),
-    Text("Some `code`, **strong**, and a < b."),
+    Paragraph("Some `code`, **strong**, and a < b."),
     PageTable(
         ["", "F1@5", "F1@M"],
-        [["a|b", Cell("0.3", "0.4", strong=True), Cell("holds", kind="holds")], ["c", "", "1"]],
+        [
+            ["a|b", TableCell("0.3", "0.4", strong=True), TableCell("holds", kind="holds")],
+            ["c", "", "1"],
+        ],
         [("kp20k", 2)],
     ),
     PageFigure("lambda", b"<svg/>", "A figure"),
-    Lines("Commands", ["one2set train <corpus>"]),
+    Preformatted("Commands", ["one2set train <corpus>"]),
 ]
 
 

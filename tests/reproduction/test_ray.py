@@ -17,7 +17,7 @@ from one2set.reproduction import ray as ray_plans
 from one2set.reproduction.execution import Plan
 from one2set.reproduction.job import InterruptionError, JobFolder
 from one2set.reproduction.plan import Setup, rows_for
-from one2set.reproduction.ray import run_on_ray
+from one2set.reproduction.ray import run_plan_on_ray
 from tests.clusters import said_on_ray
 from tests.reproduction.conftest import QUICK, at_once
 
@@ -47,19 +47,19 @@ def kill():
 start_ray(cpus=2)
 threading.Thread(target=kill, daemon=True).start()
 from one2set.data.corpus.corpus import Corpus
-from one2set.reproduction.ray import run_on_ray
+from one2set.reproduction.ray import run_plan_on_ray
 from one2set.reproduction.execution import Plan
 from one2set.reproduction.plan import Setup, rows_for
 setup = Setup(Corpus(sys.argv[1]), "tiny", 8, None, tuple(sys.argv[2:]))
 jobs = setup.jobs(rows_for(["settrans-beam"]), [0])
 plan = Plan(jobs, setup, Path("together"), splits=setup.splits)
-for event in run_on_ray(plan, processes=1, tidy=True):
+for event in run_plan_on_ray(plan, processes=1, tidy=True):
     print(event.what, event.job.row.name, event.jobs_done, event.examples_done, flush=True)
 
 from one2set.reproduction import ray as ray_plans
 ray_plans.code_version = lambda: "another"
 again = Plan(jobs[:1], setup, Path("again"), splits=setup.splits)
-for event in run_on_ray(again, processes=1, tidy=True):
+for event in run_plan_on_ray(again, processes=1, tidy=True):
     pass
 print(*again.failed.values())
 """
@@ -192,7 +192,7 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> MadeUp:
 
 
 def told(plan: Plan) -> list[str]:
-    events = run_on_ray(plan, processes=1, tidy=True)
+    events = run_plan_on_ray(plan, processes=1, tidy=True)
     return [f"{event.what} {event.job.row.name}" for event in events if event.what != "training"]
 
 
@@ -262,12 +262,12 @@ def test_a_job_takes_what_its_processes_need(
 ) -> None:
     plan = plan_for(quick_setup("machine.threads=2"), tmp_path, "settrans")
     with pytest.raises(ConfigError, match=r"takes 4 CPUs, and no machine .*--processes"):
-        next(run_on_ray(plan, processes=2, tidy=True))
+        next(run_plan_on_ray(plan, processes=2, tidy=True))
     ray.machines = ({"CPU": 8.0, "GPU": 2.0},)
-    next(run_on_ray(plan, processes=2, tidy=True))
+    next(run_plan_on_ray(plan, processes=2, tidy=True))
     assert ray.asked == {"max_retries": 3, "num_cpus": 4, "num_gpus": 2}
     plan = plan_for(quick_setup("machine.device=cpu"), tmp_path, "settrans")
-    next(run_on_ray(plan, processes=2, tidy=True))
+    next(run_plan_on_ray(plan, processes=2, tidy=True))
     assert ray.asked == {"max_retries": 3, "num_cpus": 2}
 
 
@@ -275,7 +275,7 @@ def test_an_interruption_is_passed_on(
     ray: MadeUp, quick_setup: Callable[..., Setup], tmp_path: Path
 ) -> None:
     plan = plan_for(quick_setup(), tmp_path, "codes")
-    events = run_on_ray(plan, processes=1, tidy=True)
+    events = run_plan_on_ray(plan, processes=1, tidy=True)
     while next(events).what != "done":
         pass
     os.kill(os.getpid(), signal.SIGTERM)

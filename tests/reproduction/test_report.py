@@ -8,7 +8,7 @@ import pytest
 
 from one2set.reproduction.claims import CLAIMS, CheckedClaim, Verdict
 from one2set.reproduction.figures import draw_figures
-from one2set.reproduction.page import Cell, PageTable
+from one2set.reproduction.page import PageTable, TableCell
 from one2set.reproduction.plan import ROWS
 from one2set.reproduction.report import write_report
 from one2set.reproduction.results import Results
@@ -17,12 +17,12 @@ from tests.reproduction.invented import Invented
 from tests.reproduction.test_page import Tags
 
 
-def row_of(table: PageTable, label: str) -> list[Cell]:
+def row_of(table: PageTable, label: str) -> list[TableCell]:
     (row,) = [row for row in table.rows if _text(row[0]) == label]
-    return [cell if isinstance(cell, Cell) else Cell(cell) for cell in row]
+    return [cell if isinstance(cell, TableCell) else TableCell(cell) for cell in row]
 
 
-def _text(cell: Cell | str) -> str:
+def _text(cell: TableCell | str) -> str:
     return cell if isinstance(cell, str) else cell.text
 
 
@@ -46,7 +46,7 @@ def test_the_best_of_ours_is_strong() -> None:
 
 def test_counts_have_an_oracle_and_ablations_their_rows(whole: Results) -> None:
     oracle = row_of(table4(whole), "Oracle")
-    assert oracle[4] == Cell(f"{whole.gold('kp20k-part', 'num_present'):.2f}", "3.31")
+    assert oracle[4] == TableCell(f"{whole.gold('kp20k-part', 'num_present'):.2f}", "3.31")
     assert oracle[6].text == "–"
     assert row_of(table5(whole), "− teacher forcing")[-1].note == "0.89"
     first = row_of(table1(whole), "kp20k-part")
@@ -55,7 +55,7 @@ def test_counts_have_an_oracle_and_ablations_their_rows(whole: Results) -> None:
 
 def test_duplication_of_nothing_is_not_zero() -> None:
     silent = Invented({("settrans-no-codes", "duplication"): None})
-    assert row_of(table5(silent), "− control codes")[-1] == Cell("–", "0.95")
+    assert row_of(table5(silent), "− control codes")[-1] == TableCell("–", "0.95")
     assert row_of(table5(silent), "SetTrans")[-1].text == "0.08"
 
 

@@ -124,7 +124,6 @@ BatchTokensOption = Annotated[
         rich_help_panel=COMPUTATION,
     ),
 ]
-SeedOption = Annotated[int, typer.Option(min=0, help="Random seed.")]
 
 TopOption = Annotated[
     int | None,

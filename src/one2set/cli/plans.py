@@ -1,17 +1,18 @@
 """Run a plan of jobs and show its progress: a bar on a terminal, elsewhere a line now and then."""
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from one2set.cli.bulk_output import Engine
 from one2set.cli.console import err
 from one2set.cli.options import COMPUTATION, TRAINING
 from one2set.cli.progress import show_progress
 
 if TYPE_CHECKING:
     from one2set.errors import One2SetError
-    from one2set.reproduction.execution import Event, Plan
+    from one2set.reproduction.execution import JobEvent, Plan
 
 CodeOption = Annotated[
     str | None,
@@ -34,7 +35,7 @@ FineTuneOption = Annotated[
         rich_help_panel=TRAINING,
     ),
 ]
-Engine = Literal["local", "ray"]
+
 _SECONDS_BETWEEN_LINES = 60.0  # where there is no terminal to draw a bar on
 
 
@@ -46,10 +47,10 @@ def do_plan(
     Ctrl-C ends the command as soon as a checkpoint is saved.
     """
     from one2set.reproduction.job import InterruptionError, launch
-    from one2set.reproduction.ray import run_on_ray
+    from one2set.reproduction.ray import run_plan_on_ray
 
     if engine == "ray":
-        events = run_on_ray(plan, processes=processes, tidy=tidy)
+        events = run_plan_on_ray(plan, processes=processes, tidy=tidy)
     else:
         events = plan.run(launch(processes), tidy=tidy)
     try:
@@ -72,7 +73,7 @@ def do_plan(
     return next(iter(plan.failed.values()), None)
 
 
-def _doing(event: "Event") -> str:
+def _doing(event: "JobEvent") -> str:
     name = f"{event.job.row.name} (seed {event.job.seed})"
     beside = f" and {event.beside} more" if event.beside else ""
     match event.what:
@@ -89,7 +90,7 @@ def _doing(event: "Event") -> str:
             return f"waiting for {name} in another process"
 
 
-def _numbers(event: "Event", plan: "Plan") -> str:
+def _numbers(event: "JobEvent", plan: "Plan") -> str:
     seconds = event.seconds_left
     left = "unknown" if seconds is None else str(timedelta(seconds=round(seconds)))
     return (

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
+from one2set.cli.bulk_output import Engine
 from one2set.cli.console import err, out
 from one2set.cli.options import COMPUTATION, TRAINING, ScaleOption, SetOption
-from one2set.cli.plans import CodeOption, Engine, FineTuneOption, do_plan
+from one2set.cli.plans import CodeOption, FineTuneOption, do_plan
 from one2set.errors import ConfigError, missing_extra
 
 if TYPE_CHECKING:

@@ -66,7 +66,7 @@ def _estimate(known: dict[str, list[float]], name: str) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class JobEvent:
     """What happened to a job, and the progress of the plan."""
 
     what: EventKind
@@ -97,7 +97,7 @@ class Plan:
         """The jobs that are done."""
         return [one for one in self.jobs.values() if one.done(self.splits)]
 
-    def run(self, start: Launch, *, tidy: bool) -> Iterator[Event]:
+    def run(self, start: Launch, *, tidy: bool) -> Iterator[JobEvent]:
         """Run the jobs that are not done, until this process or others have done them. A failed job
         stops only the jobs that depend on it."""
         while True:
@@ -132,7 +132,7 @@ class Plan:
 
     def _perform(
         self, one: JobFolder, lock: IO[bytes], start: Launch, tidy: bool, *, beside: int
-    ) -> Iterator[Event]:
+    ) -> Iterator[JobEvent]:
         forecast = self.forecast()
         event = partial(self.event, job=one.job, forecast=forecast, beside=beside)
         yield event("begun")
@@ -158,7 +158,7 @@ class Plan:
         forecast: Forecast | None = None,
         examples_seen: Mapping[str, int] = MappingProxyType({}),
         beside: int = 0,
-    ) -> Event:
+    ) -> JobEvent:
         """An event of a job, with the progress of all jobs. `examples_seen` are those of running
         jobs."""
         done = {one.job.name for one in self.done()}
@@ -166,7 +166,7 @@ class Plan:
         so_far = [(other, examples_seen.get(other.name, 0)) for other in left]
         unseen = sum(max(other.num_examples - seen, 0) for other, seen in so_far)
         seconds = (forecast or self.forecast()).total(so_far)
-        return Event(
+        return JobEvent(
             what=what,
             job=job,
             split=split,

@@ -15,14 +15,14 @@ class Heading:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class Paragraph:
     """A paragraph, in which `code` and **strong** are as in Markdown."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TableCell:
     """A number or a word, and a note, such as the published number."""
 
     text: str
@@ -36,7 +36,7 @@ class PageTable:
     """Rows of cells; the first column has names. Groups are headings over the other columns."""
 
     columns: Sequence[str]
-    rows: Sequence[Sequence[Cell | str]]
+    rows: Sequence[Sequence[TableCell | str]]
     groups: Sequence[tuple[str, int]] = ()
     words: bool = False  # cells are sentences
 
@@ -49,37 +49,37 @@ class PageFigure:
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class Preformatted:
     """Preformatted lines, such as commands."""
 
     title: str
     lines: Sequence[str]
 
 
-Block = Heading | Text | PageTable | PageFigure | Lines
+PageBlock = Heading | Paragraph | PageTable | PageFigure | Preformatted
 
 
-def _cell(cell: Cell | str) -> Cell:
-    return Cell(cell) if isinstance(cell, str) else cell
+def _cell(cell: TableCell | str) -> TableCell:
+    return TableCell(cell) if isinstance(cell, str) else cell
 
 
 # --- Markdown -------------------------------------------------------------------------------------
 
 
-def to_markdown(title: str, blocks: Iterable[Block], *, figures: str) -> str:
+def to_markdown(title: str, blocks: Iterable[PageBlock], *, figures: str) -> str:
     """The page in Markdown, with links to its figures in the folder `figures`."""
     parts = [f"# {title}"]
     for block in blocks:
         match block:
             case Heading():
                 parts.append(f"{'#' * block.level} {block.text}")
-            case Text():
+            case Paragraph():
                 parts.append(block.text)
             case PageTable():
                 parts.append(_markdown_table(block))
             case PageFigure():
                 parts.append(f"![{block.caption}]({figures}/{block.name}.svg)\n\n*{block.caption}*")
-            case Lines():
+            case Preformatted():
                 parts.append("\n".join([f"{block.title}:", "", "```text", *block.lines, "```"]))
     return "\n\n".join(parts) + "\n"
 
@@ -95,7 +95,7 @@ def _markdown_table(table: PageTable) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in [columns, align, *rows])
 
 
-def _markdown_cell(cell: Cell) -> str:
+def _markdown_cell(cell: TableCell) -> str:
     text = _piped(cell.text)
     strong = f"**{text}**" if text and (cell.strong or cell.kind) else text
     return f"{strong} ({_piped(cell.note)})" if cell.note else strong
@@ -109,7 +109,7 @@ def _piped(text: str) -> str:
 # --- HTML -----------------------------------------------------------------------------------------
 
 
-def to_html(title: str, blocks: Sequence[Block]) -> str:
+def to_html(title: str, blocks: Sequence[PageBlock]) -> str:
     """The page in HTML, with its figures."""
     style = files("one2set.reproduction").joinpath("page.css").read_text(encoding="utf-8")
     contents = "".join(
@@ -126,12 +126,12 @@ def to_html(title: str, blocks: Sequence[Block]) -> str:
     )
 
 
-def _html(block: Block) -> str:
+def _html(block: PageBlock) -> str:
     match block:
         case Heading():
             anchor = _anchor(block.text)
             return f'<h{block.level} id="{anchor}">{escape(block.text)}</h{block.level}>'
-        case Text():
+        case Paragraph():
             return f"<p>{_inline(block.text)}</p>"
         case PageTable():
             return _html_table(block)
@@ -139,7 +139,7 @@ def _html(block: Block) -> str:
             data = b64encode(block.svg).decode()
             image = f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(block.caption)}">'
             return f"<figure>{image}<figcaption>{_inline(block.caption)}</figcaption></figure>"
-        case Lines():
+        case Preformatted():
             lines = escape("\n".join(block.lines))
             return f"<details><summary>{escape(block.title)}</summary><pre>{lines}</pre></details>"
 
@@ -169,7 +169,7 @@ def _starts(groups: Sequence[tuple[str, int]]) -> set[int]:
     return starts
 
 
-def _html_cell(at: int, cell: Cell, starts: set[int]) -> str:
+def _html_cell(at: int, cell: TableCell, starts: set[int]) -> str:
     text = _inline(cell.text)
     if cell.strong:
         text = f"<strong>{text}</strong>"

@@ -16,7 +16,7 @@ from one2set.bulk.ray import connect_to_ray, find_user_error
 from one2set.config import SCALES
 from one2set.data.corpus.corpus import Corpus
 from one2set.errors import ConfigError, DataError
-from one2set.reproduction.execution import SECONDS_BETWEEN_ROUNDS, Event, EventKind, Plan
+from one2set.reproduction.execution import SECONDS_BETWEEN_ROUNDS, EventKind, JobEvent, Plan
 from one2set.reproduction.job import InterruptionError, JobFolder, launch
 from one2set.reproduction.plan import Setup
 from one2set.reproduction.version import code_version
@@ -37,7 +37,7 @@ class _Running:
     began: float = field(default_factory=time.monotonic)
 
 
-def run_on_ray(plan: Plan, *, processes: int, tidy: bool) -> Iterator[Event]:
+def run_plan_on_ray(plan: Plan, *, processes: int, tidy: bool) -> Iterator[JobEvent]:
     """Run the unfinished jobs, as many at a time as the cluster has resources for. A failed job
     stops only the jobs that depend on it."""
     ray = connect_to_ray()
@@ -91,7 +91,7 @@ def _do(far: JobFolder, splits: Sequence[str], processes: int, tidy: bool, code:
         time.sleep(SECONDS_BETWEEN_ROUNDS)
 
 
-def _wait(ray: Any, plan: Plan, running: dict[str, _Running]) -> Iterator[Event]:
+def _wait(ray: Any, plan: Plan, running: dict[str, _Running]) -> Iterator[JobEvent]:
     """Wait until a job ends, at most some seconds."""
     by_result = {one.result: name for name, one in running.items()}
     ended, _ = ray.wait(list(by_result), timeout=SECONDS_BETWEEN_ROUNDS)
@@ -131,7 +131,7 @@ def _expect_done(one: JobFolder, splits: Sequence[str]) -> None:
         time.sleep(SECONDS_BETWEEN_ROUNDS)
 
 
-def _progress(plan: Plan, running: Mapping[str, _Running]) -> Event:
+def _progress(plan: Plan, running: Mapping[str, _Running]) -> JobEvent:
     """The progress of all running jobs, as an event of the first."""
     forecast, examples_seen = plan.forecast(), {}
     for name, one in running.items():

@@ -17,13 +17,13 @@ from one2set.reproduction.claims import CheckedClaim, Verdict, check_claims
 from one2set.reproduction.figures import draw_figures
 from one2set.reproduction.job import JobFolder
 from one2set.reproduction.page import (
-    Block,
-    Cell,
     Heading,
-    Lines,
+    PageBlock,
     PageFigure,
     PageTable,
-    Text,
+    Paragraph,
+    Preformatted,
+    TableCell,
     to_html,
     to_markdown,
 )
@@ -61,11 +61,11 @@ def write_report(results: Results, *, command: str) -> Path:
 
 def _blocks(
     results: Results, judged: Sequence[CheckedClaim], pictures: dict[str, PageFigure], command: str
-) -> list[Block]:
+) -> list[PageBlock]:
     return [
         *_summary(results, judged),
         Heading("Claims"),
-        Text(
+        Paragraph(
             "Each rule was written in the code before any run. The reference set is "
             f"`{results.reference}`. A claim holds but is not significant if the 95 % interval of "
             "a difference contains 0; claims about codes and speed have no interval. Where a "
@@ -73,20 +73,20 @@ def _blocks(
         ),
         _claims_table(judged),
         Heading("Data"),
-        Text("Table 1: the test sets. Small grey numbers, here and below, are the paper's."),
+        Paragraph("Table 1: the test sets. Small grey numbers, here and below, are the paper's."),
         tables.table1(results),
         Heading("Present keyphrases"),
-        Text(
+        Paragraph(
             "Table 2: F1 of present phrases, mean ± standard deviation over seeds. The last row, "
             "here and below, is Spearman's rank correlation of our column with the paper's: +1 if "
             "both put the systems in the same order."
         ),
         tables.present_or_absent(results, "present"),
         Heading("Absent keyphrases"),
-        Text("Table 3: F1 of absent phrases."),
+        Paragraph("Table 3: F1 of absent phrases."),
         tables.present_or_absent(results, "absent"),
         Heading("Number and duplication"),
-        Text(
+        Paragraph(
             "Table 4: unique present and absent phrases per document, and the fraction of "
             "duplicates in all predictions of a set (–: no predictions). The published Dup of "
             "catSeq, catSeqTG, 2RF1, GAN_MR and ExHiRD-h is probably a mean over documents "
@@ -94,13 +94,13 @@ def _blocks(
         ),
         tables.table4(results),
         Heading("Ablations"),
-        Text(f"Table 5, on `{results.reference}`."),
+        Paragraph(f"Table 5, on `{results.reference}`."),
         tables.table5(results),
         Heading("Weight of ∅"),
         *_figure(pictures, "lambda"),
         Heading("Assignment steps and speed"),
         *_figure(pictures, "steps"),
-        Text(
+        Paragraph(
             "Speeds are by CPU time, which other work on a machine hardly changes. The paper's "
             "are of a GPU."
         ),
@@ -110,7 +110,7 @@ def _blocks(
         Heading("Learning curves"),
         *_figure(pictures, "curves"),
         Heading("Significance"),
-        Text(
+        Paragraph(
             f"Differences of F1 with 95 % intervals from {RESAMPLES:,} paired bootstrap resamples "
             "of the documents, each with its mean over seeds. * marks intervals without 0."
         ),
@@ -121,11 +121,11 @@ def _blocks(
         *_protocol(results, command),
         Heading("Jobs"),
         tables.jobs(results),
-        Lines("Commands", _commands(results)),
+        Preformatted("Commands", _commands(results)),
     ]
 
 
-def _summary(results: Results, judged: Sequence[CheckedClaim]) -> list[Block]:
+def _summary(results: Results, judged: Sequence[CheckedClaim]) -> list[PageBlock]:
     counts = Counter(one.verdict for one in judged)
     told = {
         "holds": "hold",
@@ -137,8 +137,8 @@ def _summary(results: Results, judged: Sequence[CheckedClaim]) -> list[Block]:
     planned = rows_for(PARTS)
     missing = [row.name for row in planned if not results.has(row.name)]
     splits = results.setup.corpus.manifest.splits
-    blocks: list[Block] = [
-        Text(
+    blocks: list[PageBlock] = [
+        Paragraph(
             f"**{len(judged)} claims of the paper: {verdicts}.** Scale `{results.setup.scale}`, "
             f"{splits[TRAIN].documents:,} training documents, {len(results.splits)} test sets, "
             f"seeds {', '.join(map(str, results.seeds))}; {len(planned) - len(missing)} of "
@@ -146,10 +146,10 @@ def _summary(results: Results, judged: Sequence[CheckedClaim]) -> list[Block]:
         )
     ]
     if missing:
-        blocks.append(Text(f"Not measured yet: {', '.join(missing)}."))
+        blocks.append(Paragraph(f"Not measured yet: {', '.join(missing)}."))
     if results.others:
         blocks.append(
-            Text(
+            Paragraph(
                 f"Jobs of another corpus, scale, number of examples or version of the code "
                 f"that are in the folder and left out here: {results.others}."
             )
@@ -158,10 +158,10 @@ def _summary(results: Results, judged: Sequence[CheckedClaim]) -> list[Block]:
 
 
 def _claims_table(judged: Sequence[CheckedClaim]) -> PageTable:
-    rows: list[list[Cell | str]] = [
+    rows: list[list[TableCell | str]] = [
         [
-            Cell(one.claim.text, note=one.claim.rule),
-            Cell(one.verdict, kind=_KINDS[one.verdict]),
+            TableCell(one.claim.text, note=one.claim.rule),
+            TableCell(one.verdict, kind=_KINDS[one.verdict]),
             one.numbers,
             one.reason,
         ]
@@ -172,8 +172,8 @@ def _claims_table(judged: Sequence[CheckedClaim]) -> PageTable:
     )
 
 
-def _figure(pictures: dict[str, PageFigure], name: str) -> list[Block]:
-    return [pictures[name]] if name in pictures else [Text("Not measured.")]
+def _figure(pictures: dict[str, PageFigure], name: str) -> list[PageBlock]:
+    return [pictures[name]] if name in pictures else [Paragraph("Not measured.")]
 
 
 def _pairs(results: Results) -> list[tuple[str, str, str]]:
@@ -183,7 +183,7 @@ def _pairs(results: Results) -> list[tuple[str, str, str]]:
     return pairs
 
 
-def _beyond(results: Results) -> list[Block]:
+def _beyond(results: Results) -> list[PageBlock]:
     text = (
         "Each row is compared with the row that it changes. The release omits the <eos> of "
         "documents without absent phrases. With a beam, each code has its own."
@@ -193,12 +193,12 @@ def _beyond(results: Results) -> list[Block]:
         told = "; ".join(f"{bias.present:+.1f} and {bias.absent:+.1f}" for bias in biases)
         text += f" Biases on log P(∅) of present and absent codes, tuned on validation: {told}."
     return [
-        Text(f"On `{results.reference}`. {text}"),
+        Paragraph(f"On `{results.reference}`. {text}"),
         tables.beyond(results),
     ]
 
 
-def _protocol(results: Results, command: str) -> list[Block]:
+def _protocol(results: Results, command: str) -> list[PageBlock]:
     setup, splits = results.setup, results.setup.corpus.manifest.splits
     row = next(row for row in ROWS if results.has(row))
     config = results.rows[row][0].job.config
@@ -221,7 +221,7 @@ def _protocol(results: Results, command: str) -> list[Block]:
         documents = min(documents, validation.documents)
     packages = ("one2set", "torch", "numpy", "scipy")
     return [
-        Text(
+        Paragraph(
             "All rows were trained on the same documents, by one loop: "
             f"schedule `{train.schedule}` with {train.warmup_steps:,} steps of warm-up, rate "
             f"{train.learning_rate:g} (recurrent networks, as their authors, 1e-3), limit {told} "
@@ -230,14 +230,14 @@ def _protocol(results: Results, command: str) -> list[Block]:
             "highest reward). Test sets were used once, after that. Greedy search, protocol "
             "`ye2021`."
         ),
-        Text(
+        Paragraph(
             f"Corpus `{setup.corpus.folder.name}`, manifest {_short_hash(results)}; version of the "
             f"code {setup.code}; Python {platform.python_version()}, "
             f"{', '.join(f'{name} {version(name)}' for name in packages)}; "
             f"{platform.platform()}, {os.cpu_count()} cores."
         ),
-        Lines("The command that made this report", [command]),
-        Lines(f"Settings of {row}", config.to_toml().splitlines()),
+        Preformatted("The command that made this report", [command]),
+        Preformatted(f"Settings of {row}", config.to_toml().splitlines()),
     ]
 
 

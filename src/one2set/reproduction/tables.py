@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from one2set.data.corpus.statistics import Statistics, compute_statistics, find_published_statistics
 from one2set.reproduction.measure import CELLS, load_documents
-from one2set.reproduction.page import Cell, PageTable
+from one2set.reproduction.page import PageTable, TableCell
 from one2set.reproduction.plan import ROWS, STEPS, steps_row
 from one2set.reproduction.published import (
     ORACLE,
@@ -59,7 +59,7 @@ def _shown(value: Value | None, metric: Metric) -> str:
 
 def _column(
     results: Results, rows: Sequence[str], split: str, metric: Metric, *, best: bool
-) -> list[Cell]:
+) -> list[TableCell]:
     """The cells of some rows; our best value is in bold."""
     ours = [results.value(row, split, metric) for row in rows]
     top = max((value.mean for value in ours if value is not None), default=0.0)
@@ -68,7 +68,7 @@ def _column(
         known = published_value(row, split, metric)
         note = "" if known is None else _shown(known, metric)
         strong = best and value is not None and value.mean == top > 0
-        cells.append(Cell(_shown(value, metric), note, strong))
+        cells.append(TableCell(_shown(value, metric), note, strong))
     return cells
 
 
@@ -92,7 +92,7 @@ def _table(
         for metric in figures
     ]
     labels = [*(["Oracle"] if oracle else []), *(ROWS[row].label for row in rows)]
-    body: list[list[Cell | str]] = [
+    body: list[list[TableCell | str]] = [
         [label, *cells] for label, *cells in zip(labels, *columns, strict=True)
     ]
     if ranked:
@@ -106,7 +106,7 @@ def _table(
 
 def _rank_correlations(
     results: Results, rows: Sequence[str], groups: Sequence[tuple[str, str, Sequence[Metric]]]
-) -> list[Cell | str]:
+) -> list[TableCell | str]:
     found = [
         results.rank_correlation(rows, split, metric)
         for _, split, figures in groups
@@ -115,12 +115,12 @@ def _rank_correlations(
     return [_NONE if rho is None else f"{rho:+.2f}" for rho in found]
 
 
-def _oracle(results: Results, split: str, metric: Metric) -> Cell:
+def _oracle(results: Results, split: str, metric: Metric) -> TableCell:
     if metric not in ("num_present", "num_absent"):
-        return Cell(_NONE)
+        return TableCell(_NONE)
     known = published_value(ORACLE, split, metric)
     note = "" if known is None else _shown(known, metric)
-    return Cell(f"{results.gold(split, metric):.2f}", note)
+    return TableCell(f"{results.gold(split, metric):.2f}", note)
 
 
 def table1(results: Results) -> PageTable:
@@ -132,8 +132,8 @@ def table1(results: Results) -> PageTable:
         )
         known = find_published_statistics(split)
         notes = _statistics(known) if known else [""] * len(ours)
-        cells = [Cell(text, note) for text, note in zip(ours, notes, strict=True)]
-        rows.append([Cell(split), *cells])
+        cells = [TableCell(text, note) for text, note in zip(ours, notes, strict=True)]
+        rows.append([TableCell(split), *cells])
     return PageTable(["set", "samples", "#KP", "|KP|", "% absent"], rows)
 
 
@@ -205,12 +205,14 @@ def _difference(one: Difference) -> str:
 
 def significance(results: Results, pairs: Iterable[tuple[str, str, str]]) -> PageTable:
     """Differences of F1 with intervals, for triples (row, base, set)."""
-    rows: list[list[Cell | str]] = []
+    rows: list[list[TableCell | str]] = []
     for row, base, split in pairs:
         if results.has(row, base):
             found = results.differences(row, base, split)
             cells = [
-                Cell(_difference(one), f"{one.low:+.3f} to {one.high:+.3f}", strong=one.significant)
+                TableCell(
+                    _difference(one), f"{one.low:+.3f} to {one.high:+.3f}", strong=one.significant
+                )
                 for one in (found[metric] for metric in CELLS)
             ]
             rows.append([f"{ROWS[row].label} minus {ROWS[base].label}, {split}", *cells])
@@ -232,11 +234,11 @@ def speeds(results: Results) -> PageTable:
     return PageTable(columns, found, [("Training", 2), ("Generation", 2)])
 
 
-def _speed(speed: Callable[[str], Value | None], row: str, paper: float) -> list[Cell | str]:
+def _speed(speed: Callable[[str], Value | None], row: str, paper: float) -> list[TableCell | str]:
     own, base = speed(row), speed("transformer")
     assert own is not None
     ratio = _NONE if base is None else f"{own.mean / base.mean:.2f}"
-    return [f"{own.mean:.1f}", Cell(ratio, f"{paper}" if row == "settrans" else "")]
+    return [f"{own.mean:.1f}", TableCell(ratio, f"{paper}" if row == "settrans" else "")]
 
 
 def jobs(results: Results) -> PageTable:

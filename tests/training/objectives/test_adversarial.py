@@ -9,7 +9,11 @@ from torch import Tensor, nn
 from one2set.data.batch import Batch, collate, sequence, shift_right
 from one2set.data.specials import EOS, SEP
 from one2set.model.dropout import Dropout
-from one2set.training.objectives.adversarial import AdversarialLoss, score_tokens, split_phrases
+from one2set.training.objectives.adversarial import (
+    AdversarialLoss,
+    score_tokens,
+    split_at_separators,
+)
 from one2set.training.objectives.discriminator import Discriminator, DiscriminatorOutput, Phrases
 from one2set.training.objectives.policy import Rollout, generate_rollouts
 from tests.model import tiny
@@ -80,9 +84,9 @@ def test_only_the_one_whose_turn_it_is_learns(generating: bool, batch: Batch) ->
 
 
 def test_phrases_stand_between_marks() -> None:
-    assert split_phrases([A, B, SEP, SEP, C, EOS]) == [(A, B), (C,)]
-    assert split_phrases([SEP, A]) == [(A,)]
-    assert split_phrases([EOS]) == []
+    assert split_at_separators([A, B, SEP, SEP, C, EOS]) == [(A, B), (C,)]
+    assert split_at_separators([SEP, A]) == [(A,)]
+    assert split_at_separators([EOS]) == []
 
 
 @pytest.mark.parametrize(
@@ -116,9 +120,9 @@ def test_the_discriminators_loss_is_that_of_real_and_sampled_lists(batch: Batch)
     expected, right, pairs = torch.zeros(()), 0, 0
     for b, example in enumerate(tiny.examples(6)):
         one = collate([example], vocabulary_size=tiny.V, layout=sequence)
-        real = split_phrases(Rollout.from_targets(batch).rows()[b])
+        real = split_at_separators(Rollout.from_targets(batch).rows()[b])
         for sampled in samples:
-            said = split_phrases(sampled.rows()[b])
+            said = split_at_separators(sampled.rows()[b])
             if not real or not said:
                 continue
             pairs += 1
@@ -184,7 +188,9 @@ def test_the_generators_loss_compares_with_its_greedy_phrases(batch: Batch) -> N
             row = sampled.rows()[b]
             means.append(mean_score(row))
             one = Rollout(torch.tensor([row]), torch.ones(1, len(row), dtype=torch.bool))
-            scores = torch.tensor([[1 / len(phrase) for phrase in split_phrases(row)] or [0.0]])
+            scores = torch.tensor(
+                [[1 / len(phrase) for phrase in split_at_separators(row)] or [0.0]]
+            )
             values = score_tokens(scores, one)[0] - baseline
             rows = one.tokens[:, None]
             mixture = made.network.decode(
@@ -198,7 +204,7 @@ def test_the_generators_loss_compares_with_its_greedy_phrases(batch: Batch) -> N
 
 def mean_score(row: list[int]) -> float:
     """By the judge that counts."""
-    scores = [1 / len(phrase) for phrase in split_phrases(row)]
+    scores = [1 / len(phrase) for phrase in split_at_separators(row)]
     return sum(scores) / max(len(scores), 1)
 
 
@@ -209,7 +215,7 @@ def test_validation_judges_greedy_phrases(batch: Batch) -> None:
         memory = made.network.encode(batch)
     (greedy,) = generate_rollouts(made.network, memory, steps=STEPS, strategies=("greedy",))
     lists = [
-        [split_phrases(real), split_phrases(said)]
+        [split_at_separators(real), split_at_separators(said)]
         for real, said in zip(Rollout.from_targets(batch).rows(), greedy.rows(), strict=True)
     ]
     output = made.discriminator(batch, lists)

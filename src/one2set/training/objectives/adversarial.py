@@ -125,7 +125,7 @@ class AdversarialLoss(nn.Module):
         return output
 
 
-def split_phrases(row: Sequence[int]) -> Phrases:
+def split_at_separators(row: Sequence[int]) -> Phrases:
     """Split a sequence into phrases at its separators."""
     return [tuple(run) for mark, run in groupby(row, MARKS.__contains__) if not mark]
 
@@ -143,4 +143,4 @@ def score_tokens(scores: Tensor, rollout: Rollout) -> Tensor:
 def _phrases_by_document(*rollout: Rollout) -> list[list[Phrases]]:
     """For each document, its phrases in each of the rollouts."""
     by_document = zip(*(one.rows() for one in rollout), strict=True)
-    return [[split_phrases(row) for row in rows] for rows in by_document]
+    return [[split_at_separators(row) for row in rows] for rows in by_document]

@@ -33,7 +33,7 @@ from one2set.text import stem_all, words_of
 from one2set.training.objectives.likelihood import Loss
 
 Strategy = Literal["sampled", "greedy"]
-Tokens = Sequence[int]
+TokenIds = Sequence[int]
 # Maps a rollout of a batch to the rewards (B, 2) of its present and its absent phrases.
 Reward = Callable[["Rollout", Batch], Tensor]
 
@@ -123,7 +123,7 @@ def adaptive_f1(predicted: Sequence[Hashable], gold: Sequence[Hashable]) -> floa
     return 2 * len(right) / (most + len(gold)) if gold else 0.0
 
 
-def split_present_absent_tokens(row: Tokens) -> tuple[list[Tokens], list[Tokens]]:
+def split_present_absent_tokens(row: TokenIds) -> tuple[list[TokenIds], list[TokenIds]]:
     """Split a sequence at the first `<peos>` into present and absent phrases.
 
     Without `<peos>`, all are present. Each further `<peos>` counts as an absent phrase, which is
@@ -133,8 +133,8 @@ def split_present_absent_tokens(row: Tokens) -> tuple[list[Tokens], list[Tokens]
     return _phrases(row[:cut]), _phrases(row[cut + 1 :])
 
 
-def _phrases(row: Tokens) -> list[Tokens]:
-    found: list[Tokens] = []
+def _phrases(row: TokenIds) -> list[TokenIds]:
+    found: list[TokenIds] = []
     for mark, run in groupby(row, key=lambda token: token if token in MARKS else None):
         if mark is None:
             found.append(tuple(run))
@@ -166,14 +166,14 @@ class AdaptiveReward:
         ]
         return torch.tensor(rewards, device=rollout.tokens.device)
 
-    def _stems(self, phrases: Sequence[Tokens], oov: Tokens) -> list[tuple[str, ...] | None]:
+    def _stems(self, phrases: Sequence[TokenIds], oov: TokenIds) -> list[tuple[str, ...] | None]:
         """The stems of each phrase; None if it has a special token, which is never correct."""
         return [
             None if min(phrase) < len(SPECIALS) else self._stemmed(phrase, oov)
             for phrase in phrases
         ]
 
-    def _stemmed(self, phrase: Tokens, oov: Tokens) -> tuple[str, ...]:
+    def _stemmed(self, phrase: TokenIds, oov: TokenIds) -> tuple[str, ...]:
         size = self._vocabulary.size
         text = self._vocabulary.text(t if t < size else oov[t - size] for t in phrase)
         return stem_all(words_of(text, tokenised=self._tokenised))
