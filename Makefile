@@ -28,7 +28,7 @@ docs: .venv/.installed-dev
 test-python:
 	$(PY) -m venv $(OTHER)
 	$(OTHER)/bin/python -m pip install --quiet --disable-pip-version-check \
-		--constraint constraints.txt ".[data,serve]" hypothesis nltk pytest
+		--constraint constraints.txt ".[data,serve]" hypothesis nltk pytest safetensors
 	$(OTHER)/bin/one2set generate examples/abstract.txt
 	$(OTHER)/bin/python -m pytest tests/data tests/evaluation tests/test_arrays.py \
 		tests/test_atomic.py tests/test_parallel.py tests/test_porter.py tests/test_text.py \

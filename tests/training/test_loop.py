@@ -1,5 +1,6 @@
 """The loop: what it does when, and that stopping and going on changes nothing."""
 
+import json
 import os
 import signal
 from collections.abc import Callable, Iterable, Sequence
@@ -117,6 +118,8 @@ def test_validations_come_when_they_are_due(
 ) -> None:
     run = miniature.run(tmp_path / "run", *settings)
     assert steps(miniature.train(run)) == expected
+    rows = map(json.loads, (run.folder / "metrics.jsonl").read_text().splitlines())
+    assert [row["step"] for row in rows if row["kind"] == "valid"] == expected
 
 
 def test_patience_ends_a_run_and_the_model_is_the_best(
