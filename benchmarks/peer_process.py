@@ -25,6 +25,7 @@ class Tool:
     python: str
     slow: bool = False
     ours: bool = False  # which says itself how many phrases it finds
+    checkout: Path | None = None  # of another version of ours
 
 
 class Process:
@@ -34,6 +35,8 @@ class Process:
         self._name, self._log = tool.name, cache / "messages.log"
         # Everything on one thread, and nothing from the net.
         quiet = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+        if tool.checkout is not None:
+            quiet["PYTHONPATH"] = str(tool.checkout / "src")
         with self._log.open("a") as messages:
             self._child = subprocess.Popen(
                 [tool.python, str(_TOOLS), *tool.command],

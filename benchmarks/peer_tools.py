@@ -221,7 +221,7 @@ def load(tool: str, *paths: str) -> Callable[[Sequence[Text]], Phrases]:
 
 def load_ours(folder: str) -> Callable[[Sequence[Text]], Phrases]:
     """The same of a model of ours, as users get it. It reads the field's form itself."""
-    from one2set.keyphrases.generator import KeyphraseGenerator
+    from one2set import KeyphraseGenerator
 
     generator = KeyphraseGenerator(folder, threads=1)
     return lambda documents: [

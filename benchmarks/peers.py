@@ -2,7 +2,7 @@
 
     python3 -m venv /tmp/peers-venv
     /tmp/peers-venv/bin/pip install --no-deps -r benchmarks/peers-requirements.txt
-    python benchmarks/peers.py [--model FOLDER] [--markdown FILE]
+    python benchmarks/peers.py [--model default] [--light light] [--markdown FILE]
 
 Each tool runs with its default settings (`benchmarks/peer_tools.py` says where not), in a process
 of its own, on one thread. F1@M judges its best 5 or 10 phrases, whichever is better on the
@@ -21,6 +21,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
@@ -32,7 +33,7 @@ from one2set.evaluation.scoring import evaluate, gold_from_document, score
 from peer_process import Documents, Process, Tool, parts, spread
 
 _ROOT = Path(__file__).resolve().parents[1]
-_OURS = "one2set"
+_OURS, _LIGHT = "one2set", "one2set light"
 _PROTOCOLS = (YE2021, PROTOCOLS["mean-f1"])
 _SHOWN = (Cell("present", "5"), Cell("present", "M"), Cell("absent", "M"))
 
@@ -54,20 +55,23 @@ def tools_of(options: Namespace) -> list[Tool]:
         Tool("KeyBERT-(1,2)", ("keybert", "2"), python, slow=True),
     ]
     chosen = [tool for tool in peers if options.tools is None or tool.name in options.tools]
-    if options.model is None:
-        return chosen
-    valid = [str(options.data / f"valid/{name}.jsonl") for name in ("mixed", "kp20k")]
-    parts = [
-        Tool(
-            f"{_OURS}, {name}",
-            ("one2set-part", str(options.model), part, *valid),
-            sys.executable,
-            ours=True,
-        )
-        for part, name in (("network", "network only"), ("knowledge", "without the network"))
-    ]
-    whole = Tool(_OURS, ("one2set", str(options.model)), sys.executable, ours=True)
-    return [whole, *(parts if options.parts else ()), *chosen]
+    return [*_models_of(options), *chosen]
+
+
+def _models_of(options: Namespace) -> Iterator[Tool]:
+    """Models of ours: the one that others are compared with, then further ones."""
+    if options.model is not None:
+        whole = Tool(_OURS, ("one2set", str(options.model)), sys.executable, ours=True)
+        yield whole
+        if options.before is not None:
+            yield replace(whole, name=f"{_OURS} before", checkout=options.before.resolve())
+    if options.light is not None:
+        yield Tool(_LIGHT, ("one2set", str(options.light)), sys.executable, ours=True)
+    if options.parts:
+        valid = [str(options.data / f"valid/{name}.jsonl") for name in ("mixed", "kp20k")]
+        for part, name in (("network", "network only"), ("knowledge", "without the network")):
+            command = ("one2set-part", str(options.model), part, *valid)
+            yield Tool(f"{_OURS}, {name}", command, sys.executable, ours=True)
 
 
 # --- Quality --------------------------------------------------------------------------------------
@@ -137,6 +141,7 @@ def quality(tools: Sequence[Tool], options: Namespace) -> list[str]:
         f"{path.stem}{suffix}": list(read(str(path)))
         for folder, suffix in (("test", ""), ("test-cased", "-cased"))
         for path in sorted((options.data / folder).glob("*.jsonl"))
+        if options.sets is None or f"{path.stem}{suffix}" in options.sets
     }
     ours: dict[str, Phrases] = {}  # by set
     figures: Figures = {}
@@ -204,18 +209,18 @@ def speed(tools: Sequence[Tool], options: Namespace) -> list[str]:
             with Process(tool, options.cache) as process:
                 processor = process.ask(documents[:1])["since_start"]
                 starts[tool.name].append((processor, time.perf_counter() - begin))
-    rows = []
+    rows, models = [], [name for name in (_OURS, _LIGHT) if name in figures]
     medians = {name: [median(side) for side in zip(*starts[name], strict=True)] for name in starts}
     for name, (rate, single, memory) in figures.items():
-        row = [f"{rate:.1f}", f"{single * 1e3:.0f}", *(f"{start:.1f}" for start in medians[name])]
+        row = [f"{rate:.1f}", f"{single * 1e3:.0f}", *(f"{start:.2f}" for start in medians[name])]
         row.append(f"{memory:.0f}")
-        if _OURS in figures:
-            row.append(f"{figures[_OURS][0] / rate:.2f}")
-            row += [f"{a / b:.2f}" for a, b in zip(medians[name], medians[_OURS], strict=True)]
+        for ours in models:
+            row.append(f"{figures[ours][0] / rate:.2f}")
+            row += [f"{a / b:.2f}" for a, b in zip(medians[name], medians[ours], strict=True)]
         rows.append([name, *row])
     header = ["", "documents/s", "one document, ms", "start, s", "start, s of the clock", "MB"]
-    if _OURS in figures:
-        header += [f"{_OURS} is × as fast", "starts × as fast", "by the clock"]
+    for ours in models:
+        header += [f"{ours} is × as fast", "starts × as fast", "by the clock"]
     title = f"### Speed on one core, {len(documents)} documents of KP20k, nine at a time\n"
     return [title, table(header, rows), "Start: from the process's to its first keyphrases.\n"]
 
@@ -258,6 +263,9 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def main() -> None:
     parser = ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--model", type=Path, help="the folder of a model or a run")
+    parser.add_argument("--light", type=Path, help="also a light model of ours")
+    parser.add_argument("--before", type=Path, help="also a checkout of an earlier version of ours")
+    parser.add_argument("--sets", nargs="*", help="only these test sets; none: no quality")
     parser.add_argument("--parts", action="store_true", help="also ours with a part left out")
     parser.add_argument("--tools", nargs="*", help="only these peers")
     parser.add_argument("--data", type=Path, default=_ROOT.parent / "shared/data")
@@ -271,9 +279,9 @@ def main() -> None:
     options = parser.parse_args()
     options.cache.mkdir(parents=True, exist_ok=True)
     tools = tools_of(options)
-    pages = quality(tools, options)
+    pages = [] if options.sets == [] else quality(tools, options)
     if options.documents:
-        pages += speed([tool for tool in tools if tool.name == _OURS or not tool.ours], options)
+        pages += speed([tool for tool in tools if "one2set-part" not in tool.command], options)
     print(*pages, sep="\n")
     if options.markdown is not None:
         options.markdown.write_text("\n".join(pages), encoding="utf-8")
