@@ -119,9 +119,7 @@ class Surface:
         word = found[0]
         if word.islower() or not (word.istitle() or word.isupper()):
             return word
-        if word.lower() in self._running_words:
-            return self._running_words[word.lower()]
-        return self._speller.case(word)
+        return self._running_word(word.lower()) or self._speller.case(word)
 
     def spell_absent(self, text: str) -> str:
         """How authors write a phrase that the text does not have. If it is in lower case, as
@@ -133,7 +131,7 @@ class Surface:
         return _WORD.sub(self._with_acronyms, spelt)
 
     def _with_acronyms(self, found: "re.Match[str]") -> str:
-        running = self._running_words.get(found[0], found[0])
+        running = self._running_word(found[0]) or found[0]
         return found[0] if running.istitle() else running
 
     def _in_running_text(self, span: Span) -> bool:
@@ -170,14 +168,19 @@ class Surface:
         capitals: int = sum(word[0].isupper() for word in words)
         return capitals > len(words) / 2
 
+    def _running_word(self, word: str) -> str | None:
+        """A word in lower case, with its most frequent capitals in running text."""
+        spans = (span for span in self._words.get(word, ()) if self._in_running_text(span))
+        counts = Counter(self._text[slice(*span)] for span in spans)
+        return counts.most_common(1)[0][0] if counts else None
+
     @cached_property
-    def _running_words(self) -> dict[str, str]:
-        """The most frequent capitals of words in running text, by the word in lower case."""
-        counts: dict[str, Counter[str]] = {}
+    def _words(self) -> dict[str, list[Span]]:
+        """Where each word occurs, by the word in lower case."""
+        spans: dict[str, list[Span]] = {}
         for found in _WORD.finditer(self._text):
-            if self._in_running_text(found.span()):
-                counts.setdefault(found[0].lower(), Counter())[found[0]] += 1
-        return {word: each.most_common(1)[0][0] for word, each in counts.items()}
+            spans.setdefault(found[0].lower(), []).append(found.span())
+        return spans
 
 
 def _covering(spans: Sequence[Span], at: int) -> Span | None:
