@@ -19,6 +19,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
@@ -224,9 +225,11 @@ def load_ours(folder: str) -> Callable[[Sequence[Text]], Phrases]:
     from one2set import KeyphraseGenerator
 
     generator = KeyphraseGenerator(folder, threads=1)
+    # Earlier versions have one operating point.
+    options = {"point": "f1"} if "point" in signature(generator.stream).parameters else {}
     return lambda documents: [
         [keyphrase.text for keyphrase in found]
-        for _, found in generator.stream(_documents(documents), point="f1")
+        for _, found in generator.stream(_documents(documents), **options)  # type: ignore[arg-type]
     ]
 
 
