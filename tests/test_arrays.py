@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
-from one2set.arrays import load_arrays, map_arrays, save_arrays, single_thread_matmul
+from one2set.arrays import distinct, load_arrays, map_arrays, save_arrays, single_thread_matmul
 from one2set.errors import DataError
 
 
@@ -66,3 +66,9 @@ def test_damaged_files_are_told(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="is not a test"):
         load_arrays(tmp_path, ["b.npz"], "a test", dict)
     assert load_arrays(tmp_path, ["c"], "a test", dict) is None
+
+
+@pytest.mark.parametrize("values", [[], [3], [2, 1, 2, 2, 0, 1]])
+def test_distinct_values_are_those_of_numpy(values: list[int]) -> None:
+    array = np.array(values, np.int64)
+    np.testing.assert_array_equal(distinct(array), np.unique(array))

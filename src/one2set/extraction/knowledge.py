@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from one2set.arrays import Float32s, Floats, Ints
+from one2set.arrays import Float32s, Floats, Ints, distinct
 from one2set.data import phrase_list
 from one2set.data.document import StemmedDocument
 from one2set.data.phrase_list import FILE as PHRASES
@@ -163,7 +163,7 @@ class Knowledge:
     def _list(self, text: HashedTexts) -> tuple[list[int], Float32s]:
         """The phrases of the list to propose for a text: those that are scattered over it, and the
         most likely ones that do not occur in it. And the pmi of the first phrases of the list."""
-        scattered = sorted(self.finder.find_scattered(np.unique(text.hash)).tolist())
+        scattered = sorted(self.finder.find_scattered(distinct(text.hash)).tolist())
         if self.phrase_classifier is None:
             return scattered, np.empty(0, np.float32)
         log_probabilities, pmi = self.phrase_classifier(text)

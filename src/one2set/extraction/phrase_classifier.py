@@ -23,6 +23,7 @@ from one2set.arrays import (
     Float32s,
     Ints,
     check_shapes,
+    distinct,
     load_arrays,
     save_arrays,
     single_thread_matmul,
@@ -64,7 +65,7 @@ class Bags(NamedTuple):
             found.append(document * len(keys) + index[known])
             in_title.append(at[known] + length <= ends[document])
         every_term, of_title = np.concatenate(found), np.concatenate(in_title)
-        parts = [np.unique(every_term), np.unique(every_term[of_title])]
+        parts = [distinct(every_term), distinct(every_term[of_title])]
         document = np.concatenate(parts) // max(len(keys), 1)
         weights = [_weigh(part // max(len(keys), 1), len(texts.start)) for part in parts]
         order = np.argsort(document, kind="stable")
