@@ -1,9 +1,11 @@
 """Progress: a sign of life, and silence where nothing takes long."""
 
+import io
 import time
 from collections.abc import Iterator
 
 import pytest
+from rich.console import Console
 
 from one2set.cli import progress
 from one2set.cli.progress import show_waiting
@@ -18,9 +20,19 @@ def slow(seconds: float) -> Iterator[int]:
 def test_what_takes_long_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(progress, "_SECONDS_OF_SILENCE", 0.05)
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.05)
     assert list(show_waiting(slow(1.0), lambda: "3 documents read")) == [1, 2]
     assert "3 documents read …" in capsys.readouterr().err
+
+
+def test_a_terminal_shows_it_sooner_and_takes_it_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True)
+    monkeypatch.setattr(progress, "err", console)
+    monkeypatch.setattr(progress, "_SECONDS_OF_SILENCE", 0.05)
+    assert list(show_waiting(slow(1.0), lambda: "working on a.pdf")) == [1, 2]
+    assert "working on a.pdf" in screen.getvalue()
+    assert screen.getvalue().endswith("\x1b[2K")  # the line is erased
 
 
 def test_what_is_fast_is_not(capsys: pytest.CaptureFixture[str]) -> None:

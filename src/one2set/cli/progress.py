@@ -77,7 +77,7 @@ _Item = TypeVar("_Item")
 
 
 def show_waiting(items: Iterator[_Item], describe: Callable[[], str]) -> Iterator[_Item]:
-    """Yield items; while one takes longer than two seconds, show that there is work going on."""
+    """Yield items; while one takes long, show that there is work going on."""
     end = object()
     while True:
         with _waiting(describe):
@@ -89,8 +89,8 @@ def show_waiting(items: Iterator[_Item], describe: Callable[[], str]) -> Iterato
 
 @contextmanager
 def _waiting(describe: Callable[[], str]) -> Iterator[None]:
-    """After two seconds, a line with the time on a terminal; elsewhere a line now and then. It is
-    gone before anything else is printed."""
+    """On a terminal, a line with the time after two seconds, which is gone before anything else is
+    printed; elsewhere, a line every half minute."""
     done = Event()
     thread = Thread(target=_show_time, args=(done, describe), daemon=True)
     thread.start()
@@ -102,14 +102,14 @@ def _waiting(describe: Callable[[], str]) -> Iterator[None]:
 
 
 def _show_time(done: Event, describe: Callable[[], str]) -> None:
+    if not err.is_terminal:
+        while not done.wait(_SECONDS_BETWEEN_LINES):
+            err.print(f"{describe()} …", soft_wrap=True)
+        return
     if done.wait(_SECONDS_OF_SILENCE):
         return
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+    with Progress(*columns, console=err, transient=True) as bar:
         task = bar.add_task(describe(), total=None)
-        while not err.is_terminal:
-            err.print(f"{describe()} …", soft_wrap=True)
-            if done.wait(_SECONDS_BETWEEN_LINES):
-                return
         while not done.wait(0.2):
             bar.update(task, description=describe())
