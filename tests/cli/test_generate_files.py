@@ -47,7 +47,7 @@ def test_parquet_zst_and_folders_hold_the_same(exported_model: Path, tmp_path: P
     for number in range(2):
         pq.write_table(table.slice(number * 30, 30), tmp_path / "in" / f"{number}.parquet")
     run(exported_model, f"{tmp_path}/in/*.parquet", "-o", f"{tmp_path}/out/")
-    (part,) = (tmp_path / "out").iterdir()
+    (part,) = (tmp_path / "out").glob("part-*")
     run(exported_model, tmp_path / "in", "-o", tmp_path / "p.jsonl.zst")
     with zstandard.open(tmp_path / "p.jsonl.zst", "rt", encoding="utf-8") as file:
         assert [json.loads(line) for line in file] == expected
