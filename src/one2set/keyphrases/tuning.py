@@ -54,9 +54,9 @@ _QUANTILES = np.linspace(0, 0.99, 67)  # of probabilities, to try as thresholds
 _MIN_PRECISION, _MIN_SHOWN = 0.25, 10
 # Kinds of overlap that have a weight together: few phrases of each are shown.
 _KINDS = (("part", "whole"), ("head",), ("word",), ("abbreviation",))
-_DIVERSITIES = (0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9)
+_DIVERSITIES = (0.0, 0.3, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 # Shares of the best F1: what is no worse but for chance, and what people may pay for diversity.
-_NEAR, _CHEAP = 0.997, 0.99
+_NEAR, _CHEAP = 0.997, 0.98
 BEST = Selection(point="f1")
 _CODES = INPUTS.index("codes")
 _GENERATED = [INPUTS.index(name) for name in GENERATED_INPUTS]
@@ -286,9 +286,12 @@ def _tune_overlap(pool: Pool, found: Calibration) -> Calibration:
         overlap = {kind: weight for kinds, weight in pairs for kind in kinds}
         fitted[side] = replace(found.sides[side], overlap=overlap)
     tried = [Calibration(**fitted, diversity=one) for one in _DIVERSITIES]
-    f1 = [sum(mean_f1(pool, one).values()) for one in tried]
-    found = next(one for one, value in zip(tried, f1, strict=True) if value >= _NEAR * max(f1))
-    cheap = [one for one, value in zip(tried, f1, strict=True) if value >= _CHEAP * max(f1)]
+    f1 = [mean_f1(pool, one) for one in tried]
+    best = max(sum(each.values()) for each in f1)
+    best_present = max(each["present"] for each in f1)  # people see few absent phrases
+    pairs = list(zip(tried, f1, strict=True))
+    found = next(one for one, each in pairs if sum(each.values()) >= _NEAR * best)
+    cheap = [one for one, each in pairs if each["present"] >= _CHEAP * best_present]
     return replace(found, shown_diversity=cheap[-1].diversity)
 
 
