@@ -289,9 +289,9 @@ def _tune_overlap(pool: Pool, found: Calibration) -> Calibration:
     f1 = [mean_f1(pool, one) for one in tried]
     best = max(sum(each.values()) for each in f1)
     best_present = max(each["present"] for each in f1)  # people see few absent phrases
-    pairs = list(zip(tried, f1, strict=True))
-    found = next(one for one, each in pairs if sum(each.values()) >= _NEAR * best)
-    cheap = [one for one, each in pairs if each["present"] >= _CHEAP * best_present]
+    measured = list(zip(tried, f1, strict=True))
+    found = next(one for one, each in measured if sum(each.values()) >= _NEAR * best)
+    cheap = [one for one, each in measured if each["present"] >= _CHEAP * best_present]
     return replace(found, shown_diversity=cheap[-1].diversity)
 
 
