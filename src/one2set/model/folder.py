@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from one2set.data.vocabulary import Vocabulary, load_vocabulary
-from one2set.errors import ConfigError, DataError, missing_extra
+from one2set.errors import ConfigError, DataError, One2SetError, missing_extra
 from one2set.model.exhird import ExHiRD
 from one2set.model.heads import Heads
 from one2set.model.manifest import check_manifest, write_model_folder
@@ -151,6 +151,8 @@ def build_network(
     try:
         with torch.device("meta"):
             network = NETWORKS[name](**arguments)
+    except One2SetError:
+        raise
     except Exception as error:  # wrong values fail wherever they are used first
         raise DataError(
             f"has arguments that {name} does not take ({error})", fix=fix, path=path
