@@ -58,3 +58,14 @@ def test_the_words_of_a_model(vocabulary: WordVocabulary, trained: Path, tmp_pat
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(DataError, match="not the configuration of a model"):
         load_model_vocabulary(tmp_path)
+
+
+def test_a_changed_file_is_noticed_unless_nobody_asks(trained: Path, tmp_path: Path) -> None:
+    """The change is harmless, so that only the manifest tells."""
+    export_model(trained, tmp_path / "exported")
+    for folder in (trained / "model", tmp_path / "exported"):
+        with (folder / "config.json").open("a") as file:
+            file.write("\n")
+        with pytest.raises(DataError, match=r"config\.json"):
+            load_predictor(folder, threads=1)
+        load_predictor(folder, threads=1, verify=False)
