@@ -94,7 +94,7 @@ def test_a_wrong_setting_is_told(setting: str, message: str) -> None:
         Config.scale("tiny").override([setting])
 
 
-def test_a_wrong_scale_or_file_is_told(tmp_path: Path) -> None:
+def test_an_invalid_scale_or_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigError, match=r"expected tiny, small, medium, paper, further or a \.toml file"
     ):

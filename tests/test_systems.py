@@ -212,7 +212,7 @@ def test_settings_reach_the_set_loss(
     assert objective.shared_encoding
 
 
-def test_settings_reach_what_rewards() -> None:
+def test_settings_reach_rewards_and_discriminator() -> None:
     reinforced = built_unusually("catseqtg-2rf1").objective
     assert isinstance(reinforced, SelfCritical)
     assert isinstance(reinforced.reward, AdaptiveReward)
@@ -329,7 +329,7 @@ def test_a_system_has_settings_of_its_own_which_the_user_overrules(
     assert rates == [Config.scale("tiny").train.learning_rate, 0.25, 0.5]
 
 
-def test_an_unknown_system_is_told() -> None:
+def test_an_unknown_system_is_an_error() -> None:
     with pytest.raises(ConfigError, match="system is 'settran'; expected one of transformer"):
         get_system("settran")
 

@@ -21,7 +21,7 @@ from tests.model.tiny import V, settrans
 from tests.training.conftest import SETTINGS, Miniature
 
 
-def test_a_system_that_starts_from_another_says_how_to_make_that(
+def test_a_missing_init_names_the_command_that_creates_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     later = System("transformer", "sequence", "likelihood", "greedy", starts_from="transformer")

@@ -89,7 +89,7 @@ def test_by_its_own_numbers_the_paper_is_right_on_all_but_the_speed_of_our_proce
          "the difference in present F1@M, absent F1@M is not above 0"),
     ],
 )  # fmt: skip
-def test_a_claim_fails_by_its_rule_and_says_why(
+def test_a_failed_claim_has_a_reason(
     beginning: str, changes: dict[tuple[str, Metric], float], reason: str
 ) -> None:
     before, after = judged(), judged(changes)
@@ -118,7 +118,7 @@ FASTER = "Generation is faster than one-to-sequence."
 DUPLICATION = "Duplication falls several-fold."
 
 
-def test_codes_that_hardly_speak_are_of_no_kind() -> None:
+def test_codes_that_hardly_generate_have_no_kind() -> None:
     """In four documents of a thousand: a code that speaks says mostly one kind, these do not."""
     hardly = (0.002, 0.002)
     codes = {"settrans": [[_PRESENT, hardly, _ABSENT, hardly]]}
@@ -126,7 +126,7 @@ def test_codes_that_hardly_speak_are_of_no_kind() -> None:
     assert "2.0 codes speak, with fixed assignment 2.0" in judged(codes=codes)[ALL_SPEAK].numbers
 
 
-def test_codes_are_judged_seed_by_seed() -> None:
+def test_codes_are_checked_seed_by_seed() -> None:
     """Codes of a single set have other roles in every seed: their mean is mixed, they are not."""
     pure: Sequence[Codes] = [[_PRESENT, _ABSENT] * 2, [_ABSENT, _PRESENT] * 2]
     found = judged(codes={"settrans-single": pure})[SPECIALISE]
@@ -157,7 +157,7 @@ def test_duplication_falls_from_something() -> None:
 
 
 @pytest.mark.parametrize("row", ["settrans", "settrans-fixed"])
-def test_whoever_says_nothing_does_not_repeat_itself(row: str) -> None:
+def test_a_row_without_predictions_does_not_repeat_itself(row: str) -> None:
     text = "Without assignment, it predicts fewer phrases and repeats itself more."
     found = judged(says_nothing(row))[text]
     assert found.verdict == "does not hold"
@@ -182,7 +182,7 @@ def test_codes_are_not_compared_with_silent_ones(text: str, row: str) -> None:
 
 
 @pytest.mark.parametrize("row", ["settrans", "transformer"])
-def test_saying_nothing_is_no_way_to_be_fast(row: str) -> None:
+def test_a_row_without_predictions_is_not_faster(row: str) -> None:
     fast = {"settrans": 2.0}
     assert judged(speeds=fast)[FASTER].verdict == "holds"
     found = judged(says_nothing(row), speeds=fast)[FASTER]
@@ -190,7 +190,7 @@ def test_saying_nothing_is_no_way_to_be_fast(row: str) -> None:
     assert "No predictions by" in found.reason
 
 
-def test_speeds_are_told_with_the_phrases_that_were_written() -> None:
+def test_speeds_are_shown_with_the_number_of_phrases() -> None:
     """Of 10 phrases 4 are repeated, of which 6 different ones are left."""
     loops: Changes = {
         ("transformer", "num_present"): 4.0,
@@ -244,21 +244,21 @@ def test_as_many_predictions_are_not_fewer(metric: Metric) -> None:
     ("validations", "learning"),
     [((0.1, 0.2), True), ((0.2, 0.2), False), ((0.2, 0.1), False), ((0.2,), False)],
 )
-def test_a_row_still_learns_if_its_last_validation_is_the_best(
+def test_a_row_is_still_improving_if_its_last_validation_is_the_best(
     validations: tuple[float, ...], learning: bool
 ) -> None:
     told = explain_training_end(Invented(validations=validations), "settrans")
     assert ("1 of 1 seeds" in told) == learning
 
 
-def test_what_has_learnt_nothing_cannot_collapse() -> None:
+def test_a_model_without_correct_phrases_cannot_collapse() -> None:
     text = "With random assignment, the model collapses."
     nothing = judged({("settrans", "present_f1_m"): 0.0})[text]
     assert nothing.verdict == "does not hold"
     assert "nothing to lose" in nothing.reason
 
 
-def test_what_was_not_measured_is_said_to_be_so() -> None:
+def test_claims_about_missing_rows_are_not_measured() -> None:
     nothing = check_claims(Invented(without=tuple(ROWS)))
     assert {one.verdict for one in nothing} == {"not measured"}
     assert nothing[0].numbers == "needs settrans, transformer"

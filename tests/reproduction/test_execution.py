@@ -56,7 +56,7 @@ def test_a_job_that_fails_stops_only_those_that_need_it(
     assert "only Transformers have layers to freeze" in str(error)
 
 
-def test_what_another_process_does_is_waited_for(
+def test_jobs_of_another_process_are_waited_for(
     quick_setup: Callable[..., Setup], tmp_path: Path
 ) -> None:
     plan, other = (plan_for(quick_setup(), tmp_path, "codes") for _ in range(2))
@@ -84,7 +84,7 @@ def _do(corpus: Path, root: Path, changes: tuple[str, ...], code: str) -> None:
         pass
 
 
-def test_a_plan_that_was_killed_goes_on_to_the_same_end(
+def test_a_killed_plan_resumes_to_the_same_results(
     quick_setup: Callable[..., Setup], tested_corpus: Path, tmp_path: Path
 ) -> None:
     changes = (*QUICK, "train.batch_documents=1", "logging.checkpoint_steps=1")
@@ -164,7 +164,7 @@ def test_a_system_takes_as_long_as_it_took(jobs: dict[str, Job]) -> None:
     assert forecast.total([(jobs["settrans"], 0), (jobs["catseq"], 10)]) == pytest.approx(22 + 6)
 
 
-def test_nothing_is_known_before_anything_is_done(jobs: dict[str, Job]) -> None:
+def test_there_is_no_estimate_before_the_first_job(jobs: dict[str, Job]) -> None:
     forecast = Forecast([], ["a"])
     assert forecast.seconds(jobs["settrans"]) is None
     assert forecast.total([(jobs["settrans"], 0)]) is None

@@ -119,7 +119,9 @@ def test_a_claim_lasts_as_long_as_the_training(
         assert lock is not None
 
 
-def test_a_training_that_fails_says_why(quick_setup: Callable[..., Setup], tmp_path: Path) -> None:
+def test_a_failed_training_reports_the_reason(
+    quick_setup: Callable[..., Setup], tmp_path: Path
+) -> None:
     setup = quick_setup("train.frozen_layers=1")
     jobs = {job.row.name: job for job in setup.jobs(rows_for(["tables"]), [0])}
     job = JobFolder(jobs["catseq"], setup, tmp_path)
@@ -130,7 +132,7 @@ def test_a_training_that_fails_says_why(quick_setup: Callable[..., Setup], tmp_p
     assert not has_ended(job.run, setup.corpus)
 
 
-def test_who_is_asked_to_stop_asks_the_training_to(job: JobFolder) -> None:
+def test_a_signal_is_passed_on_to_the_training(job: JobFolder) -> None:
     child = Stubborn()
     with job.locked() as lock:
         assert lock is not None

@@ -46,7 +46,7 @@ def test_documents_come_back_from_a_corpus(documents: list[Document], corpus_fol
         load_documents(corpus, "test")
 
 
-def test_what_is_measured_is_what_evaluation_says(
+def test_measured_metrics_equal_those_of_evaluation(
     engine: Engine, documents: list[Document]
 ) -> None:
     found, addends = measure(engine, documents)
@@ -71,7 +71,7 @@ def slot(code: int, text: str) -> Slot:
     return Slot(code, text, tuple(text.split()) or ("<null>",), (0.5,), ended=False)
 
 
-def test_codes_are_counted_by_what_they_say() -> None:
+def test_codes_are_counted_by_their_output() -> None:
     documents = [
         Document("1", "Sets", "A set of robots.", ("sets",)),
         Document("2", "Bees", "Bees dance.", ()),
@@ -126,7 +126,7 @@ class Talker(Engine):
         (("robots", "bee hive"), 0.0, -3.0),
     ],
 )
-def test_the_tuned_bias_lets_those_speak_who_are_right(
+def test_the_tuned_bias_keeps_codes_that_are_correct(
     keyphrases: tuple[str, ...], present: float, absent: float
 ) -> None:
     documents = [Document("1", "Sets", "A set of robots.", keyphrases)]

@@ -22,7 +22,7 @@ from one2set.reproduction.plan import (
 from one2set.systems import SYSTEMS
 
 
-def test_the_whole_plan_has_every_system_of_the_paper_after_what_it_needs() -> None:
+def test_the_plan_has_every_system_of_the_paper_after_its_dependency() -> None:
     names = [row.name for row in rows_for(PARTS)]
     assert {row.system for row in ROWS.values()} == SYSTEMS.keys() - {"copyrnn"}
     assert sorted(names) == sorted(ROWS), "every row belongs to some part, or is needed by one"
@@ -32,7 +32,7 @@ def test_the_whole_plan_has_every_system_of_the_paper_after_what_it_needs() -> N
     assert all(steps_row(k) in ROWS for k in STEPS)
 
 
-def test_a_part_takes_what_it_needs_and_no_more() -> None:
+def test_a_part_includes_only_its_dependencies() -> None:
     assert {row.name for row in rows_for(["codes"])} == {
         "settrans",
         "settrans-fixed",
@@ -60,7 +60,7 @@ def test_visits_are_the_same_for_all_but_those_that_start_from_another(
     assert set(num_examples.values()) == {20}
 
 
-def test_the_scale_says_how_many_visits_where_nobody_else_does(tested_corpus: Path) -> None:
+def test_the_scale_sets_the_default_number_of_examples(tested_corpus: Path) -> None:
     corpus = Corpus(tested_corpus)
     setup = Setup(corpus, "tiny", fine_tune=7)
     num_examples = {job.row.name: job.num_examples for job in setup.jobs(rows_for(["tables"]), [0])}

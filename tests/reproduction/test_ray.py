@@ -79,7 +79,7 @@ def plan_for(setup: Setup, root: Path, *rows: str) -> Plan:
 
 
 @pytest.mark.ray
-def test_a_cluster_does_what_one_machine_does_though_a_worker_dies(
+def test_a_cluster_gives_the_results_of_one_machine_even_if_a_worker_dies(
     quick_setup: Callable[..., Setup], tmp_path: Path
 ) -> None:
     pytest.importorskip("ray", reason="ray is not installed: pip install 'one2set[ray]'")
@@ -196,7 +196,7 @@ def told(plan: Plan) -> list[str]:
     return [f"{event.what} {event.job.row.name}" for event in events if event.what != "training"]
 
 
-def test_jobs_are_spread_as_far_as_there_is_room_and_after_what_they_need(
+def test_jobs_fill_the_cluster_in_order_of_dependency(
     ray: MadeUp, quick_setup: Callable[..., Setup], tmp_path: Path
 ) -> None:
     plan = plan_for(quick_setup(), tmp_path, "settrans-beam", "codes")
@@ -209,7 +209,7 @@ def test_jobs_are_spread_as_far_as_there_is_room_and_after_what_they_need(
     assert told(plan) == []
 
 
-def test_what_goes_wrong_is_told_as_without_ray(
+def test_errors_are_reported_as_without_ray(
     ray: MadeUp, quick_setup: Callable[..., Setup], tmp_path: Path
 ) -> None:
     plan = plan_for(quick_setup("train.frozen_layers=1"), tmp_path, "catseq", "gan-mr", "codes")
@@ -257,7 +257,7 @@ def test_a_disk_that_is_not_shared_is_noticed(
     assert "--output must be a folder that all machines of the cluster share" in str(error)
 
 
-def test_a_job_takes_what_its_processes_need(
+def test_a_job_requests_the_resources_of_its_processes(
     ray: MadeUp, quick_setup: Callable[..., Setup], tmp_path: Path
 ) -> None:
     plan = plan_for(quick_setup("machine.threads=2"), tmp_path, "settrans")

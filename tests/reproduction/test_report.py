@@ -26,7 +26,7 @@ def _text(cell: TableCell | str) -> str:
     return cell if isinstance(cell, str) else cell.text
 
 
-def test_our_numbers_stand_beside_the_published_ones(whole: Results) -> None:
+def test_our_numbers_are_beside_the_published_ones(whole: Results) -> None:
     table = present_or_absent(whole, "present")
     assert table.groups == [("inspec-part", 2), ("kp20k-part", 2)]
     ours = whole.value("settrans", "kp20k-part", "present_f1_m")
@@ -73,7 +73,7 @@ def test_claims_are_counted_by_their_verdicts(
     assert "4 claims of the paper: 1 hold, 2 hold without being significant, 1 do not hold" in page
 
 
-def test_what_is_beyond_the_paper_says_what_it_gains_and_costs(whole: Results) -> None:
+def test_rows_beyond_the_paper_show_their_gain_and_cost(whole: Results) -> None:
     table = beyond(whole)
     assert row_of(table, "SetTrans")[-1].text == "–"
     gained, _, training, cost = row_of(table, "SetTrans, beam 5")[-4:]
@@ -85,7 +85,7 @@ def test_what_is_beyond_the_paper_says_what_it_gains_and_costs(whole: Results) -
         assert re.fullmatch(r"\d+\.\d\d×", cell.text)
 
 
-def test_every_job_says_what_it_took(whole: Results) -> None:
+def test_every_job_shows_its_cost(whole: Results) -> None:
     table = jobs(whole)
     assert len(table.rows) == sum(map(len, whole.rows.values()))
     assert (
@@ -99,7 +99,7 @@ def written(whole: Results) -> Path:
     return write_report(whole, command="one2set reproduce …").parent
 
 
-def test_figures_are_drawn_alike_twice(whole: Results, written: Path) -> None:
+def test_drawing_is_deterministic(whole: Results, written: Path) -> None:
     found = draw_figures(whole)
     assert found.keys() == {"lambda", "steps", "codes", "curves"}
     for name, figure in found.items():
@@ -152,9 +152,7 @@ def test_every_job_lists_its_hours_examples_and_parameters(whole: Results, writt
     assert "--init" in job["command"]
 
 
-def test_rank_correlations_stand_under_the_tables_and_in_the_json(
-    whole: Results, written: Path
-) -> None:
+def test_rank_correlations_are_in_the_tables_and_the_json(whole: Results, written: Path) -> None:
     rows = [row.name for row in ROWS.values() if "tables" in row.parts]
     found = json.loads((written / "results.json").read_text())["rank_correlations"]
     one = next(x for x in found if x["set"] == "kp20k-part" and x["metric"] == "num_present")

@@ -215,7 +215,7 @@ def test_codes_are_those_of_all_seeds(setup: Setup, tmp_path: Path) -> None:
     assert [[x.present for x in codes] for codes in by_seed] == [[0.8, 0.0], [0.2, 0.0]]
 
 
-def test_whoever_says_nothing_has_no_duplication(setup: Setup, tmp_path: Path) -> None:
+def test_without_predictions_there_is_no_duplication(setup: Setup, tmp_path: Path) -> None:
     write_job(setup, tmp_path, "settrans", duplication=0.5)
     write_job(setup, tmp_path, "settrans", said=0.0, duplication=0.0, seed=1)
     write_job(setup, tmp_path, "transformer", said=0.0, duplication=0.0)

@@ -77,7 +77,7 @@ def test_only_code_counts(tmp_path: Path) -> None:
     assert version_with(_CODE + "if x:\n    add(1, 2)\n") != base
 
 
-def test_what_trains_counts_and_the_hybrid_does_not(
+def test_the_version_covers_training_but_not_extraction(
     package: Path, version_of: Callable[[], str]
 ) -> None:
     base = version_of()
@@ -117,7 +117,7 @@ def test_moving_a_module_makes_no_other_version(
     assert version_of() != base
 
 
-def test_what_trains_and_measures_counts_and_the_report_does_not(package: Path) -> None:
+def test_the_version_covers_training_and_measuring_but_not_the_report(package: Path) -> None:
     names = {str(path.relative_to(package)) for path in version._modules(package)}
     assert {"systems.py", "training/objectives/set_loss.py", "model/exhird.py"} <= names
     assert {"evaluation/metrics.py", "prediction/engine.py", "data/batch.py"} <= names

@@ -92,7 +92,7 @@ def always_w1_nested(written: list[int]) -> list[int]:
 
 
 @pytest.mark.parametrize("nested", [False, True])
-def test_close_phrases_begin_differently_even_where_one_word_is_always_liked(nested: bool) -> None:
+def test_close_phrases_begin_differently_even_if_one_word_is_always_best(nested: bool) -> None:
     def first_words(window: int) -> list[int]:
         if nested:
             found = write(Rigged(always_w1_nested), ExclusiveNested(window), steps=40)
@@ -116,7 +116,7 @@ def test_without_a_window_nothing_is_forbidden() -> None:
     assert all(torch.equal(one, other) for one, other in zip(free, off, strict=True))
 
 
-def test_a_nested_row_is_well_formed_whatever_the_network_likes() -> None:
+def test_a_nested_row_is_well_formed_for_any_network() -> None:
     """It would rather end than write, at any time."""
     quick = Rigged(lambda written: [EOS, SEP, PEOS])
     assert write(quick, ExclusiveNested(1), steps=9) == [PRESENT_START, SEP, EOS]

@@ -47,7 +47,9 @@ NETWORKS = pytest.mark.parametrize(
 
 
 @NETWORKS
-def test_rows_are_those_of_decoding_anew(network: Transformer, stop_ids: tuple[int, ...]) -> None:
+def test_rows_equal_those_of_uncached_decoding(
+    network: Transformer, stop_ids: tuple[int, ...]
+) -> None:
     batch = tiny.batch(8)
     tokens, distributions = padded.roll_out(network, batch, padded.encode(network, batch), STEPS)
     over = ended(tokens, stop_ids)
@@ -75,7 +77,7 @@ def test_a_batch_is_decoded_as_its_documents(
 
 
 @NETWORKS
-def test_any_choice_can_be_made_and_sees_what_its_rows_have_written(
+def test_a_choice_gets_the_tokens_of_its_rows(
     network: Transformer, stop_ids: tuple[int, ...]
 ) -> None:
     """No word twice in a row: what is written is what was seen, and nothing else changes."""
@@ -103,7 +105,7 @@ def test_any_choice_can_be_made_and_sees_what_its_rows_have_written(
     assert changed != [step.choice.tokens.tolist() for step in steps]  # it had something to do
 
 
-def test_what_is_chosen_is_read_next() -> None:
+def test_the_chosen_token_is_the_next_input() -> None:
     network = tiny.settrans()
     memory = network.encode(tiny.batch())
 

@@ -28,7 +28,7 @@ def test_a_folder_brings_it_back(generation: Generation, tmp_path: Path) -> None
     assert Generation.from_model(found.network, found.config) == generation
 
 
-def test_a_folder_that_says_nothing_is_of_one_of_the_first_two_networks() -> None:
+def test_a_folder_without_generation_settings_is_a_transformer() -> None:
     sizes = {"model": {"phrase_length": 4, "sequence_length": 30}}
     for network, config, expected in (
         (tiny.settrans(), sizes, Generation("phrase", 4)),
@@ -40,6 +40,6 @@ def test_a_folder_that_says_nothing_is_of_one_of_the_first_two_networks() -> Non
 
 
 @pytest.mark.parametrize("wrong", [{}, {"rows": "phrase"}, {"search": {"width": 3}}])
-def test_what_cannot_be_understood_is_told(wrong: dict[str, Any]) -> None:
+def test_invalid_generation_settings_are_an_error(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="the model's generation is"):
         Generation.from_model(tiny.transformer(), {"generation": wrong})

@@ -42,7 +42,7 @@ def test_epochs_follow_from_seed_and_number_alone() -> None:
     assert order(7, 2) != order(8, 2)
 
 
-def test_pools_bring_like_lengths_together() -> None:
+def test_pools_group_similar_lengths() -> None:
     lengths = np.random.default_rng(0).integers(5, 300, 1000)
 
     def padding(pool: int) -> float:

@@ -48,7 +48,7 @@ def test_every_system_learns(system: str, miniature: Miniature, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("system", ["settrans", "catseq", "gan-mr"])
-def test_an_interrupted_run_goes_on_as_if_nothing_had_happened(
+def test_an_interrupted_run_resumes_to_the_same_weights(
     system: str, miniature: Miniature, tmp_path: Path, weights: Weights
 ) -> None:
     before = SYSTEMS[system].starts_from
@@ -74,7 +74,7 @@ def test_an_interrupted_run_goes_on_as_if_nothing_had_happened(
     assert_same(weights(run), weights(calm))
 
 
-def test_an_interrupted_validation_is_made_up_for(
+def test_an_interrupted_validation_is_repeated(
     miniature: Miniature, tmp_path: Path, weights: Weights
 ) -> None:
     calm = miniature.run(tmp_path / "calm", "limits.steps=6")
@@ -191,7 +191,7 @@ def test_validation_measures_and_saves_the_averaged_weights_without_dropout(
     ("select_by", "best"),
     [("f1", [True, False, True, False]), ("loss", [True, False, False, False])],
 )
-def test_the_best_weights_are_chosen_by_what_the_settings_say(
+def test_the_best_weights_are_selected_by_the_configured_metric(
     select_by: str, best: list[bool], miniature: Miniature, tmp_path: Path
 ) -> None:
     """The loss rises throughout, and only the third validation says anything right."""
@@ -224,7 +224,7 @@ def test_the_best_weights_are_chosen_by_what_the_settings_say(
     assert models[2] == models[3]
 
 
-def test_a_validation_does_not_depend_on_what_was_drawn_before(
+def test_validation_does_not_depend_on_earlier_random_numbers(
     miniature: Miniature, tmp_path: Path
 ) -> None:
     """Assignment is random here, in validation too."""
@@ -279,7 +279,7 @@ def test_checkpoints_are_written_by_steps_and_by_the_clock(
     assert by_clock == [0, 1, 2, 3, 4, 5, 6]
 
 
-def test_a_precision_that_the_machine_chose_is_told_once(
+def test_an_automatic_precision_is_reported_once(
     miniature: Miniature, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("one2set.model.layers._WIDE", 8)
@@ -294,7 +294,7 @@ def test_a_precision_that_the_machine_chose_is_told_once(
     assert said["float32"] == said["bfloat16"] == []
 
 
-def test_a_run_goes_on_in_another_precision(
+def test_a_run_resumes_in_another_precision(
     miniature: Miniature, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on another machine: a checkpoint holds float32 weights either way."""
@@ -313,7 +313,9 @@ def test_minutes_end_a_run(miniature: Miniature, tmp_path: Path) -> None:
     assert (ended.reason, ended.progress.step) == ("limit", 1)
 
 
-def test_the_rate_and_the_share_done_are_told(miniature: Miniature, tmp_path: Path) -> None:
+def test_steps_report_the_learning_rate_and_the_fraction_done(
+    miniature: Miniature, tmp_path: Path
+) -> None:
     settings = ("train.schedule=linear", "train.warmup_steps=2", "limits.steps=8")
     run = miniature.run(tmp_path / "run", *settings)
     told = [event for event in miniature.train(run) if isinstance(event, Step)]

@@ -34,7 +34,7 @@ def test_a_folder_that_is_no_run_is_left_alone(miniature: Miniature, tmp_path: P
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_no_run_is_told(miniature: Miniature, tmp_path: Path) -> None:
+def test_a_folder_without_a_run_is_an_error(miniature: Miniature, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="contains no run"):
         Run.load(tmp_path)
     run = miniature.run(tmp_path / "run")
@@ -45,7 +45,7 @@ def test_what_is_no_run_is_told(miniature: Miniature, tmp_path: Path) -> None:
         Run.load(run.folder)
 
 
-def test_limits_and_rates_can_change_but_not_what_checkpoints_mean(
+def test_limits_and_rates_can_change_but_not_fixed_settings(
     miniature: Miniature, tmp_path: Path
 ) -> None:
     run = miniature.run(tmp_path / "run")
@@ -63,7 +63,7 @@ def test_limits_and_rates_can_change_but_not_what_checkpoints_mean(
         run.change(run.config.override(["model.width=32"]))
 
 
-def test_a_run_is_continued_as_what_it_began_as(miniature: Miniature, tmp_path: Path) -> None:
+def test_a_run_resumes_with_its_own_arguments(miniature: Miniature, tmp_path: Path) -> None:
     run = miniature.run(tmp_path / "run", seed=7)
     run.check_arguments(system=None, seed=None, corpus=miniature.corpus)
     run.check_arguments(system="settrans", seed=7, corpus=miniature.corpus)

@@ -17,7 +17,7 @@ def rows(folder: Path) -> list[tuple[str, int]]:
     return [(row["kind"], row["step"]) for row in map(orjson.loads, lines)]
 
 
-def test_a_resumed_log_forgets_what_will_be_done_again(tmp_path: Path) -> None:
+def test_a_resumed_log_drops_steps_after_the_checkpoint(tmp_path: Path) -> None:
     log = RunLog(tmp_path, QUIET, Progress())
     for step in (1, 2, 3):
         log.write("train", step, {"loss": 1.0 / step})

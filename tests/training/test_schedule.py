@@ -108,7 +108,7 @@ def test_patience_counts_misses_in_a_row() -> None:
     assert progress.stop_reason(0.9, ValidationSettings(patience=0)) is None
 
 
-def test_the_nearest_limit_says_how_much_is_done() -> None:
+def test_the_nearest_limit_determines_the_fraction_done() -> None:
     progress = Progress(step=30, documents=500, seconds=60.0)
 
     def done(**limits: float) -> float:

@@ -63,7 +63,7 @@ def test_it_leaves_the_objective_in_training_mode(corpus: Corpus) -> None:
     assert validator.objective.training
 
 
-def test_saying_the_gold_scores_one_and_saying_nothing_zero(corpus: Corpus) -> None:
+def test_gold_phrases_score_one_and_no_phrases_score_zero(corpus: Corpus) -> None:
     examples = list(corpus.split("valid"))
     vocabulary = corpus.vocabulary()
 

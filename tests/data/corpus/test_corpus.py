@@ -180,7 +180,7 @@ def spelled(example: Example, new_ids: list[int] | None = None) -> tuple[object,
 
 
 @given(examples=EXAMPLES)
-def test_what_was_written_is_read(examples: list[Example], tmp_path: Path) -> None:
+def test_a_written_shard_is_read_back(examples: list[Example], tmp_path: Path) -> None:
     write_examples(tmp_path / "0.arrow", examples)
     shard = MappedShard(tmp_path / "0.arrow")
     assert [spelled(shard.example(at)) for at in range(len(shard))] == list(map(spelled, examples))
@@ -213,7 +213,7 @@ def test_the_file_is_mapped_and_not_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [None, b"", b"ARROW1", b"x" * 1000])
-def test_what_is_not_a_shard(content: bytes | None, tmp_path: Path) -> None:
+def test_an_invalid_shard_is_an_error(content: bytes | None, tmp_path: Path) -> None:
     path = tmp_path / "0.arrow"
     if content is not None:
         path.write_bytes(content)

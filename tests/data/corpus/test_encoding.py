@@ -35,7 +35,7 @@ def texts(chunk: EncodedChunk) -> list[list[list[str]]]:
 
 
 @given(st.lists(DOCUMENT, max_size=5))
-def test_a_chunk_holds_sources_and_phrases_present_ones_first(documents: list[Document]) -> None:
+def test_a_chunk_has_sources_then_present_then_absent_phrases(documents: list[Document]) -> None:
     chunk = encode_documents(documents, tokenizer=None)
     assert [row.id for row in chunk.rows] == [one.id for one in documents]
     for row, parts, document in zip(chunk.rows, texts(chunk), documents, strict=True):
@@ -78,7 +78,7 @@ def test_chunks_lose_and_move_nothing() -> None:
         "REAL—TIME «Sets»: 2nd\ned of 7",
     ],
 )
-def test_a_key_is_blind_to_case_and_to_what_stands_between(same: str) -> None:
+def test_a_key_ignores_case_and_punctuation(same: str) -> None:
     assert text_key(words_of(same)) == text_key(words_of("real time sets 2nd ed of 1"))
 
 

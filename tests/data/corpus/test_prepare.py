@@ -74,7 +74,7 @@ def naive(
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_corpus_holds_what_the_definition_says(tmp_path: Path) -> None:
+def test_a_corpus_equals_a_naive_implementation(tmp_path: Path) -> None:
     documents, valid = made_up(200), made_up(30, seed=1)
     documents[5:5] = [Document("v", valid[3].title, "Another text.", ("a",))]
     train = [

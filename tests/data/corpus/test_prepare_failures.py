@@ -39,7 +39,7 @@ def test_an_existing_corpus_is_replaced_only_when_asked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["precious", "file"])
-def test_what_is_not_a_corpus_is_never_replaced(name: str, tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_corpus_is_never_replaced(name: str, tmp_path: Path) -> None:
     (tmp_path / "precious").mkdir()
     for path in (tmp_path / "precious" / "thesis.tex", tmp_path / "file"):
         path.write_text("years of work")

@@ -45,7 +45,7 @@ def test_the_second_of_two_equal_texts_is_a_duplicate() -> None:
     assert dropped == {"train": {"duplicate": 2}}
 
 
-def test_duplicates_are_known_across_chunks() -> None:
+def test_duplicates_are_found_across_chunks() -> None:
     selection = DocumentSelection(Filters(), frozenset())
     chunk = encode_documents([document("1")], tokenizer=None)
     assert list(selection.choose(chunk, "train")) == ["train"]
@@ -86,7 +86,7 @@ def test_excluded_titles_are_left_out_in_either_form() -> None:
         ({}, "empty source", document("1", "a"), document("2", "...")),
     ],
 )
-def test_each_filter_keeps_what_is_at_its_limit(
+def test_filters_keep_documents_at_their_limit(
     limits: dict[str, int], reason: str, inside: Document, outside: Document
 ) -> None:
     filters = Filters.model_validate(limits)

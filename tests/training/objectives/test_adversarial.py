@@ -67,7 +67,7 @@ def test_turns_follow_from_the_number_of_the_step() -> None:
 
 
 @pytest.mark.parametrize("generating", [False, True], ids=["discriminator", "generator"])
-def test_only_the_one_whose_turn_it_is_learns(generating: bool, batch: Batch) -> None:
+def test_only_one_network_learns_at_each_step(generating: bool, batch: Batch) -> None:
     made = objective(dropout=0.5)
     made.start_step(3 if generating else 0)
     torch.manual_seed(0)
@@ -83,7 +83,7 @@ def test_only_the_one_whose_turn_it_is_learns(generating: bool, batch: Batch) ->
     assert not any(module.active for module in dropouts)
 
 
-def test_phrases_stand_between_marks() -> None:
+def test_phrases_are_split_at_separators() -> None:
     assert split_at_separators([A, B, SEP, SEP, C, EOS]) == [(A, B), (C,)]
     assert split_at_separators([SEP, A]) == [(A,)]
     assert split_at_separators([EOS]) == []
@@ -152,7 +152,7 @@ class Counting(nn.Module):
         return DiscriminatorOutput(torch.logit(scores), mask)
 
 
-def test_what_the_judge_likes_becomes_more_frequent() -> None:
+def test_phrases_that_the_discriminator_prefers_become_more_frequent() -> None:
     """The released code has the sign wrong: there it would become rarer."""
     batch = collate(tiny.examples(3) * 4, vocabulary_size=tiny.V, layout=sequence)
     made = objective(Counting())
@@ -208,7 +208,7 @@ def mean_score(row: list[int]) -> float:
     return sum(scores) / max(len(scores), 1)
 
 
-def test_validation_judges_greedy_phrases(batch: Batch) -> None:
+def test_validation_scores_greedy_phrases(batch: Batch) -> None:
     made = objective().eval()
     with torch.no_grad():
         loss = made(batch)

@@ -122,7 +122,7 @@ def test_a_sample_is_as_frequent_as_it_is_probable() -> None:
         assert ((found - wanted).abs() <= 5 * deviation + 1e-6).all()
 
 
-def test_targets_are_what_authors_wrote() -> None:
+def test_a_rollout_of_targets_is_the_gold_sequence() -> None:
     batch = tiny.batch(layout=sequence)
     rows = Rollout.from_targets(batch).rows()
     assert [token for row in rows for token in row] == batch.targets[batch.target_mask].tolist()
@@ -232,7 +232,7 @@ def row_of(text: str) -> list[int]:
         ("? | ? .", (0.0, 0.0)),
     ],
 )
-def test_what_was_written_is_compared_by_stems(
+def test_generated_phrases_are_compared_by_stems(
     row: str, expected: tuple[float, float], vocabulary: WordVocabulary
 ) -> None:
     gold = ("neural network", "zeugma", "clustering", "deep learning", "robotics")
@@ -241,7 +241,7 @@ def test_what_was_written_is_compared_by_stems(
     torch.testing.assert_close(found, torch.tensor([expected]), atol=1e-4, rtol=0)
 
 
-def test_unknown_words_are_never_right(vocabulary: WordVocabulary) -> None:
+def test_unknown_words_are_never_correct(vocabulary: WordVocabulary) -> None:
     """Though the target says `<unk>` too, where neither vocabulary nor source have the word."""
     batch = batch_of(vocabulary, ("zeugma", "clustering"), "neural networks")
     assert batch.targets.tolist() == [[[PEOS, UNK, SEP, len(SPECIALS) + 3, EOS]]]
@@ -371,7 +371,7 @@ def even_share(network: Network, batch: Batch) -> float:
         return first.distribution(tiny.V + 10)[:, ::2].sum(1).mean().item()
 
 
-def test_what_is_rewarded_becomes_more_probable() -> None:
+def test_rewarded_tokens_become_more_probable() -> None:
     """One token, two kinds: a bandit. The released code of GAN_MR would fail here."""
     torch.manual_seed(0)
     batch = collate(tiny.examples(2) * 50, vocabulary_size=tiny.V, layout=sequence_peos)

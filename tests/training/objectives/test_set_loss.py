@@ -205,7 +205,7 @@ def test_fixed_and_random_assignment_change_the_order_only(changes: Any) -> None
     assert changes(assignment="hungarian") == set()
 
 
-def test_student_forcing_changes_what_is_read_only(changes: Any) -> None:
+def test_student_forcing_changes_only_the_decoder_inputs(changes: Any) -> None:
     assert changes(teacher_forcing=False) == {"read", "loss"}
 
 
@@ -217,7 +217,7 @@ def test_null_weights_change_the_loss_only(changes: Any) -> None:
     assert changes(null_weight_absent=0.7) == {"weights", "loss"}
 
 
-def test_students_read_what_they_write(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_student_forcing_reads_generated_words(monkeypatch: pytest.MonkeyPatch) -> None:
     objective = SetLoss(tiny.settrans(), teacher_forcing=False)
     network, batch = objective.network, batch_for(objective)
     with torch.no_grad():  # some of them say ∅, and read that too
