@@ -89,7 +89,8 @@ def test_wishes(model: Path) -> None:
         return [phrase for one in found for phrase in one["keyphrases"]]
 
     usual, more = phrases(), phrases("--more", "--more")
-    assert len(phrases("--fewer", "--fewer")) < len(usual) < len(more)
+    # Without a calibration, all that codes generate is shown already.
+    assert len(phrases("--fewer", "--fewer")) < len(usual) == len(more)
     assert len(phrases("--more", "--more", "--top", "1")) <= 60
     present, absent = phrases("--present-only"), phrases("--absent-only")
     assert [one["present"] for one in present] == [True] * len(present)
