@@ -24,6 +24,7 @@ import sys
 from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
@@ -31,7 +32,7 @@ from importlib.util import spec_from_file_location
 from pathlib import Path
 from random import Random
 from types import CodeType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pytest
 
@@ -80,7 +81,8 @@ def unchanged(path: Path) -> Mutant:
     return Mutant("unchanged", path, ast.parse(path.read_text(encoding="utf-8")))
 
 
-class Place(NamedTuple):
+@dataclass(frozen=True)
+class Place:
     """Where a module can be changed: the index of a place in its tree."""
 
     path: Path
@@ -152,7 +154,7 @@ def _visit(node: ast.AST) -> Iterator[tuple[Any, str]]:
 def _change(node: Any, field: str) -> None:
     match field:
         case "op" if isinstance(node, ast.Compare):
-            node.ops = [_SWAPPED[type(node.ops[0])]()]
+            node.ops = [cast(ast.cmpop, _SWAPPED[type(node.ops[0])]())]
         case "op":
             node.op = _SWAPPED[type(node.op)]()
         case "value":

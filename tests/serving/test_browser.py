@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from random import Random
 
 import pytest
-from playwright.sync_api import Browser, Error, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Error, FilePayload, Page, expect, sync_playwright
 
 from one2set.data.document import Document
 from one2set.data.reading.documents import read_document
@@ -331,7 +331,7 @@ def choose(page: Page, **files: bytes) -> None:
     page.set_input_files(
         "#files",
         [
-            {"name": name.replace("__", "."), "mimeType": "", "buffer": content}
+            FilePayload(name=name.replace("__", "."), mimeType="", buffer=content)
             for name, content in files.items()
         ],
     )

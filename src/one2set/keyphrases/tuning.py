@@ -285,7 +285,8 @@ def _tune_overlap(pool: Pool, found: Calibration) -> Calibration:
         pairs = zip(_KINDS, np.minimum(weights, 0).tolist(), strict=True)
         overlap = {kind: weight for kinds, weight in pairs for kind in kinds}
         fitted[side] = replace(found.sides[side], overlap=overlap)
-    tried = [Calibration(**fitted, diversity=one) for one in _DIVERSITIES]
+    present, absent = (fitted[side] for side in SIDES)
+    tried = [Calibration(present, absent, diversity=one) for one in _DIVERSITIES]
     f1 = [mean_f1(pool, one) for one in tried]
     best = max(sum(each.values()) for each in f1)
     best_present = max(each["present"] for each in f1)  # people see few absent phrases
