@@ -13,6 +13,7 @@ from one2set.data.specials import BOS, NULL, UNK
 from one2set.export.export import weight_offsets
 from one2set.export.onnx_builder import Array
 from one2set.export.onnx_settrans import encoder_graph, step_graph
+from one2set.model.folder import SPANS_PREFIX
 from one2set.model.heads import SpanScorer
 from one2set.model.settrans import SetTrans
 from tests.model.tiny import CODES, V, examples, settrans
@@ -118,7 +119,8 @@ def test_the_first_layer_of_a_span_scorer(network: SetTrans, batch: Batch, tmp_p
     torch.manual_seed(0)
     spans = SpanScorer(width=network.embedding.embedding_dim, hidden=6).eval()
     weights: dict[str, Array] = {}
-    graph = encoder_graph(network, weights, int8=False, spans=spans)
+    layer = {f"{SPANS_PREFIX}{name}": weight for name, weight in spans.state_dict().items()}
+    graph = encoder_graph(network, weights, int8=False, span_layer=layer)
     save_file(weights, tmp_path / "w.safetensors")
     graph.save(tmp_path, "w.safetensors", weight_offsets(tmp_path / "w.safetensors"))
     found = encoded(onnxruntime.InferenceSession(tmp_path / "encoder.onnx"), batch)["edges"]

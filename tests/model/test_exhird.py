@@ -17,8 +17,9 @@ ROWS = (4, 4, 3, 1)  # at each step
 
 
 def matrices(rows: int | None) -> tuple[Tensor, Tensor]:
-    """The same matrix twice, (3, 5) or (rows, 3, 5), each with a gradient of its own."""
-    matrix = torch.randn(3, 5) if rows is None else torch.randn(rows, 3, 5)
+    """The same matrix twice, (3, 5) or (rows, 3, 5), each with a gradient of its own. In double
+    precision, because repeated products amplify rounding errors."""
+    matrix = torch.randn(*([] if rows is None else [rows]), 3, 5, dtype=torch.float64)
     return matrix.clone().requires_grad_(), matrix.clone().requires_grad_()
 
 
@@ -34,13 +35,13 @@ def multiply_by_row(matrix: Tensor, x: Tensor, *, transposed: bool) -> Tensor:
 def test_gradients_are_those_of_a_plain_loop(rows: int | None) -> None:
     torch.manual_seed(0)
     ours, expected = matrices(rows)
-    start = torch.randn(4, 3)
+    start = torch.randn(4, 3, dtype=torch.float64)
     totals, starts = [], []
     for matrix in (ours, expected):
         x = start.clone().requires_grad_()
         starts.append(x)
         matmul, state = SharedMatmul(matrix), x
-        total = torch.zeros(())
+        total = torch.zeros((), dtype=torch.float64)
         for count in ROWS:
             if matrix is ours:
                 there = matmul.apply(state[:count])

@@ -82,7 +82,7 @@ def test_the_version_covers_training_but_not_extraction(
 ) -> None:
     base = version_of()
     assert base == code_version()
-    edit(package / "extraction" / "phrase_classifier.py", "_DROPOUT = 64, 2", "_DROPOUT = 65, 2")
+    edit(package / "extraction" / "phrase_classifier.py", "_DROPOUT = 128, 3", "_DROPOUT = 129, 3")
     edit(package / "cli" / "train.py", "Maximum steps", "Most steps")
     assert version_of() == base
     edit(

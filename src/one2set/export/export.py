@@ -18,8 +18,7 @@ from one2set.data.vocabulary import Vocabulary, WordVocabulary
 from one2set.errors import ConfigError, missing_extra
 from one2set.export.runtime import Description, write_description
 from one2set.model import heads as torch_heads
-from one2set.model.folder import WEIGHTS, load_model, save_config
-from one2set.model.heads import Heads
+from one2set.model.folder import WEIGHTS, load_model, load_span_layer, save_config
 from one2set.model.manifest import MANIFEST, write_model_folder
 from one2set.model.paths import model_folder
 from one2set.model.settrans import SetTrans
@@ -51,10 +50,10 @@ def export_model(
     network, vocabulary, config = load_model(folder, verify=verify)
     if not isinstance(network, SetTrans):
         raise ConfigError(f"{model} is a {type(network).__name__}; only a SetTrans can be exported")
-    heads = Heads.load(folder)
+    span_layer = load_span_layer(folder)
     weights: dict[str, Any] = {}
     graphs = [
-        encoder_graph(network, weights, int8=int8, spans=None if heads is None else heads.spans),
+        encoder_graph(network, weights, int8=int8, span_layer=span_layer),
         step_graph(network, weights, int8=int8),
     ]
     description = Description(

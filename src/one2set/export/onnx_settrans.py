@@ -17,13 +17,13 @@ from collections.abc import Mapping
 
 import numpy as np
 from onnx import TensorProto
+from torch import Tensor
 
 from one2set.data.specials import NULL, UNK
 from one2set.export.onnx_builder import MICROSOFT, Array, Graph, LinearInput
 from one2set.export.runtime import EDGES
 from one2set.model.bert import BertEncoder
 from one2set.model.folder import POSITIONS, SPANS_PREFIX
-from one2set.model.heads import SpanScorer
 from one2set.model.layers import sinusoids
 from one2set.model.settrans import SetTrans
 
@@ -45,11 +45,15 @@ class _Sizes:
 
 
 def encoder_graph(
-    network: SetTrans, weights: dict[str, Array], *, int8: bool, spans: SpanScorer | None = None
+    network: SetTrans,
+    weights: dict[str, Array],
+    *,
+    int8: bool,
+    span_layer: Mapping[str, Tensor] | None = None,
 ) -> Graph:
     """source (B, S) known ids, lengths (B,) → of each decoder layer, keys (B, H, D/H, S) and values
-    (B, H, S, D/H). With a span scorer, also edges (B, S, 2W): its first layer for a token that
-    begins a span, then for one that ends it."""
+    (B, H, S, D/H). With the first layer of a span scorer, also its output edges (B, S, 2W): for a
+    token that begins a span, then for one that ends it."""
     state, sizes = _state(network), _Sizes(network)
     g = Graph("encoder", weights, int8=int8)
     source = g.input("source", _ID, "B", "S")
@@ -62,8 +66,8 @@ def encoder_graph(
         key, value = (g.linear(h, f"{name}.{part}", state) for part in ("key", "value"))
         g.output(f"key-{layer}", _split_heads(g, key, sizes, (0, 2, 3, 1)), _FLOAT)
         g.output(f"value-{layer}", _split_heads(g, value, sizes, (0, 2, 1, 3)), _FLOAT)
-    if spans is not None:
-        own = {f"{SPANS_PREFIX}{name}": x.numpy() for name, x in spans.state_dict().items()}
+    if span_layer is not None:
+        own = {name: weight.detach().numpy() for name, weight in span_layer.items()}
         edges = [g.linear(h, f"{SPANS_PREFIX}{part}", own) for part in ("first", "last")]
         g.output(EDGES, g("Concat", *edges, axis=-1), _FLOAT)
     return g

@@ -117,6 +117,18 @@ def load_model(folder: Path, *, verify: bool = True) -> Model:
     return Model(network, vocabulary, description["config"])
 
 
+def load_span_layer(folder: Path) -> dict[str, Tensor] | None:
+    """The first layer of a model's span scorer (`model.heads`), by the names of its weights; None
+    where the model has none. In an exported folder, it is all that is left of the heads."""
+    heads = Heads.load(folder)
+    if heads is not None:
+        weights = {f"{SPANS_PREFIX}{name}": x for name, x in heads.spans.state_dict().items()}
+    else:
+        weights = _load_weights(folder / WEIGHTS)
+    layer = (f"{SPANS_PREFIX}first.", f"{SPANS_PREFIX}last.")
+    return {name: x.float() for name, x in weights.items() if name.startswith(layer)} or None
+
+
 def _load_weights(path: Path) -> dict[str, Tensor]:
     """The weights in a file, in floating point."""
     try:
