@@ -8,7 +8,14 @@ import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
-from one2set.arrays import distinct, load_arrays, map_arrays, save_arrays, single_thread_matmul
+from one2set.arrays import (
+    distinct,
+    find_sorted,
+    load_arrays,
+    map_arrays,
+    save_arrays,
+    single_thread_matmul,
+)
 from one2set.errors import DataError
 
 
@@ -28,6 +35,12 @@ def test_a_transposed_matrix_and_an_empty_one() -> None:
     np.testing.assert_array_equal(
         single_thread_matmul(a.T[:, :0], np.ones(0, np.float32)), [0, 0, 0]
     )
+
+
+@pytest.mark.parametrize("table", [[], [5], [2, 3, 5, 9]])
+def test_values_are_found_in_a_sorted_table(table: list[int]) -> None:
+    found = find_sorted(np.array(table, np.int64), np.arange(12))
+    assert found.tolist() == [table.index(n) if n in table else -1 for n in range(12)]
 
 
 ARRAYS: dict[str, NDArray[Any]] = {

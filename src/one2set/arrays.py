@@ -63,6 +63,14 @@ def distinct(values: NDArray[_N]) -> NDArray[_N]:
     return found
 
 
+def find_sorted(table: NDArray[_N], values: NDArray[_N]) -> Ints:
+    """(n,) the index of each value in a sorted table; −1 if it is not there."""
+    if not len(table):
+        return np.full(len(values), -1)
+    at = np.minimum(table.searchsorted(values), len(table) - 1)
+    return np.where(table[at] == values, at, -1)
+
+
 def save_arrays(path: Path, arrays: Arrays) -> None:
     """Write arrays as a safetensors file."""
     # Wider types first, and a header of a multiple of 8 bytes, so that all are aligned.

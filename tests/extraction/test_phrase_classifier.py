@@ -85,6 +85,11 @@ def test_the_bags_of_several_texts_are_those_of_each() -> None:
         assert together.weights[part].tolist() == alone.weights.tolist()
 
 
+def test_without_terms_there_is_nothing_in_a_bag() -> None:
+    bags = Bags.of(HashedTexts.of([["a", "b"], ["c"]], [1, 1]), np.empty(0, np.uint32), 3)
+    assert (len(bags.terms), len(bags.weights), bags.start.tolist()) == (0, 0, [0, 0, 0])
+
+
 def test_terms_are_words_and_n_grams_of_many_texts(fitted: LinearPhraseClassifier) -> None:
     def known(*words: str) -> bool:
         return bool(np.isin(key_of(np.array([hash_of(words)], np.uint64)), fitted.keys)[0])

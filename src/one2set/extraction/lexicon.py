@@ -16,7 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from one2set.arrays import Arrays, Flags, Floats, check_shapes, load_arrays, save_arrays
+from one2set.arrays import (
+    Arrays,
+    Flags,
+    Floats,
+    check_shapes,
+    find_sorted,
+    load_arrays,
+    save_arrays,
+)
 from one2set.extraction.ngrams import Hashes
 
 FILE = "lexicon.safetensors"
@@ -103,11 +111,9 @@ def key_of(hashes: Hashes) -> Keys:
 def _counts(keys: Keys, logs: Logs, hashes: Hashes) -> Floats:
     """(columns, n); 0 for what is unknown."""
     found = np.zeros((logs.shape[1], len(hashes)))
-    if len(keys):
-        wanted = key_of(hashes)
-        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        there = keys[at] == wanted
-        found[:, there] = np.expm1(logs[at[there]].astype(np.float64)).T
+    at = find_sorted(keys, key_of(hashes))
+    there = at >= 0
+    found[:, there] = np.expm1(logs[at[there]].astype(np.float64)).T
     return found
 
 

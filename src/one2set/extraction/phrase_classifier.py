@@ -24,6 +24,7 @@ from one2set.arrays import (
     Ints,
     check_shapes,
     distinct,
+    find_sorted,
     load_arrays,
     save_arrays,
     single_thread_matmul,
@@ -58,19 +59,18 @@ class Bags(NamedTuple):
         found, in_title = [np.empty(0, np.int64)], [np.empty(0, np.bool_)]
         for length in range(1, longest + 1):
             at, hashes = texts.ngrams(length, every, every)
-            wanted = key_of(hashes)
-            index = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-            known = keys[index] == wanted if len(keys) else np.zeros(len(at), np.bool_)
+            index = find_sorted(keys, key_of(hashes))
+            known = index >= 0
             document = texts.document[at[known]]
             found.append(document * len(keys) + index[known])
             in_title.append(at[known] + length <= ends[document])
         every_term, of_title = np.concatenate(found), np.concatenate(in_title)
         parts = [distinct(every_term), distinct(every_term[of_title])]
-        document = np.concatenate(parts) // max(len(keys), 1)
-        weights = [_weigh(part // max(len(keys), 1), len(texts.start)) for part in parts]
+        document, index = np.divmod(np.concatenate(parts), len(keys))  # nothing, where no keys are
+        weights = [_weigh(part // len(keys), len(texts.start)) for part in parts]
         order = np.argsort(document, kind="stable")
         return cls(
-            (np.concatenate(parts) % max(len(keys), 1))[order],
+            index[order],
             np.concatenate(weights)[order],
             np.searchsorted(document[order], np.arange(len(texts.start) + 1)),
         )

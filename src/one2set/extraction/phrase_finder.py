@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from one2set.arrays import Arrays, Ints, check_shapes, load_arrays, save_arrays
+from one2set.arrays import Arrays, Ints, check_shapes, find_sorted, load_arrays, save_arrays
 from one2set.extraction.ngrams import HashedPhrases, Hashes
 
 FILE = "phrase_index.safetensors"
@@ -67,10 +67,10 @@ class PhraseFinder:
 
     def index_of(self, hashes: Hashes) -> Ints:
         """(Q,) the index of each phrase in the list; −1 if it is not there."""
-        if not len(self.hashes):
-            return np.full(len(hashes), -1)
-        at = np.minimum(self.hashes.searchsorted(hashes), len(self.hashes) - 1)
-        return np.where(self.hashes[at] == hashes, self.order[at], -1)
+        at = find_sorted(self.hashes, hashes)
+        found = np.full(len(at), -1)
+        found[at >= 0] = self.order[at[at >= 0]]
+        return found
 
     def find_scattered(self, words: Hashes) -> Ints:
         """The indices of the phrases of several words that all occur in a text, anywhere. `words`
