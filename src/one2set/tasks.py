@@ -12,7 +12,7 @@ from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import Vocabulary, load_vocabulary
 from one2set.distributed import choose_device
 from one2set.errors import ConfigError, DataError
-from one2set.model.folder import load_model, save_model
+from one2set.model.folder import load_heads, load_model, save_model
 from one2set.model.heads import Heads
 from one2set.model.network import Network
 from one2set.model.paths import model_folder
@@ -94,7 +94,7 @@ def _load_initial_weights(network: Network, vocabulary: Vocabulary, path: Path) 
 def load_initial_heads(heads: Heads, path: Path) -> None:
     """Load the heads of another run, or of a model folder, if it has heads of the same widths.
     Phrases that it does not know keep their initial weights."""
-    other = Heads.load(model_folder(path))
+    other = load_heads(model_folder(path))
     if other is None:
         return
     ours, theirs = heads.state_dict(), other.state_dict()

@@ -5,11 +5,22 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
+from one2set.data.phrase_list import KnownPhrase, PhraseList
 from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError, DataError
-from one2set.model.folder import CONFIG, WEIGHTS, load_model, save_model
+from one2set.model.folder import (
+    CONFIG,
+    WEIGHTS,
+    load_heads,
+    load_model,
+    load_span_layer,
+    save_model,
+)
+from one2set.model.heads import FILE as HEADS
+from one2set.model.heads import Heads
 from one2set.model.manifest import MANIFEST
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
@@ -108,6 +119,58 @@ def test_bad_weights_are_named(folder: Path) -> None:
     (folder / WEIGHTS).write_bytes(b"not weights at all")
     with pytest.raises(DataError, match="is not a safetensors file"):
         load_model(folder)
+
+
+@pytest.fixture
+def heads() -> Heads:
+    phrases = PhraseList({("graph",): KnownPhrase("graph", 20), ("set",): KnownPhrase("set", 9)})
+    return Heads(phrases, documents=90, width=16, span_width=6, phrase_width=4, dropout=0.0)
+
+
+def test_the_span_layer_is_the_first_of_the_heads(tmp_path: Path, heads: Heads) -> None:
+    save_model(tmp_path / "model", tiny.settrans(), vocabulary(), heads=heads)
+    layer = load_span_layer(tmp_path / "model")
+    assert layer is not None
+    expected = {name: x for name, x in heads.state_dict().items() if ".first." in name}
+    expected["spans.last.weight"] = heads.spans.last.weight
+    torch.testing.assert_close(layer, expected)
+
+
+def test_a_model_without_heads_has_no_span_layer(folder: Path) -> None:
+    assert load_span_layer(folder) is None
+
+
+def test_heads_that_are_no_weights_are_named(folder: Path) -> None:
+    (folder / HEADS).write_bytes(b"not weights at all")
+    for load in (load_heads, load_span_layer):
+        with pytest.raises(DataError, match=f"{HEADS}: is not a safetensors file"):
+            load(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "weight", "message"),
+    [
+        ("spans.first.weight", None, "does not fit the heads .*spans.first.weight"),
+        ("spans.first.weight", torch.zeros(6), "does not fit the heads"),
+        ("spans.out.bias", None, "does not fit the heads .*spans.out.bias"),
+        ("phrases.out.bias", torch.zeros(3), "does not fit the heads .*size mismatch"),
+        ("spans.first.bias", torch.full((6,), torch.nan), "spans.first.bias has values that"),
+    ],
+)
+def test_heads_that_do_not_fit_are_named(
+    folder: Path, heads: Heads, name: str, weight: torch.Tensor | None, message: str
+) -> None:
+    weights = {**heads.state_dict(), name: weight}
+    save_file({name: x for name, x in weights.items() if x is not None}, folder / HEADS)
+    heads.phrase_list.save(folder)
+    with pytest.raises(DataError, match=f"(?s){HEADS}: {message}"):
+        load_heads(folder)
+
+
+def test_a_span_layer_of_no_numbers_is_refused(folder: Path, heads: Heads) -> None:
+    save_file({"spans.first.bias": torch.full((6,), torch.inf)}, folder / HEADS)
+    with pytest.raises(DataError, match="not numbers"):
+        load_span_layer(folder)
 
 
 def test_weights_and_config_must_agree(folder: Path) -> None:

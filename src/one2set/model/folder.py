@@ -3,6 +3,7 @@
 config.json              the name and arguments of the network, and what the caller adds
 weights.safetensors      the state dict, or the weights of the exported graphs
 words.tsv                the vocabulary (or tokenizer.json, for word pieces)
+heads.safetensors        the weights of further heads (`model/heads`), where the network has them
 manifest.json            sizes and hashes of the files (`model/manifest`)
 """
 
@@ -14,9 +15,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from one2set.data.phrase_list import PhraseList
 from one2set.data.vocabulary import Vocabulary, load_vocabulary
 from one2set.errors import ConfigError, DataError, One2SetError, missing_extra
 from one2set.model.exhird import ExHiRD
+from one2set.model.heads import FILE as HEADS
 from one2set.model.heads import Heads
 from one2set.model.manifest import check_manifest, write_model_folder
 from one2set.model.network import Network
@@ -98,11 +101,7 @@ def load_model(folder: Path, *, verify: bool = True) -> Model:
         check_manifest(folder)
     description = _read_config(folder / CONFIG)
     path = folder / WEIGHTS
-    weights = {
-        name: weight
-        for name, weight in _load_weights(path).items()
-        if not name.startswith(SPANS_PREFIX)
-    }
+    weights = _load_weights(path, lambda name: not name.startswith(SPANS_PREFIX))
     network = build_network(
         description["network"], description["arguments"], weights, path=path, fix=_FIX
     )
@@ -120,25 +119,50 @@ def load_model(folder: Path, *, verify: bool = True) -> Model:
 def load_span_layer(folder: Path) -> dict[str, Tensor] | None:
     """The first layer of a model's span scorer (`model.heads`), by the names of its weights; None
     where the model has none. In an exported folder, it is all that is left of the heads."""
-    heads = Heads.load(folder)
-    if heads is not None:
-        weights = {f"{SPANS_PREFIX}{name}": x for name, x in heads.spans.state_dict().items()}
-    else:
-        weights = _load_weights(folder / WEIGHTS)
+    path = folder / HEADS if (folder / HEADS).exists() else folder / WEIGHTS
     layer = (f"{SPANS_PREFIX}first.", f"{SPANS_PREFIX}last.")
-    return {name: x.float() for name, x in weights.items() if name.startswith(layer)} or None
+    weights = _load_weights(path, lambda name: name.startswith(layer))
+    _expect_numbers(weights, path=path, fix=_FIX)
+    return {name: x.float() for name, x in weights.items()} or None
 
 
-def _load_weights(path: Path) -> dict[str, Tensor]:
-    """The weights in a file, in floating point."""
+def load_heads(folder: Path) -> Heads | None:
+    """The heads of a model, in eval mode; None where it has none."""
+    path = folder / HEADS
+    if not path.exists():
+        return None
+    weights = _load_weights(path)
+    _expect_numbers(weights, path=path, fix=_FIX)
+    phrases = PhraseList.load(folder)
     try:
-        from safetensors import SafetensorError
-        from safetensors.torch import load_file
+        span_width, width = weights["spans.first.weight"].shape
+        heads = Heads(
+            phrases,
+            documents=1,
+            width=width,
+            span_width=span_width,
+            phrase_width=len(weights["phrases.hidden.weight"]),
+            dropout=0.0,
+        )
+        heads.load_state_dict(weights)
+    except (KeyError, ValueError, TypeError, RuntimeError) as error:
+        raise DataError(f"does not fit the heads ({error})", fix=_FIX, path=path) from error
+    return heads.eval()
+
+
+def _load_weights(
+    path: Path, wanted: Callable[[str], bool] = lambda name: True
+) -> dict[str, Tensor]:
+    """The weights in a file whose stored names are wanted, in floating point."""
+    try:
+        from safetensors import SafetensorError, safe_open
     except ImportError:
         raise missing_extra("safetensors", extra="train", purpose="Loading a model") from None
 
     try:
-        return _dequantize(load_file(path))
+        with safe_open(path, "pt") as file:
+            names = [name for name in file.keys() if wanted(name)]  # noqa: SIM118, it is no dict
+            return _dequantize({name: file.get_tensor(name) for name in names})
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror})", fix=_FIX, path=path) from None
     except SafetensorError as error:
@@ -184,11 +208,16 @@ def build_network(
                 fix=fix,
                 path=path,
             )
-        if not weight.isfinite().all():
-            raise DataError(f"{key} has values that are not numbers", fix=fix, path=path)
+    _expect_numbers(weights, path=path, fix=fix)
     floats = {key: weight.float() for key, weight in weights.items()}
     network.load_state_dict(floats, assign=True)
     return network.eval()
+
+
+def _expect_numbers(weights: Mapping[str, Tensor], *, path: Path, fix: str) -> None:
+    for name, weight in weights.items():
+        if not weight.isfinite().all():
+            raise DataError(f"{name} has values that are not numbers", fix=fix, path=path)
 
 
 def _dequantize(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -89,28 +89,8 @@ class Heads(nn.Module):
         )
 
     def save(self, folder: Path) -> None:
-        """Store them with a model."""
+        """Store them with a model (`folder.load_heads` reads them)."""
         from safetensors.torch import save_file
 
         save_file({name: x.contiguous() for name, x in self.state_dict().items()}, folder / FILE)
         self.phrase_list.save(folder)
-
-    @classmethod
-    def load(cls, folder: Path) -> "Heads | None":
-        """Those of a model, in eval mode; None where it has none."""
-        from safetensors.torch import load_file
-
-        if not (folder / FILE).exists():
-            return None
-        weights = load_file(folder / FILE)
-        span_width, width = weights["spans.first.weight"].shape
-        heads = cls(
-            PhraseList.load(folder),
-            documents=1,
-            width=width,
-            span_width=span_width,
-            phrase_width=len(weights["phrases.hidden.weight"]),
-            dropout=0.0,
-        )
-        heads.load_state_dict(weights)
-        return heads.eval()

@@ -14,8 +14,7 @@ from one2set.data.example import Example
 from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError
-from one2set.model.folder import load_model, save_model
-from one2set.model.heads import Heads
+from one2set.model.folder import load_heads, load_model, save_model
 from one2set.systems import BuiltSystem, build
 from one2set.training.objectives.multitask import MultiTaskLoss
 from one2set.training.objectives.set_loss import SetLoss
@@ -142,7 +141,7 @@ def test_heads_are_saved_with_the_model(tmp_path: Path) -> None:
     assert batch.heads is not None
     folder = tmp_path / "model"
     save_model(folder, system.network, VOCABULARY, heads=system.heads)
-    heads, network = Heads.load(folder), load_model(folder).network
+    heads, network = load_heads(folder), load_model(folder).network
     assert heads is not None
     assert list(heads.phrase_list.phrases) == list(system.heads.phrase_list.phrases)
     states = network.encode(batch).states  # type: ignore[attr-defined]
@@ -150,4 +149,4 @@ def test_heads_are_saved_with_the_model(tmp_path: Path) -> None:
         heads.spans(states, batch.heads), system.heads.spans(states, batch.heads)
     )
     save_model(tmp_path / "plain", system.network, VOCABULARY)
-    assert Heads.load(tmp_path / "plain") is None
+    assert load_heads(tmp_path / "plain") is None
