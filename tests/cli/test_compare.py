@@ -1,12 +1,11 @@
 """`one2set compare` from the outside."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 from one2set.errors import ConfigError, DataError
-from tests.commands import invoke
+from tests.commands import invoke, read_jsonl
 
 
 def compare(corpus: Path, folder: Path, *options: str) -> str:
@@ -23,7 +22,7 @@ def test_systems_stand_side_by_side_and_nothing_is_repeated(
     lines = [line.split() for line in table.splitlines() if line.strip()]
     assert lines[0][:3] == ["system", "present_F1@5", "present_F1@M"]
     assert [line[0] for line in lines[1:]] == ["settrans", "transformer"]
-    rows = [json.loads(line) for line in (folder / "comparison.jsonl").read_text().splitlines()]
+    rows = read_jsonl(folder / "comparison.jsonl")
     assert [row["system"] for row in rows] == ["settrans", "transformer"]
     assert all(row["documents"] >= 8 and row["parameters"] > 0 for row in rows)
     assert (folder / "comparison.md").read_text().count("\n| ") == 3

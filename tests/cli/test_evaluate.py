@@ -6,10 +6,9 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from one2set.cli import app
 from one2set.errors import ConfigError, DataError, One2SetError
+from tests.commands import invoke
 
 SAMPLE = Path(str(files("one2set.data") / "sample"))
 GOLD, PREDICTIONS = str(SAMPLE / "documents.jsonl"), str(SAMPLE / "predictions.jsonl")
@@ -29,7 +28,7 @@ def pair(tmp_path: Path) -> list[str]:
 
 
 def run(*arguments: str) -> str:
-    return CliRunner().invoke(app, ["evaluate", *arguments], catch_exceptions=False).output
+    return invoke("evaluate", *arguments).output
 
 
 def rows(output: str) -> list[list[str]]:

@@ -12,7 +12,7 @@ import pytest
 import zstandard
 
 from one2set.errors import ConfigError, DataError
-from tests.commands import invoke, read_jsonl
+from tests.commands import invoke, parse_jsonl, read_jsonl
 
 SAMPLE = Path(str(files("one2set.data") / "sample" / "documents.jsonl"))
 
@@ -41,7 +41,7 @@ def test_a_model_that_is_not_exported(tiny_model: Path, tmp_path: Path) -> None:
 
 
 def test_parquet_zst_and_folders_hold_the_same(exported_model: Path, tmp_path: Path) -> None:
-    expected = [json.loads(line) for line in printed(exported_model, SAMPLE).splitlines()]
+    expected = parse_jsonl(printed(exported_model, SAMPLE))
     table = pa.Table.from_pylist(read_jsonl(SAMPLE), schema=None)
     (tmp_path / "in").mkdir()
     for number in range(2):
@@ -56,7 +56,7 @@ def test_parquet_zst_and_folders_hold_the_same(exported_model: Path, tmp_path: P
         for phrase, other in zip(row["keyphrases"], line["keyphrases"], strict=True):
             assert {name: phrase[name] for name in other} == other
     pattern = printed(exported_model, f"{tmp_path}/in/*.parquet")
-    assert [json.loads(line) for line in pattern.splitlines()] == expected
+    assert parse_jsonl(pattern) == expected
 
 
 def test_without_torch_and_pyarrow(exported_model: Path, tmp_path: Path) -> None:

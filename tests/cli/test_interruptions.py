@@ -133,7 +133,7 @@ def test_what_happens_to_a_running_job(exported_model: Path, tmp_path: Path) -> 
 def write_many(folder: Path) -> Path:
     """A file of 1,100 documents."""
     path = folder / "many.jsonl"
-    documents = [json.loads(line) for line in SAMPLE.read_text().splitlines()]
+    documents = read_jsonl(SAMPLE)
     rows = ({**documents[n % len(documents)], "id": f"d{n}"} for n in range(1100))
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     return path

@@ -108,9 +108,7 @@ def test_slots_beams_and_pools(tiny_model: Path, tmp_path: Path) -> None:
         (("--beam", "3", "--length-penalty", "0.5"), Search(3, 0.5)),
         (("--beam", "2", "--pool"), Search(2, 1.0, pool=True)),
     ):
-        found = [
-            json.loads(line) for line in run(tiny_model, few, "--slots", *options).splitlines()
-        ]
+        found = parse_jsonl(run(tiny_model, few, "--slots", *options))
         predictions = Engine.load(tiny_model, search=search).predict(documents)
         for line, prediction in zip(found, predictions, strict=True):
             assert [slot["tokens"] for slot in line["slots"]] == [

@@ -5,15 +5,14 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from tests.cli.test_train import QUICK, train
+from tests.commands import invoke
 from tokenizers import Tokenizer
 from tokenizers.decoders import WordPiece as WordPieceDecoder
 from tokenizers.models import WordPiece
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.trainers import WordPieceTrainer
-from typer.testing import CliRunner
 
-from one2set.cli import app
 from one2set.data.reading.readers import read
 from one2set.export.export import export_model
 from one2set.export.runtime import Runtime
@@ -33,7 +32,7 @@ def test_from_pieces_to_a_model_that_is_trained_further(tmp_path: Path) -> None:
         tokenizer.save(str(tmp_path / "pieces.json"))
         prepare = ["prepare", str(tmp_path / "corpus"), "--train", str(path), "--hold-out", "0.3"]
         options = ["--tokenizer", str(tmp_path / "pieces.json")]
-        assert CliRunner().invoke(app, prepare + options).exception is None
+        invoke(*prepare, *options)
         bert = ["model.encoder=bert", "train.frozen_layers=1", "train.encoder_lr_factor=0.3"]
         settings = [part for one in bert for part in ("--set", one)]
         train(tmp_path / "corpus", tmp_path / "run", "--steps", "3", *QUICK, *settings)
@@ -51,7 +50,7 @@ def test_from_pieces_to_a_model_that_is_trained_further(tmp_path: Path) -> None:
         ]
         assert said[0] == said[1]
         prepare[1] = str(tmp_path / "more")
-        assert CliRunner().invoke(app, [*prepare, "--vocabulary", str(model)]).exception is None
+        invoke(*prepare, "--vocabulary", model)
     train(tmp_path / "more", tmp_path / "after", "--from", str(model), "--steps", "1")
     before, after = load_model(model), load_model(tmp_path / "after" / "model")
     assert after.network.arguments == before.network.arguments
