@@ -1,18 +1,21 @@
 """Whether the tests can fail: small faults are put into the source, one at a time.
 
-    python benchmarks/mutation.py [--count 120] [--seed 1] [--output mutants.jsonl]
+    python benchmarks/mutation.py [--count 120] [--seed 1] [--output mutants.jsonl] [--again]
 
 A fault (a mutant) is a change of one place in the syntax tree: another comparison, operator or
 number, a negated condition, a dropped statement or keyword argument. The sample is drawn by the
-seed, the same number of each package. The tests of a mutant are the file of the same name as its
-module, or else those that import it. A mutant is killed if one of them fails, or takes too long.
-Without it they must pass, which is tried with the first module of the sample only. The output names
-the test that killed each.
+seed, the same number of each package. What cannot change a result is left out: annotations,
+messages, `__repr__`, encodings.
 
-Each mutant runs in a fork of a process that has imported the libraries but nothing of ours; an
-import hook gives it the changed module, so no file is touched. Results are appended to the output,
-and a repeated call does what is left. Tests that start processes of their own do not see a mutant
-there.
+First, each test file runs once as it is, to record which functions its tests call and their
+processor time (OUTPUT.calls; only files that changed run again). A mutant is tried with the tests
+that call the changed function, the fastest first: those of the file of the same name as its module,
+then all others up to a minute. It is killed if one of them fails, or takes too long. `--again`
+tries survivors again, after tests were added. The output names the test that killed each.
+
+Each run is a fork of a process that has imported the libraries but nothing of ours; an import hook
+gives it the changed module, so no file is touched. Results are appended to the output, and a
+repeated call does what is left. Tests that start processes of their own do not see a mutant there.
 """
 
 import ast
@@ -21,17 +24,21 @@ import os
 import resource
 import signal
 import sys
+import threading
+import time
 from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
 from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
 from pathlib import Path
 from random import Random
-from types import CodeType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any, NamedTuple, cast
 
 import pytest
@@ -39,10 +46,16 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE, TESTS = ROOT / "src" / "one2set", ROOT / "tests"
 PACKAGES = ("model", "training", "evaluation", "keyphrases")
+# Their tests, and those of what is built on them that are fast.
+TEST_FOLDERS = (*PACKAGES, "search", "prediction", "test_systems.py", "test_tasks.py")
 # Those that start no thread (a fork would not have it, and might wait for it for ever), and are no
 # plugins of pytest, which wants to import these itself.
 LIBRARIES = ("torch", "scipy.optimize", "pydantic", "rich")
-SECONDS = 120  # of the processor, for the tests of a mutant
+SECONDS = 60  # of the processor: the tests of a mutant, as far as they are of other modules
+_OPTIONS = ("-p", "no:cacheprovider", "-p", "no:xdist")
+_MEMORY = 16 << 30
+# Arguments of calls that change no result: checks, types, and what is the default on Linux.
+_IDLE = ("strict", "encoding", "stacklevel", "bound", "daemon")
 
 _SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,
@@ -73,12 +86,8 @@ class Mutant(NamedTuple):
 
     id: str  # the same in every run, while the source stays the same
     path: Path
+    function: str  # that it is in, such as Class.method; "" if it is in none
     tree: ast.Module
-
-
-def unchanged(path: Path) -> Mutant:
-    """A module without a fault."""
-    return Mutant("unchanged", path, ast.parse(path.read_text(encoding="utf-8")))
 
 
 @dataclass(frozen=True)
@@ -100,7 +109,22 @@ class Place:
             _change(node, field)
             after = ast.unparse(node.test if field == "test" else node)
         place = f"{self.path.relative_to(ROOT)}:{line}"
-        return Mutant(f"{place}: {_short(before)} → {_short(after)}", self.path, tree)
+        id = f"{place}: {_short(before)} → {_short(after)}"
+        return Mutant(id, self.path, _function_at(tree, line), tree)
+
+
+def _function_at(tree: ast.Module, line: int) -> str:
+    """The qualified name of the outermost function that has a line in its body."""
+    bodies: list[tuple[str, list[ast.stmt]]] = [("", tree.body)]
+    for prefix, body in bodies:
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                bodies.append((f"{prefix}{node.name}.", node.body))
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.body[
+                0
+            ].lineno <= line <= cast(int, node.end_lineno):
+                return f"{prefix}{node.name}"
+    return ""
 
 
 def places(path: Path) -> list[Place]:
@@ -119,11 +143,15 @@ def _visit(node: ast.AST) -> Iterator[tuple[Any, str]]:
             return
         case ast.ClassDef(bases=[ast.Name(id="Protocol"), *_]):
             return
+        case ast.FunctionDef(name="__repr__"):
+            return
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             children: list[ast.AST] = [*node.args.defaults, *node.body]
             children += [default for default in node.args.kw_defaults if default is not None]
         case ast.ClassDef():
             children = list(node.body)
+        case ast.keyword(arg=str(name)) if name in _IDLE:
+            return
         case ast.AnnAssign():
             children = [] if node.value is None else [node.value]
         case ast.Subscript():
@@ -143,7 +171,7 @@ def _visit(node: ast.AST) -> Iterator[tuple[Any, str]]:
             yield node, "test"
         case ast.Call(keywords=[*keywords]):
             for index, keyword in enumerate(keywords):
-                if keyword.arg is not None:
+                if keyword.arg is not None and keyword.arg not in _IDLE:
                     yield node, f"keyword {index}"
         case ast.Expr(value=ast.Call()):
             yield node, "drop"
@@ -193,15 +221,6 @@ def sample(count: int, seed: int) -> list[Mutant]:
     return [place.mutate() for place in chosen]
 
 
-def tests_of(path: Path) -> list[str]:
-    """The test file of the same name, or else those that import the module."""
-    own = TESTS / path.relative_to(SOURCE).with_name(f"test_{path.name}")
-    if own.exists():
-        return [str(own)]
-    imports = f"from {_module(path)} import"
-    return [str(each) for each in sorted(TESTS.rglob("test_*.py")) if imports in each.read_text()]
-
-
 def _module(path: Path) -> str:
     return ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts)
 
@@ -229,11 +248,70 @@ class _Loader(SourceFileLoader):
         return compile(ast.fix_missing_locations(self.tree), self.path, "exec")
 
 
-class _Witness:
-    """A pytest plugin that tells which test fails first."""
+@dataclass(frozen=True)
+class Test:
+    """A test, as it runs without a fault."""
 
-    def __init__(self, pipe: int) -> None:
-        self._pipe = pipe
+    id: str
+    seconds: float  # of the processor
+    calls: frozenset[str]  # functions of the packages, such as src/one2set/text.py:stem
+
+
+class _Recorder:
+    """A pytest plugin that records what each test calls."""
+
+    def __init__(self) -> None:
+        self._files = {str(path): str(path.relative_to(ROOT)) for path in _modules()}
+        self._calls: set[str] = set()
+        self._shared: set[str] = set()  # fixtures may serve several tests
+        self._passed: list[tuple[str, float, set[str]]] = []
+
+    def _trace(self, frame: FrameType, event: str, argument: object) -> None:
+        if (path := self._files.get(frame.f_code.co_filename)) is not None:
+            self._calls.add(f"{path}:{frame.f_code.co_qualname.partition('.<locals>')[0]}")
+
+    def _record(self) -> set[str]:
+        self._calls = set()
+        threading.settrace(self._trace)
+        sys.settrace(self._trace)
+        return self._calls
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_setup(self) -> Generator[None]:
+        calls = self._record()
+        try:
+            yield
+        finally:
+            sys.settrace(None)
+            self._shared |= calls
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None]:
+        calls, start = self._record(), time.process_time()
+        try:
+            yield
+        finally:
+            sys.settrace(None)
+        self._passed.append((item.nodeid, time.process_time() - start, calls))
+
+    def tests(self) -> list[dict[str, Any]]:
+        """Those that passed."""
+        return [
+            {"id": id, "seconds": round(seconds, 3), "calls": sorted(calls | self._shared)}
+            for id, seconds, calls in self._passed
+        ]
+
+
+class _Witness:
+    """A pytest plugin that runs tests in the given order, and tells which fails first."""
+
+    def __init__(self, pipe: int, tests: Sequence[Test]) -> None:
+        self._pipe, self._order = pipe, {test.id: order for order, test in enumerate(tests)}
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = [item for item in items if item.nodeid in self._order]
+        items.sort(key=lambda item: self._order[item.nodeid])
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
@@ -244,44 +322,122 @@ class _Witness:
             os.write(self._pipe, b"import")
 
 
-def killer(mutant: Mutant) -> str | None:
-    """The test that fails with a mutant, run in a fork; None if none does."""
-    files = tests_of(mutant.path)
-    if not files:
-        return None
-    reading, writing = os.pipe()
+def _modules() -> list[Path]:
+    return [path for package in PACKAGES for path in sorted((SOURCE / package).rglob("*.py"))]
+
+
+def record_tests(cache: Path) -> list[Test]:
+    """All tests of TEST_FOLDERS. Files that are in the cache and have not changed do not run."""
+    known: dict[str, list[dict[str, Any]]] = {}
+    if cache.exists():
+        records = map(json.loads, cache.read_text(encoding="utf-8").splitlines())
+        known = {record["file"]: record["tests"] for record in records}
+    files = [file for name in TEST_FOLDERS for file in _test_files(TESTS / name)]
+    found = []
+    for number, file in enumerate(files, 1):
+        key = f"{file.relative_to(ROOT)} {sha256(file.read_bytes()).hexdigest()[:16]}"
+        if key not in known:
+            print(f"recording {number}/{len(files)} {file.relative_to(ROOT)}", flush=True)
+            run_in_fork(partial(_record_file, key, file, cache), 1_800)
+            last = json.loads(cache.read_text(encoding="utf-8").splitlines()[-1])
+            known[key] = last["tests"] if last["file"] == key else []
+        found += [Test(one["id"], one["seconds"], frozenset(one["calls"])) for one in known[key]]
+    return found
+
+
+def _test_files(path: Path) -> list[Path]:
+    return [path] if path.is_file() else sorted(path.rglob("test_*.py"))
+
+
+def _record_file(key: str, file: Path, cache: Path) -> int:
+    recorder = _Recorder()
+    pytest.main([*_OPTIONS, str(file)], [recorder])
+    with cache.open("a", encoding="utf-8") as out:
+        out.write(f"{json.dumps({'file': key, 'tests': recorder.tests()})}\n")
+    return 0
+
+
+def run_in_fork(work: Callable[[], int], seconds: int) -> int:
+    """The status of work that is done in a fork, which ends after so much processor time."""
     if not (child := os.fork()):
-        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-        sys.meta_path.insert(0, _Hook(mutant))
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+        signal.alarm(20 * seconds)  # it may wait for ever
         nowhere = os.open(os.devnull, os.O_WRONLY)
         for stream in (1, 2):
             os.dup2(nowhere, stream)
-        code = pytest.main(["-x", "-p", "no:cacheprovider", *files], [_Witness(writing)])
-        os._exit(int(code))
+        os._exit(work())
+    return os.waitpid(child, 0)[1]
+
+
+def tests_of(mutant: Mutant, tests: Sequence[Test]) -> tuple[list[Test], list[Test]]:
+    """Those that call the changed function, the fastest first, in the test file of the same name as
+    the module, and elsewhere. Outside of functions, those that call anything of the module."""
+    module = mutant.path.relative_to(SOURCE)
+    place = f"{mutant.path.relative_to(ROOT)}:{mutant.function}"
+    own = str((TESTS / module).with_name(f"test_{module.name}").relative_to(ROOT))
+    calling = sorted(
+        (
+            test
+            for test in tests
+            if place in test.calls
+            or (not mutant.function and any(call.startswith(place) for call in test.calls))
+        ),
+        key=lambda test: test.seconds,
+    )
+    ours = [test for test in calling if test.id.startswith(f"{own}::")]
+    others, total = [], 0.0
+    for test in calling:
+        if not test.id.startswith(f"{own}::") and (total := total + test.seconds) < SECONDS:
+            others.append(test)
+    # File by file, so that fixtures are set up once.
+    return ours, sorted(others, key=lambda test: test.id.partition("::")[0])
+
+
+def killer(mutant: Mutant, tests: Sequence[Test]) -> str | None:
+    """The test that fails with a mutant; None if none does."""
+    for some in tests_of(mutant, tests):
+        if some and (found := _killer(mutant, some)) is not None:
+            return found
+    return None
+
+
+def _killer(mutant: Mutant, tests: Sequence[Test]) -> str | None:
+    reading, writing = os.pipe()
+
+    def work() -> int:
+        sys.meta_path.insert(0, _Hook(mutant))
+        files = dict.fromkeys(test.id.partition("::")[0] for test in tests)
+        return int(pytest.main([*_OPTIONS, "-x", *files], [_Witness(writing, tests)]))
+
+    status = run_in_fork(work, 30 + int(4 * sum(test.seconds for test in tests)))
     os.close(writing)
-    _, status = os.waitpid(child, 0)
     with os.fdopen(reading) as pipe:
         witness = pipe.read(1_000)
     if os.WIFSIGNALED(status):
-        return "time" if os.WTERMSIG(status) == signal.SIGXCPU else "crash"
+        return "time" if os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGALRM) else "crash"
     return (witness or "conftest") if status else None
 
 
-def run(chosen: Sequence[Mutant], output: Path) -> dict[str, str | None]:
-    """What killed each mutant. Those of the output are not run again."""
+def run(
+    chosen: Sequence[Mutant], tests: Sequence[Test], output: Path, *, again: bool
+) -> dict[str, str | None]:
+    """What killed each mutant. Those of the output are not run again, but for its survivors if
+    `again`."""
     done: dict[str, str | None] = {}
     if output.exists():
         records = map(json.loads, output.read_text(encoding="utf-8").splitlines())
         done = {record["mutant"]: record["killer"] for record in records}
-    left = [mutant for mutant in chosen if mutant.id not in done]
-    if left and (failed := killer(unchanged(left[0].path))) is not None:
-        sys.exit(f"{failed} fails without a fault")
-    for number, mutant in enumerate(left, len(chosen) - len(left) + 1):
-        done[mutant.id] = killed_by = killer(mutant)
+    left = [one for one in chosen if one.id not in done or (again and done[one.id] is None)]
+    start = time.monotonic()
+    for number, mutant in enumerate(left):
+        done[mutant.id] = killed_by = killer(mutant, tests)
         record = {"mutant": mutant.id, "killer": killed_by}
         with output.open("a", encoding="utf-8") as file:
             file.write(f"{json.dumps(record, ensure_ascii=False)}\n")
-        print(f"{number}/{len(chosen)} {mutant.id}: {killed_by or 'SURVIVED'}", flush=True)
+        minutes = (time.monotonic() - start) / (number + 1) * (len(left) - number - 1) / 60
+        told = f"{mutant.id}: {killed_by or 'SURVIVED'}"
+        print(f"{number + 1}/{len(left)}, {minutes:.0f} min left: {told}", flush=True)
     return {mutant.id: done[mutant.id] for mutant in chosen}
 
 
@@ -291,14 +447,18 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=120, help="mutants in all")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", type=Path, default=Path("mutants.jsonl"))
+    parser.add_argument("--again", action="store_true", help="try survivors again")
     options = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
+    output = options.output.resolve()
     os.chdir(ROOT)
     for name in LIBRARIES:
         import_module(name)
     if len(os.listdir("/proc/self/task")) > 1:
         sys.exit("a library has started a thread, so that no fork is safe")
-    results = run(sample(options.count, options.seed), options.output)
+    tests = record_tests(output.with_suffix(".calls"))
+    chosen = sample(options.count, options.seed)
+    results = run(chosen, tests, output, again=options.again)
     every, killed = Counter[str](), Counter[str]()
     for id, killed_by in results.items():
         package = Path(id.partition(":")[0]).parts[2]
