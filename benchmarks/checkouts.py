@@ -15,20 +15,25 @@ import statistics
 import subprocess
 import sys
 import time
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from one2set.config import Config
 from one2set.data.example import Example
 from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import WordVocabulary
-from one2set.distributed import Processes
-from one2set.systems import build
 from one2set.training.batches import Batches
 from one2set.training.step import Stepper
+
+# Checkouts of before November 2026 have these modules at the top of the package.
+_place = "one2set.training" if find_spec("one2set.training.config") else "one2set"
+load_scale = import_module(f"{_place}.config").Config.scale
+Processes = import_module(f"{_place}.distributed").Processes
+build = import_module(f"{_place}.systems").build
 
 _PIECES = 24_000  # words of the vocabulary where the encoder is BERT's, as in the shipped model
 _UNKNOWN = 3_000  # words beyond it
@@ -78,7 +83,7 @@ def _start(folder: Path, scale: str, settings: list[str]) -> "subprocess.Popen[s
 
 def take_steps(scale: str, settings: list[str]) -> None:
     """Take a training step for each line of the standard input, and print what it cost."""
-    config = Config.scale(scale).override(["machine.threads=1", *settings])
+    config = load_scale(scale).override(["machine.threads=1", *settings])
     size = _PIECES if config.model.encoder == "bert" else config.model.vocabulary_size
     words = [*SPECIALS, *(f"w{id}" for id in range(len(SPECIALS), size + _UNKNOWN))]
     torch.manual_seed(0)
@@ -111,7 +116,7 @@ def take_steps(scale: str, settings: list[str]) -> None:
         print(json.dumps(row), flush=True)
 
 
-def documents(config: Config, size: int) -> list[Example]:
+def documents(config: Any, size: int) -> list[Example]:
     """Documents with random ids, as many and as long phrases as those of KP20k; pieces are more
     than words."""
     generator = np.random.default_rng(0)

@@ -27,9 +27,9 @@ from one2set.evaluation.rankings import Cutoff
 from one2set.evaluation.scoring import Group, gold_from_document, score
 from one2set.model.transformer import TransformerMemory
 from one2set.prediction.engine import Engine
-from one2set.systems import BuiltSystem, build
 from one2set.training.checkpoint import Checkpoints
 from one2set.training.run import Run
+from one2set.training.systems import BuiltSystem, build
 from one2set.training.validation import spread_indices
 
 _BATCH = 8

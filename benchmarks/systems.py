@@ -19,14 +19,14 @@ import torch
 
 from one2set.data.corpus.corpus import Corpus
 from one2set.data.document import Document
-from one2set.distributed import join_processes
 from one2set.model.folder import load_model
 from one2set.prediction.engine import Engine
 from one2set.reproduction.measure import load_documents
-from one2set.tasks import create_task
 from one2set.training.batches import Batches
+from one2set.training.distributed import join_processes
 from one2set.training.run import Run
 from one2set.training.step import Stepper
+from one2set.training.task import create_task
 
 _BASE = "settrans"
 _STEPS = 3  # of training, a round
@@ -65,7 +65,11 @@ def training(run: Run, corpus: Corpus) -> Callable[[], int]:
     with join_processes() as group:
         task = create_task(run, corpus)
         stepper = Stepper(
-            task.objective, task.collate, run.config, seed=run.metadata.seed, processes=group
+            task.built.objective,
+            task.built.collate,
+            run.config,
+            seed=run.metadata.seed,
+            processes=group,
         )
     trained = load_model(run.model).network
     stepper.objective.get_submodule("network").load_state_dict(trained.state_dict())

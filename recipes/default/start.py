@@ -21,12 +21,12 @@ import torch
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 
-from one2set.config import Config
 from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import PieceVocabulary
 from one2set.model.folder import save_model
 from one2set.model.transformer import Transformer
-from one2set.systems import build
+from one2set.training.config import Config
+from one2set.training.systems import build
 
 RECORDS = 60_000
 LEAST = 2  # records among these that a piece must be in

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from one2set.config import Config
 from one2set.data.corpus.corpus import Corpus
 from one2set.errors import ConfigError
 from one2set.reproduction.plan import (
@@ -19,7 +18,8 @@ from one2set.reproduction.plan import (
     rows_for,
     steps_row,
 )
-from one2set.systems import SYSTEMS
+from one2set.training.config import Config
+from one2set.training.systems import SYSTEMS
 
 
 def test_the_plan_has_every_system_of_the_paper_after_its_dependency() -> None:

@@ -15,7 +15,7 @@ from one2set.reproduction.published import (
     published_speed,
     published_value,
 )
-from one2set.systems import SYSTEMS
+from one2set.training.systems import SYSTEMS
 
 _ROWS = {
     "catSeq ": "catseq",

@@ -57,8 +57,10 @@ def edit(path: Path, old: str, new: str) -> None:
 
 
 def test_only_code_counts(tmp_path: Path) -> None:
+    (tmp_path / "training").mkdir()
+
     def version_with(text: str) -> str:
-        (tmp_path / "tasks.py").write_text(text, encoding="utf-8")
+        (tmp_path / "training/task.py").write_text(text, encoding="utf-8")
         return code_version.__wrapped__(tmp_path)
 
     base = version_with(_CODE)
@@ -119,7 +121,7 @@ def test_moving_a_module_makes_no_other_version(
 
 def test_the_version_covers_training_and_measuring_but_not_the_report(package: Path) -> None:
     names = {str(path.relative_to(package)) for path in version._modules(package)}
-    assert {"systems.py", "training/objectives/set_loss.py", "model/exhird.py"} <= names
+    assert {"training/systems.py", "training/objectives/set_loss.py", "model/exhird.py"} <= names
     assert {"evaluation/metrics.py", "prediction/engine.py", "data/batch.py"} <= names
     assert not {path.split("/")[0] for path in names} & {
         "export",

@@ -15,7 +15,13 @@ from pathlib import Path
 
 _context = get_context("forkserver")
 _context.set_forkserver_preload(
-    ["one2set.systems", "one2set.cli", "torch._dynamo", "scipy.optimize", "matplotlib.figure"]
+    [
+        "one2set.training.systems",
+        "one2set.cli",
+        "torch._dynamo",
+        "scipy.optimize",
+        "matplotlib.figure",
+    ]
 )
 
 

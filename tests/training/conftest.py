@@ -9,11 +9,11 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from one2set.data.corpus.corpus import Corpus
-from one2set.distributed import Processes
-from one2set.systems import configure_system
-from one2set.tasks import create_task
-from one2set.training.loop import Event, Task, train
+from one2set.training.distributed import Processes
+from one2set.training.loop import Event, train
 from one2set.training.run import Run, RunMetadata
+from one2set.training.systems import configure_system
+from one2set.training.task import Task, create_task
 
 ALONE = Processes(rank=0, count=1)
 # Small and with everything on: dropout, averaging, micro_batches, checkpoints, validation.
@@ -51,7 +51,7 @@ class Miniature:
 
     def events(self, run: Run) -> Iterator[Event]:
         with run.locked():
-            yield from train(self.task(run), run, processes=ALONE)
+            yield from train(self.task(run), processes=ALONE)
 
     def task(self, run: Run) -> Task:
         return create_task(run, self.corpus)

@@ -22,7 +22,7 @@ from tests.training.conftest import ALONE, Miniature
 def stepper(miniature: Miniature, tmp_path: Path) -> Stepper:
     run = miniature.run(tmp_path / "run")
     task = miniature.task(run)
-    return Stepper(task.objective, task.collate, run.config, seed=1, processes=ALONE)
+    return Stepper(task.built.objective, task.built.collate, run.config, seed=1, processes=ALONE)
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ def test_weights_optimiser_and_average_come_back_exactly(
     run = miniature.run(tmp_path / "trained", "limits.steps=3")
     miniature.train(run)
     task = miniature.task(run)
-    fresh = Stepper(task.objective, task.collate, run.config, seed=1, processes=ALONE)
+    fresh = Stepper(task.built.objective, task.built.collate, run.config, seed=1, processes=ALONE)
     ours = Checkpoints(run.checkpoints, run_fingerprint=run.fingerprint)
     path, _ = ours.find()
     assert path is not None

@@ -3,8 +3,7 @@
 import json
 import os
 import signal
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,12 +12,15 @@ from torch import Tensor
 
 from one2set.data.corpus.corpus import Corpus
 from one2set.data.corpus.prepare import Inputs, prepare
-from one2set.data.document import Document
+from one2set.data.example import Example
 from one2set.model.folder import load_model
 from one2set.model.settrans import SetTrans
-from one2set.systems import SYSTEMS
+from one2set.prediction.engine import Engine
+from one2set.prediction.prediction import Prediction
 from one2set.training.loop import Ended, Event, Message, Step, Validated, train
 from one2set.training.run import Run
+from one2set.training.systems import SYSTEMS
+from one2set.training.task import Task
 from tests.training.conftest import ALONE, Miniature
 
 Weights = Callable[[Run], dict[str, Tensor]]
@@ -156,21 +158,23 @@ def averaged(run: Run, weights: Weights) -> dict[str, Tensor]:
 
 
 def test_validation_measures_and_saves_the_averaged_weights_without_dropout(
-    miniature: Miniature, tmp_path: Path, weights: Weights
+    miniature: Miniature, tmp_path: Path, weights: Weights, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = miniature.run(tmp_path / "run", "limits.steps=4", "model.dropout=0.5")
     task = miniature.task(run)
-    network = task.objective.network
+    network = task.built.objective.network
     assert isinstance(network, SetTrans)
     generating: list[dict[str, Tensor]] = []
 
-    def generate(documents: Sequence[Document]) -> Iterable[Sequence[str]]:
+    def predict(engine: Engine, examples: Sequence[Example]) -> list[Prediction]:
         assert not network.training
         generating.append({name: weight.clone() for name, weight in network.named_parameters()})
-        return task.generate(documents)
+        return predict_examples(engine, examples)
 
+    predict_examples = Engine.predict_examples
+    monkeypatch.setattr(Engine, "predict_examples", predict)
     with run.locked():
-        told = list(train(replace(task, generate=generate), run, processes=ALONE))
+        told = list(train(task, processes=ALONE))
     expected = averaged(run, weights)
     assert generating
     for found in generating:
@@ -178,9 +182,9 @@ def test_validation_measures_and_saves_the_averaged_weights_without_dropout(
     saved = load_model(run.model).network.state_dict()
     assert_same({name: saved[name] for name in expected}, expected)
 
-    again = miniature.task(run)
+    again = miniature.task(run).built
     again.objective.load_state_dict({f"network.{n}": x for n, x in expected.items()})
-    loss = again.objective.eval()(again.collate(again.valid[:]))
+    loss = again.objective.eval()(again.collate(task.valid[:]))
     (validated,) = [event for event in told if isinstance(event, Validated)]
     assert validated.metrics["loss"] == pytest.approx(loss.total.item(), rel=1e-4)
     # Training went on with its own weights, and with dropout.
@@ -192,7 +196,11 @@ def test_validation_measures_and_saves_the_averaged_weights_without_dropout(
     [("f1", [True, False, True, False]), ("loss", [True, False, False, False])],
 )
 def test_the_best_weights_are_selected_by_the_configured_metric(
-    select_by: str, best: list[bool], miniature: Miniature, tmp_path: Path
+    select_by: str,
+    best: list[bool],
+    miniature: Miniature,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The loss rises throughout, and only the third validation says anything right."""
     settings = ("train.learning_rate=5", "train.average_decay=0", "validation.every=1")
@@ -202,14 +210,15 @@ def test_the_best_weights_are_selected_by_the_configured_metric(
     gold = {example.id: [*example.present, *example.absent] for example in task.valid}
     steps_done = 0
 
-    def generate(documents: Sequence[Document]) -> list[list[str]]:
+    def generate(task: Task, examples: Sequence[Example]) -> list[list[str]]:
         if steps_done != 3:
-            return [[] for _ in documents]
-        return [[task.vocabulary.text(phrase) for phrase in gold[d.id]] for d in documents]
+            return [[] for _ in examples]
+        return [[task.vocabulary.text(phrase) for phrase in gold[e.id]] for e in examples]
 
+    monkeypatch.setattr(Task, "generate", generate)
     told, models = [], []
     with run.locked():
-        for event in train(replace(task, generate=generate), run, processes=ALONE):
+        for event in train(task, processes=ALONE):
             if isinstance(event, Step):
                 steps_done = event.progress.step
             if isinstance(event, Validated):

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from one2set.config import Config
 from one2set.data.corpus.corpus import Corpus
 from one2set.data.corpus.prepare import Inputs, prepare
 from one2set.errors import ConfigError, DataError
+from one2set.training.config import Config
 from one2set.training.run import Run
 from tests.training.conftest import Miniature
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from one2set.settings import LoggingSettings
+from one2set.training.config import LoggingSettings
 from one2set.training.runlog import RunLog
 from one2set.training.schedule import Progress
 

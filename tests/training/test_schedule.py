@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from one2set.settings import LimitSettings, TrainSettings, ValidationSettings
+from one2set.training.config import LimitSettings, TrainSettings, ValidationSettings
 from one2set.training.schedule import Progress
 
 

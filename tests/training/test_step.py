@@ -8,13 +8,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from one2set.config import Config
 from one2set.data.batch import Batch
 from one2set.data.example import Example
 from one2set.errors import DataError
-from one2set.systems import build
+from one2set.training.config import Config
 from one2set.training.objectives.likelihood import Loss
 from one2set.training.step import Stepper
+from one2set.training.systems import build
 from tests.model import tiny
 from tests.training.conftest import ALONE, SETTINGS
 

@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from one2set.config import Config
 from one2set.data.corpus.corpus import Corpus
-from one2set.data.document import Document
+from one2set.data.example import Example
 from one2set.data.vocabulary import document_from_example
-from one2set.distributed import Processes
 from one2set.evaluation.scoring import evaluate
 from one2set.prediction.engine import Engine
-from one2set.systems import build
 from one2set.training.batches import Batches
+from one2set.training.config import Config
+from one2set.training.distributed import Processes
+from one2set.training.systems import build
 from one2set.training.validation import Validator, spread_indices
 from tests.training.conftest import ALONE, SETTINGS
 
@@ -31,8 +31,9 @@ def make(corpus: Corpus, system: str = "settrans", **changes: object) -> Validat
         "examples": split[:],
         "batches": Batches(split.source_lengths(), documents=5, tokens=0, pool=1, seed=0),
         "collate": built.collate,
-        "generate": lambda documents: [
-            [slot.text for slot in one.phrases] for one in engine.predict(documents)
+        "generate": lambda examples: [
+            [slot.text for slot in prediction.phrases]
+            for prediction in engine.predict_examples(examples)
         ],
         "vocabulary": vocabulary,
         "processes": ALONE,
@@ -67,12 +68,12 @@ def test_gold_phrases_score_one_and_no_phrases_score_zero(corpus: Corpus) -> Non
     examples = list(corpus.split("valid"))
     vocabulary = corpus.vocabulary()
 
-    def gold(documents: Sequence[Document]) -> list[list[str]]:
+    def gold(examples: Sequence[Example]) -> list[list[str]]:
         ids = {example.id: (*example.present, *example.absent) for example in examples}
-        return [[vocabulary.text(phrase) for phrase in ids[d.id]] for d in documents]
+        return [[vocabulary.text(phrase) for phrase in ids[e.id]] for e in examples]
 
-    def nothing(documents: Sequence[Document]) -> list[list[str]]:
-        return [[] for _ in documents]
+    def nothing(examples: Sequence[Example]) -> list[list[str]]:
+        return [[] for _ in examples]
 
     perfect = make(corpus, generate=gold).run(stopped=lambda: False)
     silent = make(corpus, generate=nothing).run(stopped=lambda: False)
@@ -94,8 +95,8 @@ def test_f1_is_over_all_phrases_and_over_those_of_either_kind(said: str, corpus:
         for example in examples
     }
 
-    def generate(documents: Sequence[Document]) -> list[list[str]]:
-        return [phrases[document.id] for document in documents]
+    def generate(examples: Sequence[Example]) -> list[list[str]]:
+        return [phrases[example.id] for example in examples]
 
     found = make(corpus, generate=generate).run(stopped=lambda: False)
     assert found is not None

@@ -224,7 +224,7 @@ class Raw:
 
     def _torch_engine(self) -> Predictor:
         try:
-            from one2set.distributed import set_num_threads
+            from one2set.model.device import set_num_threads
             from one2set.prediction.engine import Engine
         except ImportError:
             raise missing_extra("torch", extra="train", purpose="generation") from None

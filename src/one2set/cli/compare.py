@@ -81,7 +81,7 @@ def compare(
     from one2set.reproduction.measure import expect_split
     from one2set.reproduction.plan import ReportRow, Setup, in_order
     from one2set.reproduction.version import code_version
-    from one2set.systems import get_system
+    from one2set.training.systems import get_system
 
     asked = [ReportRow(name, name, name) for name in (part.strip() for part in systems.split(","))]
     for row in asked:

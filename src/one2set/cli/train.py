@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from one2set.cli.progress import Display, show_progress
-from one2set.config import SCALES, Config
 from one2set.errors import ConfigError, One2SetError, missing_extra
+from one2set.training.config import SCALES, Config
 
 if TYPE_CHECKING:
-    from one2set.data.corpus.corpus import Corpus
     from one2set.training.loop import Ended, Event, Step, Validated
     from one2set.training.run import Run
 
@@ -107,43 +106,41 @@ def train(
     Ctrl-C saves a checkpoint; --resume continues from it, also after a crash.
     """
     try:
-        from one2set.distributed import join_processes
+        from one2set.training.distributed import join_processes
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="training") from None
     from one2set.data.corpus.corpus import Corpus
-    from one2set.tasks import create_task
     from one2set.training.loop import Ended, train
+    from one2set.training.task import create_task, open_run
 
     sizes: list[str] = []
-    usual = "small"
     if from_ is not None:
         if init is not None:
             raise ConfigError("--from and --init exclude each other; pass one of them")
         init, own, sizes = _model_to_go_on(from_)
         system = system or own
-        usual = "further"
     limits = {"steps": steps, "documents": documents, "minutes": minutes}
     changes = [f"limits.{name}={value}" for name, value in limits.items() if value is not None]
-    with join_processes() as group, ExitStack() as stack:
+    with join_processes() as processes, ExitStack() as stack:
         try:
             opened = Corpus(corpus)
-            run, messages = group.on_main(
-                lambda: _open_run(
+            run, messages = processes.on_main(
+                lambda: open_run(
                     output,
                     opened,
+                    resume=resume,
                     system=system,
                     scale=scale,
-                    usual=usual,
+                    default_scale="small" if from_ is None else "further",
                     seed=seed,
                     changes=[*sizes, *set, *changes],
                     init=init,
-                    resume=resume,
                 )
             )
             task = create_task(run, opened)
-            group.on_main(lambda: stack.enter_context(run.locked()))
+            processes.on_main(lambda: stack.enter_context(run.locked()))
             display = None
-            if group.is_main:
+            if processes.is_main:
                 display = stack.enter_context(
                     show_progress(
                         run.metadata.system,
@@ -154,11 +151,11 @@ def train(
                 )
                 for message in messages:
                     display.print(message)
-            for event in train(task, run, processes=group):
+            for event in train(task, processes=processes):
                 if display is not None:
                     _show(event, run, display)
         except One2SetError:
-            if group.is_main:
+            if processes.is_main:
                 raise
             raise typer.Exit(2) from None  # the first process says it
     if isinstance(event, Ended) and event.reason == "interrupted":
@@ -169,7 +166,7 @@ def _model_to_go_on(name: str) -> tuple[Path, str, list[str]]:
     """A model's folder, its system, and its sizes as settings."""
     from one2set.model.folder import load_model
     from one2set.model.paths import find_model_folder
-    from one2set.settings import ModelSettings
+    from one2set.training.config import ModelSettings
 
     folder = find_model_folder(name)
     network, _, config = load_model(folder)
@@ -178,40 +175,6 @@ def _model_to_go_on(name: str) -> tuple[Path, str, list[str]]:
         f"model.{key}={value}" for key, value in sizes.items() if key in ModelSettings.model_fields
     ]
     return folder, config.get("system", "settrans"), named
-
-
-def _open_run(
-    folder: Path,
-    corpus: "Corpus",
-    *,
-    system: str | None,
-    scale: str | None,
-    usual: str,
-    seed: int | None,
-    changes: list[str],
-    init: Path | None,
-    resume: bool,
-) -> "tuple[Run, list[str]]":
-    """A new run, or the one that is there; and what there is to say about it."""
-    from one2set.systems import configure_system
-    from one2set.tasks import check_init
-    from one2set.training.run import Run, RunMetadata
-
-    corpus.verify()
-    if Run.exists(folder):
-        if not resume:
-            raise ConfigError(f"{folder} holds a run; continue it with --resume, or name another")
-        run = Run.load(folder)
-        run.check_arguments(system=system, seed=seed, corpus=corpus)
-        if scale is None:
-            return run, run.change(run.config.override(changes))
-        return run, run.change(configure_system(run.metadata.system, scale=scale, changes=changes))
-    system = system or "settrans"
-    check_init(system, init=init, corpus=corpus.folder)
-    metadata = RunMetadata.new(system=system, seed=seed or 0, corpus=corpus, init=init)
-    config = configure_system(system, scale=scale or usual, changes=changes)
-    run = Run(folder, metadata, config)
-    return run, ["there is nothing to resume; this is a new run"] if resume else []
 
 
 def _show(event: "Event", run: "Run", display: Display) -> None:

@@ -51,7 +51,7 @@ def load_predictor(
 
         return Runtime(folder, threads=threads, batch_tokens=batch_tokens)
     try:
-        from one2set.distributed import set_num_threads
+        from one2set.model.device import set_num_threads
         from one2set.prediction.engine import Engine
     except ImportError:
         raise missing_extra(

@@ -17,7 +17,7 @@ from one2set.data.batch import collate
 from one2set.data.document import Document
 from one2set.data.example import Example
 from one2set.data.vocabulary import Vocabulary
-from one2set.distributed import choose_device
+from one2set.model.device import choose_device
 from one2set.model.folder import load_model
 from one2set.model.network import Memory, Network
 from one2set.model.paths import model_folder
@@ -91,10 +91,18 @@ class Engine:
     ) -> Iterator[Prediction]:
         """The prediction of each document, in order; with `states` if `project` is given.
         `check` is called before each batch."""
-        # The phrases of a single row are already in order.
-        order: Order = "score" if self.network.rows > 1 else "written"
         generate = partial(self._generate, null_bias=null_bias, project=project)
-        return self._stream.predict(documents, generate, order=order, check=check)
+        return self._stream.predict(documents, generate, order=self._order, check=check)
+
+    def predict_examples(self, examples: Sequence[Example]) -> list[Prediction]:
+        """The prediction of each document of a prepared corpus."""
+        generate = partial(self._generate, null_bias=AS_TRAINED, project=None)
+        return self._stream.predict_examples(examples, generate, order=self._order)
+
+    @property
+    def _order(self) -> Order:
+        """The phrases of a single row are already in order."""
+        return "score" if self.network.rows > 1 else "written"
 
     @torch.no_grad()
     def _generate(

@@ -18,6 +18,7 @@ from one2set.data.vocabulary import Vocabulary
 from one2set.errors import ConfigError
 from one2set.prediction.prediction import Order, Prediction, Slot, TokenStates
 from one2set.search.null_bias import AS_TRAINED, NullBias
+from one2set.text import Span
 
 WINDOW = 256  # documents
 
@@ -117,15 +118,24 @@ class Stream:
         the windows depend on the documents only."""
         remaining = iter(documents)
         while window := list(islice(remaining, WINDOW)):
-            yield from self._predict(window, generate, order, check)
+            examples, spans = zip(*map(self.vocabulary.read, window), strict=True)
+            yield from self.predict_examples(
+                examples, generate, order=order, spans=spans, check=check
+            )
 
-    def _predict(
-        self, documents: Sequence[Document], generate: Generate, order: Order, check: Check
+    def predict_examples(
+        self,
+        examples: Sequence[Example],
+        generate: Generate,
+        *,
+        order: Order,
+        spans: Sequence[list[Span]] = (),
+        check: Check = go_on,
     ) -> list[Prediction]:
-        sources = [self.vocabulary.read(document) for document in documents]
-        outputs = [Generated()] * len(sources)
+        """The prediction of each example. `spans` are those of its source ids, for `states`."""
+        outputs = [Generated()] * len(examples)
         most = self.max_source_length
-        read = [replace(example, source=example.source[:most]) for example, _ in sources]
+        read = [replace(example, source=example.source[:most]) for example in examples]
         batches = self._batches([len(example.source) for example in read])
         for batch in checked(batches, check):
             found = generate([read[index] for index in batch])
@@ -140,9 +150,9 @@ class Stream:
                 read_length=len(example.source[:most]),
                 states=None
                 if output.token_states is None
-                else TokenStates(output.token_states, spans[:most]),
+                else TokenStates(output.token_states, spans[index][:most]),
             )
-            for (example, spans), output in zip(sources, outputs, strict=True)
+            for index, (example, output) in enumerate(zip(examples, outputs, strict=True))
         ]
 
     def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:

@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Literal, get_args
 
-from one2set.config import Config, fingerprint
 from one2set.data.corpus.corpus import MANIFEST, TRAIN, VALID, Corpus, file_hash
 from one2set.errors import ConfigError
 from one2set.reproduction.version import code_version
-from one2set.systems import configure_system, get_system
+from one2set.training.config import Config, fingerprint
+from one2set.training.systems import configure_system, get_system
 
 Part = Literal["tables", "ablations", "lambda", "steps", "codes", "beyond"]
 PARTS: tuple[Part, ...] = get_args(Part)

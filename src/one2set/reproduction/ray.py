@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from one2set.bulk.ray import connect_to_ray, find_user_error
-from one2set.config import SCALES
 from one2set.data.corpus.corpus import Corpus
 from one2set.errors import ConfigError, DataError
 from one2set.reproduction.execution import SECONDS_BETWEEN_ROUNDS, EventKind, JobEvent, Plan
 from one2set.reproduction.job import InterruptionError, JobFolder, launch
 from one2set.reproduction.plan import Setup
 from one2set.reproduction.version import code_version
+from one2set.training.config import SCALES
 from one2set.training.interruption import catch_signals
 
 _DEATHS = 3  # deaths of workers before a job fails

@@ -4,42 +4,23 @@
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
 import torch
-from torch import nn
 
-from one2set.data.batch import Batch
-from one2set.data.corpus.corpus import Split
-from one2set.data.example import Example
-from one2set.data.vocabulary import Vocabulary
-from one2set.distributed import Processes
 from one2set.training.batches import Batches
 from one2set.training.checkpoint import Checkpoints
+from one2set.training.distributed import Processes
 from one2set.training.interruption import catch_signals
-from one2set.training.run import Run
 from one2set.training.runlog import RunLog
 from one2set.training.schedule import Progress
 from one2set.training.step import Stepper
-from one2set.training.validation import Generate, Validator, spread_indices
-
-
-@dataclass(frozen=True)
-class Task:
-    """What to train, and on what."""
-
-    objective: nn.Module  # forward(batch) → Loss
-    collate: Callable[[Sequence[Example]], Batch]
-    generate: Generate  # the phrases that validation scores
-    save: Callable[[], None]  # write the model folder, replacing the previous one
-    vocabulary: Vocabulary
-    train: Split
-    valid: Split
-
+from one2set.training.task import Task
+from one2set.training.validation import Validator, spread_indices
 
 # --- Events ---------------------------------------------------------------------------------------
 
@@ -84,11 +65,11 @@ class Ended:
 Event = Step | Validated | Message | Ended
 
 
-def train(task: Task, run: Run, *, processes: Processes) -> Iterator[Event]:
+def train(task: Task, *, processes: Processes) -> Iterator[Event]:
     """Train until a limit is reached, patience runs out or a signal arrives. The run can then be
     resumed."""
     with catch_signals() as signals, _without_denormals():
-        trainer = _Trainer(task, run, processes, signals)
+        trainer = _Trainer(task, processes, signals)
         yield from map(Message, trainer.resume())
         while True:
             if trainer.should_validate():
@@ -119,12 +100,13 @@ def _without_denormals() -> Iterator[None]:
 class _Trainer:
     """The state of a run, and the operations that `train` is made of."""
 
-    def __init__(self, task: Task, run: Run, processes: Processes, signals: Sequence[int]) -> None:
+    def __init__(self, task: Task, processes: Processes, signals: Sequence[int]) -> None:
+        run, built = task.run, task.built
         self._task, self._run, self._config = task, run, run.config
         self._processes, self._signals = processes, signals
         self._interrupted = False
         self._stepper = Stepper(
-            task.objective, task.collate, run.config, seed=run.metadata.seed, processes=processes
+            built.objective, built.collate, run.config, seed=run.metadata.seed, processes=processes
         )
         self._checkpoints = Checkpoints(run.checkpoints, run_fingerprint=run.fingerprint)
         batches = partial(
@@ -137,7 +119,7 @@ class _Trainer:
         self._batches = batches(task.train.source_lengths())
         chosen = spread_indices(len(task.valid), run.config.validation.documents)
         self._validator = Validator(
-            objective=task.objective,
+            objective=built.objective,
             examples=[task.valid[index] for index in chosen],
             batches=batches(task.valid.source_lengths()[chosen]),
             collate=self._stepper.batch,

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from one2set.settings import TrainSettings
+from one2set.training.config import TrainSettings
 
 
 def build_optimizer(objective: nn.Module, settings: TrainSettings) -> torch.optim.Adam:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Self
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from one2set.atomic import atomic_file, atomic_folder
-from one2set.config import Config, fingerprint
 from one2set.errors import ConfigError, DataError
 from one2set.model.paths import MODEL
+from one2set.training.config import Config, fingerprint
 
 if TYPE_CHECKING:
     from one2set.data.corpus.corpus import Corpus
@@ -134,6 +134,7 @@ class Run:
     def locked(self) -> Iterator[None]:
         """Create the folder if needed, and lock it: within the block no other process can train
         in it."""
+        settings = self.config.to_toml()
         if not self.exists(self.folder):
             if self.folder.exists():
                 raise ConfigError(
@@ -141,7 +142,7 @@ class Run:
                 )
             with atomic_folder(self.folder) as partial:
                 (partial / _METADATA).write_text(self.metadata.model_dump_json(indent=2))
-                (partial / _CONFIG).write_text(self.config.to_toml(), encoding="utf-8")
+                (partial / _CONFIG).write_text(settings, encoding="utf-8")
         with (self.folder / _LOCK).open("ab") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -151,7 +152,7 @@ class Run:
                 ) from None
             if Config.load(self.folder / _CONFIG) != self.config:
                 with atomic_file(self.folder / _CONFIG) as file:
-                    file.write(self.config.to_toml().encode())
+                    file.write(settings.encode())
             yield
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import orjson
 
 from one2set.atomic import atomic_file
-from one2set.settings import LoggingSettings
+from one2set.training.config import LoggingSettings
 from one2set.training.schedule import Progress
 
 if TYPE_CHECKING:

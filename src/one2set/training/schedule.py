@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import AliasChoices, BaseModel, Field
 
-from one2set.settings import LimitSettings, TrainSettings, ValidationSettings
+from one2set.training.config import LimitSettings, TrainSettings, ValidationSettings
 
 _MIN_DECREASE = 1e-8  # the authors do not lower the learning rate by less than this
 

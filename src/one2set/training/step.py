@@ -20,13 +20,14 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.nn.utils import get_total_norm
 
-from one2set.config import Config
 from one2set.data.batch import Batch
 from one2set.data.example import Example
-from one2set.distributed import Processes, choose_bfloat16, choose_device, set_num_threads
 from one2set.errors import DataError
+from one2set.model.device import choose_bfloat16, choose_device, set_num_threads
 from one2set.model.layers import bfloat16_products, wide_linears
 from one2set.training.batches import Indices, split_batch
+from one2set.training.config import Config
+from one2set.training.distributed import Processes
 from one2set.training.optimizer import MovingAverage, build_optimizer, set_learning_rate
 
 

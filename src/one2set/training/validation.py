@@ -13,14 +13,14 @@ from one2set.data.batch import Batch
 from one2set.data.document import Document
 from one2set.data.example import Example
 from one2set.data.vocabulary import Vocabulary, document_from_example
-from one2set.distributed import Processes
 from one2set.evaluation.metrics import compute_metrics, count_phrases
 from one2set.evaluation.protocols import YE2021
 from one2set.evaluation.scoring import gold_from_document, score
 from one2set.training.batches import Batches
+from one2set.training.distributed import Processes
 
-# The phrases that a network generates for documents, best first.
-Generate = Callable[[Sequence[Document]], Iterable[Sequence[str]]]
+# The phrases that a network generates for examples, best first.
+Generate = Callable[[Sequence[Example]], Iterable[Sequence[str]]]
 
 
 class _BatchResult(NamedTuple):
@@ -47,39 +47,41 @@ class Validator:
         """Return losses and metrics by name; None if `stopped` is true in any process."""
         order = np.argsort(-self.batches.lengths, kind="stable")
         batches = list(enumerate(self.batches.cut(order)))
-        found: dict[int, _BatchResult] = {}
+        results: dict[int, _BatchResult] = {}
         self.objective.eval()
         try:
             for number, indices in batches[self.processes.rank :: self.processes.count]:
                 if stopped():
                     break
-                found[number] = self._measure(indices.tolist())
+                results[number] = self._measure(indices.tolist())
         finally:
             self.objective.train()
-        gathered = self.processes.gather((stopped(), found))
+        gathered = self.processes.gather((stopped(), results))
         if any(interrupted for interrupted, _ in gathered):
             return None
-        everything = {number: one for _, found in gathered for number, one in found.items()}
+        everything = {n: result for _, results in gathered for n, result in results.items()}
         # Summed in the order of the batches, so that the result does not depend on the number of
         # processes.
         return self._summarise([everything[number] for number, _ in batches])
 
     @torch.no_grad()
     def _measure(self, indices: Sequence[int]) -> _BatchResult:
-        loss = self.objective(self.collate([self.examples[index] for index in indices]))
-        phrases = self.generate([self._documents[index] for index in indices])
+        examples = [self.examples[index] for index in indices]
+        loss = self.objective(self.collate(examples))
+        phrases = self.generate(examples)
         return _BatchResult(
             tokens=loss.tokens,
             losses={"loss": loss.sum.item()} | {k: v.item() for k, v in loss.parts.items()},
             phrases=dict(zip(indices, phrases, strict=True)),
         )
 
-    def _summarise(self, measured: Sequence[_BatchResult]) -> dict[str, float]:
-        tokens = sum(one.tokens for one in measured)
+    def _summarise(self, results: Sequence[_BatchResult]) -> dict[str, float]:
+        tokens = sum(result.tokens for result in results)
         losses = {
-            name: sum(one.losses[name] for one in measured) / tokens for name in measured[0].losses
+            name: sum(result.losses[name] for result in results) / tokens
+            for name in results[0].losses
         }
-        phrases = {index: found for one in measured for index, found in one.phrases.items()}
+        phrases = {index: texts for result in results for index, texts in result.phrases.items()}
         return losses | self._metrics([phrases[index] for index in range(len(self.examples))])
 
     def _metrics(self, predictions: Sequence[Sequence[str]]) -> dict[str, float]:

@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import nn
 
-from one2set.config import Config
 from one2set.data.batch import Batch
 from one2set.data.document import Document
 from one2set.data.example import Example
@@ -15,9 +14,10 @@ from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError
 from one2set.model.folder import load_heads, load_model, save_model
-from one2set.systems import BuiltSystem, build
+from one2set.training.config import Config
 from one2set.training.objectives.multitask import MultiTaskLoss
 from one2set.training.objectives.set_loss import SetLoss
+from one2set.training.systems import BuiltSystem, build
 
 WORDS = ["set", "graph", "network", "learning", "we", "train", "deep", "."]
 VOCABULARY = WordVocabulary([*SPECIALS, *WORDS], size=len(SPECIALS) + len(WORDS))

@@ -1,26 +1,98 @@
-"""Create the training task of a run: its system on a corpus."""
+"""A training task: the system of a run on its corpus, ready for the training loop."""
 
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
 from one2set.data.corpus.corpus import TRAIN, VALID, Corpus, Split
-from one2set.data.document import Document
+from one2set.data.example import Example
 from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import Vocabulary, load_vocabulary
-from one2set.distributed import choose_device
 from one2set.errors import ConfigError, DataError
+from one2set.model.device import choose_device
 from one2set.model.folder import load_heads, load_model, save_model
 from one2set.model.heads import Heads
 from one2set.model.network import Network
 from one2set.model.paths import model_folder
 from one2set.prediction.engine import Engine
-from one2set.systems import build, get_system
 from one2set.training.checkpoint import Checkpoints
-from one2set.training.loop import Task
-from one2set.training.run import Run
+from one2set.training.run import Run, RunMetadata
+from one2set.training.systems import BuiltSystem, build, configure_system, get_system
+
+
+def open_run(
+    folder: Path,
+    corpus: Corpus,
+    *,
+    resume: bool = False,
+    system: str | None = None,
+    scale: str | None = None,
+    default_scale: str = "small",
+    seed: int | None = None,
+    changes: Sequence[str] = (),
+    init: Path | None = None,
+) -> tuple[Run, list[str]]:
+    """A new run, or the run in `folder`, and messages for the user.
+
+    An existing run keeps its system, its seed and, unless `scale` is given, its configuration.
+    """
+    corpus.verify()
+    if Run.exists(folder):
+        if not resume:
+            raise ConfigError(f"{folder} holds a run; continue it with --resume, or name another")
+        run = Run.load(folder)
+        run.check_arguments(system=system, seed=seed, corpus=corpus)
+        if scale is None:
+            return run, run.change(run.config.override(changes))
+        return run, run.change(configure_system(run.metadata.system, scale=scale, changes=changes))
+    system = system or "settrans"
+    before = get_system(system).starts_from
+    if before is not None and init is None:
+        raise ConfigError(
+            f"{system} starts from a trained {before}, and no --init is given; first run "
+            f"one2set train {corpus.folder} --system {before} --output RUN, then pass --init RUN"
+        )
+    metadata = RunMetadata.new(system=system, seed=seed or 0, corpus=corpus, init=init)
+    config = configure_system(system, scale=scale or default_scale, changes=changes)
+    run = Run(folder, metadata, config)
+    return run, ["there is nothing to resume; this is a new run"] if resume else []
+
+
+@dataclass(frozen=True)
+class Task:
+    """The system of a run on its corpus."""
+
+    run: Run
+    built: BuiltSystem
+    engine: Engine
+    vocabulary: Vocabulary
+    train: Split
+    valid: Split
+
+    def generate(self, examples: Sequence[Example]) -> list[list[str]]:
+        """The phrases of each example, best first, from the engine that users have."""
+        predictions = self.engine.predict_examples(examples)
+        return [[slot.text for slot in prediction.phrases] for prediction in predictions]
+
+    def save(self) -> None:
+        """Write the model folder of the run, replacing the previous one."""
+        metadata, built = self.run.metadata, self.built
+        description = {
+            "system": metadata.system,
+            "seed": metadata.seed,
+            "generation": built.generation.to_dict(),
+            **self.run.config.model_dump(),
+        }
+        save_model(
+            self.run.model,
+            built.network,
+            self.vocabulary,
+            description,
+            heads=built.heads,
+            overwrite=True,
+        )
 
 
 def create_task(run: Run, corpus: Corpus) -> Task:
@@ -30,6 +102,7 @@ def create_task(run: Run, corpus: Corpus) -> Task:
         raise DataError("has no training documents", fix="prepare it again", path=corpus.folder)
     size = min(run.config.model.vocabulary_size, corpus.manifest.vocabulary_size)
     vocabulary = load_vocabulary(corpus.folder, size=size)
+    valid = corpus.split(VALID) if VALID in corpus.manifest.splits else Split([])
     torch.manual_seed(run.metadata.seed)
     built = build(run.metadata.system, run.config, vocabulary, train=train)
     started = Checkpoints(run.checkpoints, run_fingerprint=run.fingerprint).last() is not None
@@ -37,35 +110,9 @@ def create_task(run: Run, corpus: Corpus) -> Task:
         _load_initial_weights(built.network, vocabulary, Path(run.metadata.init))
         if built.heads is not None:
             load_initial_heads(built.heads, Path(run.metadata.init))
-    description = {
-        "system": run.metadata.system,
-        "seed": run.metadata.seed,
-        "generation": built.generation.to_dict(),
-        **run.config.model_dump(),
-    }
-    engine = Engine(
-        built.network,
-        vocabulary,
-        generation=built.generation,
-        device=choose_device(run.config.machine.device),
-    )
-    return Task(
-        objective=built.objective,
-        collate=built.collate,
-        generate=partial(_generate, engine),
-        save=lambda: save_model(
-            run.model, built.network, vocabulary, description, heads=built.heads, overwrite=True
-        ),
-        vocabulary=vocabulary,
-        train=train,
-        valid=corpus.split(VALID) if VALID in corpus.manifest.splits else Split([]),
-    )
-
-
-def _generate(engine: Engine, documents: Sequence[Document]) -> list[list[str]]:
-    """Generate the phrases of each document with the engine that users have."""
-    predictions = engine.predict(documents)
-    return [[slot.text for slot in prediction.phrases] for prediction in predictions]
+    device = choose_device(run.config.machine.device)
+    engine = Engine(built.network, vocabulary, generation=built.generation, device=device)
+    return Task(run, built, engine, vocabulary, train, valid)
 
 
 def _load_initial_weights(network: Network, vocabulary: Vocabulary, path: Path) -> None:
@@ -107,13 +154,3 @@ def load_initial_heads(heads: Heads, path: Path) -> None:
                 weight[rows] = theirs[name][given]
         elif weight.shape == theirs[name].shape:
             weight.copy_(theirs[name])
-
-
-def check_init(name: str, *, init: Path | None, corpus: Path) -> None:
-    """Raise ConfigError if a system that starts from another one's weights has no --init."""
-    before = get_system(name).starts_from
-    if before is not None and init is None:
-        raise ConfigError(
-            f"{name} starts from a trained {before}, and no --init is given; first run "
-            f"one2set train {corpus} --system {before} --output RUN, then pass --init RUN"
-        )

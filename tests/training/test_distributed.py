@@ -13,9 +13,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from one2set.distributed import Processes, choose_bfloat16, choose_device
-from one2set.errors import ConfigError
-from one2set.systems import SYSTEMS
+from one2set.training.distributed import Processes
+from one2set.training.systems import SYSTEMS
 from tests.training.children import finish, start
 from tests.training.conftest import SETTINGS
 
@@ -151,26 +150,3 @@ def test_alone_everything_is_trivial() -> None:
     assert alone.on_main(lambda: 3) == 3
     module = torch.nn.Linear(1, 1)
     assert alone.wrap(module) is module
-
-
-def test_a_device_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
-    assert choose_device("auto").type == "cpu"
-    with pytest.raises(ConfigError, match=r"machine\.device is 'cuda', which this machine"):
-        choose_device("cuda")
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert choose_device("auto").type == "cuda"
-
-
-@pytest.mark.parametrize("avx512", [False, True])
-@pytest.mark.parametrize("amx", [False, True])
-def test_a_cpu_multiplies_in_bfloat16_where_it_has_instructions_for_it(
-    avx512: bool, amx: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx512)
-    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx)
-    cpu = torch.device("cpu")
-    assert choose_bfloat16(cpu, "auto") == (avx512 or amx)
-    assert choose_bfloat16(cpu, "bfloat16")
-    assert not choose_bfloat16(cpu, "float32")

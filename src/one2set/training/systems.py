@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 from torch import nn
 
-from one2set.config import Config
 from one2set.data.batch import (
     Batch,
     Layout,
@@ -37,6 +36,7 @@ from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 from one2set.search.exclusion import NESTED_STEPS
 from one2set.search.search import Generation, Search
+from one2set.training.config import Config
 from one2set.training.objectives.adversarial import AdversarialLoss
 from one2set.training.objectives.assignment import Assignment
 from one2set.training.objectives.discriminator import Discriminator

@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import nn
 
-from one2set.config import Config
 from one2set.data.batch import (
     Layout,
     SetLayout,
@@ -27,7 +26,13 @@ from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 from one2set.search.search import Generation, Search
-from one2set.systems import (
+from one2set.training.config import Config
+from one2set.training.objectives.adversarial import AdversarialLoss
+from one2set.training.objectives.likelihood import Likelihood
+from one2set.training.objectives.policy import AdaptiveReward, SelfCritical
+from one2set.training.objectives.set_loss import SetLoss
+from one2set.training.schedule import Progress
+from one2set.training.systems import (
     SYSTEMS,
     BuiltSystem,
     System,
@@ -35,11 +40,6 @@ from one2set.systems import (
     configure_system,
     get_system,
 )
-from one2set.training.objectives.adversarial import AdversarialLoss
-from one2set.training.objectives.likelihood import Likelihood
-from one2set.training.objectives.policy import AdaptiveReward, SelfCritical
-from one2set.training.objectives.set_loss import SetLoss
-from one2set.training.schedule import Progress
 from tests.model import tiny
 from tests.training.conftest import SETTINGS
 

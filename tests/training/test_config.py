@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from one2set.config import SCALES, Config, fingerprint
 from one2set.errors import ConfigError
+from one2set.training.config import SCALES, Config, fingerprint
 
 
 def test_the_paper_scale_is_the_papers() -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from one2set.config import Config
 from one2set.data.corpus.corpus import Corpus
 from one2set.data.phrase_list import KnownPhrase, PhraseList
 from one2set.data.specials import SPECIALS
@@ -14,22 +13,24 @@ from one2set.errors import ConfigError
 from one2set.model.folder import load_model, save_model
 from one2set.model.heads import Heads
 from one2set.model.settrans import SetTrans
-from one2set.systems import SYSTEMS, System
-from one2set.tasks import check_init, load_initial_heads
+from one2set.training.config import Config
 from one2set.training.run import Run, RunMetadata
+from one2set.training.systems import SYSTEMS, System
+from one2set.training.task import load_initial_heads, open_run
 from tests.model.tiny import V, settrans
 from tests.training.conftest import SETTINGS, Miniature
 
 
 def test_a_missing_init_names_the_command_that_creates_it(
-    monkeypatch: pytest.MonkeyPatch,
+    corpus_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     later = System("transformer", "sequence", "likelihood", "greedy", starts_from="transformer")
     monkeypatch.setitem(SYSTEMS, "later", later)
-    check_init("transformer", init=None, corpus=Path("corpus"))
-    check_init("later", init=Path("run"), corpus=Path("corpus"))
-    with pytest.raises(ConfigError, match="one2set train corpus --system transformer --output RUN"):
-        check_init("later", init=None, corpus=Path("corpus"))
+    corpus = Corpus(corpus_folder)
+    open_run(tmp_path / "run", corpus, scale="tiny", system="transformer")
+    open_run(tmp_path / "run", corpus, scale="tiny", system="later", init=Path("run"))
+    with pytest.raises(ConfigError, match="--system transformer --output RUN, then pass --init"):
+        open_run(tmp_path / "run", corpus, scale="tiny", system="later")
 
 
 def test_a_run_can_start_from_another_ones_model(corpus_folder: Path, tmp_path: Path) -> None:
@@ -42,7 +43,7 @@ def test_a_run_can_start_from_another_ones_model(corpus_folder: Path, tmp_path: 
     def start(init: Path, *settings: str, system: str = "settrans") -> torch.nn.Module:
         metadata = RunMetadata.new(system=system, seed=9, corpus=miniature.corpus, init=init)
         config = Config.scale("tiny").override([*SETTINGS, *settings])
-        return miniature.task(Run(tmp_path / "run", metadata, config)).objective
+        return miniature.task(Run(tmp_path / "run", metadata, config)).built.objective
 
     for init in (before.folder, before.model):
         network = start(init).network

@@ -17,7 +17,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from one2set.errors import ConfigError, One2SetError
-from one2set.parallel import count_cores
+from one2set.model.device import local_rank
 
 Value = TypeVar("Value")
 
@@ -91,7 +91,7 @@ def join_processes() -> Iterator[Processes]:
     if not dist.is_available():
         raise ConfigError("this build of torch has no torch.distributed; run a single process")
     if torch.cuda.is_available():
-        torch.cuda.set_device(_local_rank())
+        torch.cuda.set_device(local_rank())
         dist.init_process_group("cpu:gloo,cuda:nccl")
     else:
         dist.init_process_group("gloo")
@@ -99,44 +99,3 @@ def join_processes() -> Iterator[Processes]:
         yield Processes(dist.get_rank(), count)
     finally:
         dist.destroy_process_group()
-
-
-def choose_device(name: str) -> torch.device:
-    """The device of this process; `auto` is CUDA, then MPS, then the CPU."""
-    found = {
-        "cuda": torch.cuda.is_available(),
-        "mps": torch.backends.mps.is_available(),
-        "cpu": True,
-    }
-    chosen = next(kind for kind in found if found[kind]) if name == "auto" else name
-    if not found[chosen]:
-        raise ConfigError(
-            f"machine.device is {chosen!r}, which this machine (or build of torch) does not have; "
-            "leave it at auto"
-        )
-    return torch.device(chosen, _local_rank()) if chosen == "cuda" else torch.device(chosen)
-
-
-def set_num_threads(count: int) -> None:
-    """Set the number of CPU threads; 0 shares the cores among local processes, unless
-    OMP_NUM_THREADS is set."""
-    if count or "OMP_NUM_THREADS" not in os.environ:
-        local_processes = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-        torch.set_num_threads(count or max(1, count_cores() // local_processes))
-
-
-def choose_bfloat16(device: torch.device, precision: str) -> bool:
-    """Whether networks multiply in bfloat16; `auto` does where the device has instructions for it:
-    AVX-512 BF16 or AMX on a CPU."""
-    if precision != "auto":
-        return precision == "bfloat16"
-    match device.type:
-        case "cuda":
-            return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-        case "cpu":
-            return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
-    return False
-
-
-def _local_rank() -> int:
-    return int(os.environ.get("LOCAL_RANK", "0"))
