@@ -6,6 +6,7 @@ imported: all of them take as long as finding the keyphrases of a text.
 
 import errno
 import os
+import re
 import sys
 from collections.abc import Sequence
 from functools import cache
@@ -13,7 +14,7 @@ from importlib import import_module
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from one2set.cli.console import err
 from one2set.errors import ConfigError, One2SetError
@@ -52,21 +53,33 @@ _DISK = {
 }
 
 
-class _Command(TyperCommand):
-    """A command that knows where its former options went, and shows flags without a type."""
+class _PlainHelp:
+    """Shows flags without a type, and arguments without braces."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
+            if getattr(param, "is_flag", False) or getattr(param, "count", False):
+                param.metavar = ""  # otherwise <bool> and <int>
+        return params
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        pieces: list[str] = super().collect_usage_pieces(ctx)  # type: ignore[misc]
+        return [re.sub("[{}]", "", piece) for piece in pieces]
+
+
+class _Group(_PlainHelp, TyperGroup):
+    """All commands."""
+
+
+class _Command(_PlainHelp, TyperCommand):
+    """A command that knows where its former options went."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         for option in (arg.partition("=")[0] for arg in args):
             if (now := _MOVED.get((str(self.name), option))) is not None:
                 raise ConfigError(f"{self.name} has no {option} any more; use {now}")
         return super().parse_args(ctx, args)
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        params: list[Any] = super().get_params(ctx)
-        for one in params:
-            if getattr(one, "is_flag", False) or getattr(one, "count", False):
-                one.metavar = ""  # otherwise <bool> and <int>
-        return params
 
 
 # In the order of the help.
@@ -100,6 +113,7 @@ def _make_app(commands: Sequence[str] = _COMMANDS) -> typer.Typer:
     """The command line, with some of its commands."""
     app = typer.Typer(
         name="one2set",
+        cls=_Group,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -124,7 +138,11 @@ def _main_options(
         False, "--version", callback=_version, is_eager=True, help="Print the version."
     ),
 ) -> None:
-    """Keyphrases as a set: prepare data, train, generate and score."""
+    """Find keyphrases, and train and score the models that find them.
+
+    one2set generate "We sort numbers in linear time by counting them."
+    one2set COMMAND --help
+    """
 
 
 def main() -> None:

@@ -116,6 +116,7 @@ def generate(
         int | None,
         typer.Option(
             min=1,
+            metavar="N",
             help="With --output: processes. Default: one per core.",
             show_default=False,
             rich_help_panel=COMPUTATION,

@@ -69,7 +69,7 @@ MaxLineOption = Annotated[
     typer.Option(
         min=1,
         metavar="BYTES",
-        help="A longer line or text file is unusable: memory stays bounded.",
+        help="Reject longer lines and text files, to bound memory.",
         rich_help_panel=INPUT,
     ),
 ]
@@ -86,8 +86,8 @@ OutputOption = Annotated[
         "--output",
         "-o",
         metavar="OUT",
-        help="Write to this file, in the format that its name says, also with .gz or .zst; or to "
-        "a folder of parts if the name ends in /. Default: standard output.",
+        help="A file, in the format of its extension, also with .gz or .zst; or a folder of parts "
+        "if the name ends in /. Default: standard output.",
         show_default=False,
         rich_help_panel=OUTPUT,
     ),
@@ -115,11 +115,14 @@ DeviceOption = Annotated[
 ]
 ThreadsOption = Annotated[
     int,
-    typer.Option(min=0, help="CPU threads; 0 for all cores.", rich_help_panel=COMPUTATION),
+    typer.Option(
+        min=0, metavar="N", help="CPU threads; 0 for all cores.", rich_help_panel=COMPUTATION
+    ),
 ]
 BatchTokensOption = Annotated[
     int,
     typer.Option(
+        metavar="N",
         help="Source tokens per batch; larger batches need more memory.",
         rich_help_panel=COMPUTATION,
     ),
@@ -129,6 +132,7 @@ TopOption = Annotated[
     int | None,
     typer.Option(
         min=0,
+        metavar="N",
         help="Maximum keyphrases per document. Default: 20.",
         show_default=False,
         rich_help_panel=SELECTION,
@@ -137,7 +141,11 @@ TopOption = Annotated[
 MinScoreOption = Annotated[
     float,
     typer.Option(
-        min=0, max=1, help="Hide keyphrases scoring below this.", rich_help_panel=SELECTION
+        min=0,
+        max=1,
+        metavar="SCORE",
+        help="Hide keyphrases scoring below this.",
+        rich_help_panel=SELECTION,
     ),
 ]
 PresentOnlyOption = Annotated[
@@ -161,7 +169,7 @@ MoreOption = Annotated[
     typer.Option(
         "--more",
         count=True,
-        help="More keyphrases, less likely ones too. Repeatable.",
+        help="Show more keyphrases, with lower scores. Repeatable.",
         show_default=False,
         rich_help_panel=SELECTION,
     ),
@@ -171,7 +179,7 @@ FewerOption = Annotated[
     typer.Option(
         "--fewer",
         count=True,
-        help="Fewer keyphrases, the likeliest. Repeatable.",
+        help="Show fewer keyphrases. Repeatable.",
         show_default=False,
         rich_help_panel=SELECTION,
     ),
@@ -183,8 +191,9 @@ DiversityOption = Annotated[
     typer.Option(
         min=0,
         max=1,
-        help="0 chooses each keyphrase on its own, 1 none that overlaps another. Default: as "
-        "calibrated.",
+        metavar="D",
+        help="0 ranks by score alone; 1 shows no keyphrase that overlaps a better one. Default: "
+        "as calibrated.",
         show_default=False,
         rich_help_panel=SELECTION,
     ),
@@ -192,7 +201,7 @@ DiversityOption = Annotated[
 PointOption = Annotated[
     Literal["shown", "f1"],
     typer.Option(
-        help="The operating point: for people, or the best F1@5 and F1@M.",
+        help="Operating point: tuned for readers, or for F1@5 and F1@M.",
         rich_help_panel=SELECTION,
     ),
 ]
@@ -209,7 +218,7 @@ StopListOption = Annotated[
     str | None,
     typer.Option(
         metavar="FILE",
-        help="Never show the phrases of this file, one a line.",
+        help="Never show the phrases of this file, one per line.",
         show_default=False,
         rich_help_panel=SELECTION,
     ),

@@ -7,6 +7,7 @@ import typer
 from one2set.cli.bulk_output import make_target, write_bulk
 from one2set.cli.console import err
 from one2set.cli.options import (
+    INPUT,
     OUTPUT,
     BatchTokensOption,
     DeviceOption,
@@ -55,12 +56,16 @@ def predict(
     beam: Annotated[
         int | None,
         typer.Option(
-            help="Beam size; 1 is greedy search.", show_default=False, rich_help_panel=_SEARCH
+            metavar="N",
+            help="Beam size; 1 is greedy search.",
+            show_default=False,
+            rich_help_panel=_SEARCH,
         ),
     ] = None,
     length_penalty: Annotated[
         float | None,
         typer.Option(
+            metavar="N",
             help="Rank hypotheses by log P / length^penalty.",
             show_default=False,
             rich_help_panel=_SEARCH,
@@ -78,6 +83,7 @@ def predict(
     keep: Annotated[
         int | None,
         typer.Option(
+            metavar="N",
             help="With a pool: hypotheses to write per code or document; 0 for all.",
             show_default=False,
             rich_help_panel=_SEARCH,
@@ -98,7 +104,12 @@ def predict(
     max_line: MaxLineOption = MAX_LINE,
     report: ReportOption = None,
     max_source_words: Annotated[
-        int, typer.Option(help="Read only the beginning of longer documents.")
+        int,
+        typer.Option(
+            metavar="N",
+            help="Read only the beginning of longer documents.",
+            rich_help_panel=INPUT,
+        ),
     ] = 4096,
     batch_tokens: BatchTokensOption = 4096,
     threads: ThreadsOption = 0,

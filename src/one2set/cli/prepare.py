@@ -7,32 +7,62 @@ from typing import Annotated
 import typer
 
 from one2set.cli.console import err, out, warn_of_skipped
-from one2set.cli.options import FieldOption, MaxLineOption, OnErrorOption
+from one2set.cli.options import (
+    COMPUTATION,
+    INPUT,
+    OUTPUT,
+    FieldOption,
+    MaxLineOption,
+    OnErrorOption,
+    OverwriteOption,
+)
 from one2set.cli.progress import show_progress
 from one2set.data.reading.streams import MAX_LINE
 from one2set.errors import ConfigError
 from one2set.parallel import count_cores
+
+_DATA = "Data"
+_FILTERS = "Filters of the training data"
+_VOCABULARY = "Vocabulary"
 
 
 def prepare(
     output: Annotated[Path, typer.Argument(metavar="OUT", help="The corpus folder to write.")],
     train: Annotated[
         list[str],
-        typer.Option(metavar="FILE", help="Training data in any readable format. Repeatable."),
+        typer.Option(
+            metavar="FILE",
+            help="Training data in any readable format. Repeatable.",
+            rich_help_panel=_DATA,
+        ),
     ],
     valid: Annotated[
-        list[str], typer.Option(metavar="FILE", help="Validation data. Repeatable.")
+        list[str],
+        typer.Option(metavar="FILE", help="Validation data. Repeatable.", rich_help_panel=_DATA),
     ] = [],  # noqa: B006
+    hold_out: Annotated[
+        float,
+        typer.Option(
+            metavar="SHARE",
+            help="Without --valid: hold out this share of the training data.",
+            rich_help_panel=_DATA,
+        ),
+    ] = 0.0,
     test: Annotated[
         list[str],
-        typer.Option(metavar="[NAME=]FILE", help="A test set, a split of its own. Repeatable."),
+        typer.Option(
+            metavar="[NAME=]FILE",
+            help="A test set; it becomes a split of its own. Repeatable.",
+            rich_help_panel=_DATA,
+        ),
     ] = [],  # noqa: B006
     exclude: Annotated[
         list[str],
         typer.Option(
             metavar="FILE",
-            help="Keep documents with this set's titles out of training. Repeatable. "
-            "The validation and test sets are always kept out.",
+            help="Drop training documents with a title of this file. Titles of the validation and "
+            "test sets are always dropped. Repeatable.",
+            rich_help_panel=_DATA,
         ),
     ] = [],  # noqa: B006
     oversample: Annotated[
@@ -40,36 +70,53 @@ def prepare(
         typer.Option(
             metavar="FILE=N",
             help="Draw the documents of this training file N times per epoch. Repeatable.",
+            rich_help_panel=_DATA,
         ),
     ] = [],  # noqa: B006
-    hold_out: Annotated[
-        float, typer.Option(help="Without --valid: the share of training data to hold out for it.")
-    ] = 0.0,
     max_source_words: Annotated[
         int,
-        typer.Option(help="Leave longer documents out of training (in words, or in word pieces)."),
+        typer.Option(
+            metavar="N",
+            help="Drop documents with more words, or word pieces.",
+            rich_help_panel=_FILTERS,
+        ),
     ] = 400,
     max_phrases: Annotated[
-        int, typer.Option(help="Leave documents with more keyphrases out of training.")
+        int,
+        typer.Option(
+            metavar="N", help="Drop documents with more keyphrases.", rich_help_panel=_FILTERS
+        ),
     ] = 13,
     max_phrase_words: Annotated[
         int,
-        typer.Option(help="Leave longer keyphrases out of training (in words, or in word pieces)."),
+        typer.Option(
+            metavar="N",
+            help="Drop keyphrases with more words, or word pieces.",
+            rich_help_panel=_FILTERS,
+        ),
     ] = 5,
     vocabulary_size: Annotated[
-        int, typer.Option(help="The number of words, specials included, that networks know.")
+        int,
+        typer.Option(
+            metavar="N",
+            help="Keep the N most frequent words, special tokens included.",
+            rich_help_panel=_VOCABULARY,
+        ),
     ] = 50_002,
     tokenizer: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="A tokenizers file: use its word pieces instead of words."
+            metavar="FILE",
+            help="Use the word pieces of a Hugging Face tokenizer.json.",
+            rich_help_panel=_VOCABULARY,
         ),
     ] = None,
     vocabulary: Annotated[
         str | None,
         typer.Option(
             metavar="MODEL",
-            help="Keep the vocabulary of a model, to train it further: its folder, or default.",
+            help="Use the vocabulary of a model, to train it further: its folder, or default.",
+            rich_help_panel=_VOCABULARY,
         ),
     ] = None,
     field: FieldOption = [],  # noqa: B006
@@ -77,19 +124,37 @@ def prepare(
     max_line: MaxLineOption = MAX_LINE,
     report: Annotated[
         Path | None,
-        typer.Option(help="Where skipped records are listed. Default: OUT/skipped.jsonl."),
+        typer.Option(
+            metavar="FILE",
+            help="List skipped records here. Default: OUT/skipped.jsonl.",
+            show_default=False,
+            rich_help_panel=INPUT,
+        ),
     ] = None,
-    workers: Annotated[int, typer.Option(help="Processes that tokenise.")] = count_cores(),
-    overwrite: Annotated[bool, typer.Option(help="Replace an existing OUT.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the manifest as JSON.")] = False,
+    overwrite: OverwriteOption = False,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="Print the manifest as JSON.", rich_help_panel=OUTPUT),
+    ] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Processes. Default: one per core.",
+            show_default=False,
+            rich_help_panel=COMPUTATION,
+        ),
+    ] = None,
 ) -> None:
-    """Prepare a corpus for training, with its vocabulary and a manifest.
+    """Prepare documents with keyphrases for training.
 
     one2set prepare my-corpus --train train.jsonl --valid valid.jsonl
+    one2set prepare my-corpus --train papers.csv --hold-out 0.1
 
-    Reads JSONL, text pairs (x_src.txt and x_trg.txt), CSV, TSV, Parquet and
-    text files, also compressed (.gz, .zst) or from standard input (-). Removes
-    duplicates, splits keyphrases into present and absent, and filters.
+    Reads JSONL, CSV, TSV, Parquet, text files and pairs of text files
+    (x_src.txt, x_trg.txt), also compressed (.gz, .zst) or from standard input
+    (-). Removes duplicates, splits keyphrases into present and absent, and
+    writes a vocabulary and a manifest.
     """
     from pydantic import ValidationError
 
@@ -146,7 +211,7 @@ def prepare(
             model_vocabulary=words,
             fields=Fields.from_options(field),
             errors=ErrorPolicy(on_error, report, max_line=max_line),
-            workers=workers,
+            workers=count_cores() if workers is None else workers,
             overwrite=overwrite,
             progress=progress,
         )

@@ -10,6 +10,7 @@ from one2set.cli.options import ModelOption, NoVerifyOption, ThreadsOption
 from one2set.errors import missing_extra
 
 _TOKEN_VARIABLE = "ONE2SET_TOKEN"
+_ACCESS, _LIMITS = "Access", "Limits"
 
 
 def serve(
@@ -17,70 +18,120 @@ def serve(
     host: Annotated[
         str,
         typer.Option(
-            help="Where to listen. Only this machine can reach 127.0.0.1; 0.0.0.0 is all."
+            metavar="ADDRESS",
+            help="Where to listen: 127.0.0.1 for this machine only, 0.0.0.0 for the network.",
         ),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free one.")] = 8000,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="N", help="0 for any free port.")
+    ] = 8000,
     token: Annotated[
         str | None,
         typer.Option(
+            metavar="SECRET",
             envvar=_TOKEN_VARIABLE,
-            help="A secret that clients must send: Authorization: Bearer TOKEN. Other users of "
-            "the machine can see it in the list of processes: better set the variable.",
+            help="Clients must send it: Authorization: Bearer SECRET. Prefer the environment "
+            "variable, because other users can see a command's options.",
             show_default=False,
+            rich_help_panel=_ACCESS,
         ),
     ] = None,
     allow_origin: Annotated[
         list[str],
         typer.Option(
             metavar="URL",
-            help="A site whose pages may use the server from a browser (CORS). Repeatable.",
+            help="A site whose pages may call the server from a browser (CORS). Repeatable.",
             show_default=False,
+            rich_help_panel=_ACCESS,
         ),
     ] = [],  # noqa: B006
     allowed_host: Annotated[
         list[str],
         typer.Option(
             metavar="NAME",
-            help="A name or address by which clients may call the server, besides localhost, "
-            "127.0.0.1, ::1 and --host; * for any. Repeatable.",
+            help="A name or address by which clients may call the server, besides localhost and "
+            "--host; * for any. Repeatable.",
             show_default=False,
+            rich_help_panel=_ACCESS,
         ),
     ] = [],  # noqa: B006
     max_body: Annotated[
-        int, typer.Option(min=1, help="Maximum bytes of a request with texts.")
+        int,
+        typer.Option(
+            min=1, metavar="BYTES", help="Size of a request with texts.", rich_help_panel=_LIMITS
+        ),
     ] = 1_000_000,
-    max_file: Annotated[int, typer.Option(min=1, help="Maximum bytes of a file.")] = 20_000_000,
+    max_file: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="BYTES", help="Size of an uploaded file.", rich_help_panel=_LIMITS
+        ),
+    ] = 20_000_000,
     max_answer: Annotated[
-        int, typer.Option(min=1, help="Maximum bytes per response.")
+        int,
+        typer.Option(min=1, metavar="BYTES", help="Size of a response.", rich_help_panel=_LIMITS),
     ] = 10_000_000,
     max_characters: Annotated[
-        int, typer.Option(min=1, help="Maximum characters of a document.")
+        int,
+        typer.Option(min=1, metavar="N", help="Characters of a document.", rich_help_panel=_LIMITS),
     ] = 200_000,
-    max_documents: Annotated[int, typer.Option(min=1, help="Maximum documents of a request.")] = 64,
+    max_documents: Annotated[
+        int,
+        typer.Option(min=1, metavar="N", help="Documents of a request.", rich_help_panel=_LIMITS),
+    ] = 64,
     max_head: Annotated[
-        int, typer.Option(min=1024, help="Maximum bytes of request line and headers.")
+        int,
+        typer.Option(
+            min=1024,
+            metavar="BYTES",
+            help="Size of the request line and headers.",
+            rich_help_panel=_LIMITS,
+        ),
     ] = 65_536,
     head_timeout: Annotated[
-        float, typer.Option(min=0.1, help="Seconds to wait for request line and headers.")
+        float,
+        typer.Option(
+            min=0.1,
+            metavar="SECONDS",
+            help="Wait for the request line and headers.",
+            rich_help_panel=_LIMITS,
+        ),
     ] = 10.0,
-    max_connections: Annotated[int, typer.Option(min=1, help="Maximum open connections.")] = 512,
+    max_connections: Annotated[
+        int,
+        typer.Option(min=1, metavar="N", help="Open connections.", rich_help_panel=_LIMITS),
+    ] = 512,
     max_client_connections: Annotated[
-        int, typer.Option(min=1, help="Maximum open connections per address.")
+        int,
+        typer.Option(
+            min=1, metavar="N", help="Open connections per client address.", rich_help_panel=_LIMITS
+        ),
     ] = 256,
     queue: Annotated[
-        int, typer.Option(min=1, help="Maximum queued documents; beyond it the server answers 429.")
+        int,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Queued documents; beyond it the server answers 429.",
+            rich_help_panel=_LIMITS,
+        ),
     ] = 256,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Maximum seconds per request.")] = 60.0,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            min=0.1, metavar="SECONDS", help="Time for a request.", rich_help_panel=_LIMITS
+        ),
+    ] = 60.0,
     threads: ThreadsOption = 0,
     no_verify: NoVerifyOption = False,
 ) -> None:
     """Serve keyphrases over HTTP, with a web page at /.
 
     one2set serve --port 8000
+    ONE2SET_TOKEN=secret one2set serve --host 0.0.0.0
 
-    POST /v1/keyphrases takes texts; /openapi.json describes the API. On Ctrl-C
-    or SIGTERM the server answers open requests and exits.
+    POST /v1/keyphrases takes texts and files; /docs describes the API. On
+    Ctrl-C or SIGTERM the server answers open requests and exits.
     """
     try:
         from one2set.serving.app import create_app

@@ -21,6 +21,7 @@ SYSTEMS = (
     "exhird, copyrnn, transformer-missing-eos, settrans-no-codes, settrans-fixed, "
     "settrans-random, settrans-student, settrans-single"
 )
+_RUN, _SETTINGS, _LIMITS = "Run", "Settings", "Stop after"
 _SECONDS_BETWEEN_LINES = 30.0  # where there is no terminal to draw a bar on
 
 
@@ -34,36 +35,66 @@ def train(
     corpus: Annotated[
         Path, typer.Argument(metavar="CORPUS", help="A folder made by one2set prepare.")
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="RUN", help="The run folder.")],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="RUN", help="The run folder.", rich_help_panel=_RUN),
+    ],
     system: Annotated[
         str | None,
-        typer.Option(help=f"One of {SYSTEMS}. Default: settrans.", show_default=False),
+        typer.Option(
+            metavar="NAME",
+            help=f"One of {SYSTEMS}. Default: settrans.",
+            show_default=False,
+            rich_help_panel=_SETTINGS,
+        ),
     ] = None,
     scale: Annotated[
         str | None,
         typer.Option(
-            help=f"Settings: {', '.join(SCALES)}, or a .toml file. Default: small; with "
-            "--from, further.",
+            metavar="NAME|FILE",
+            help=f"Network size and training settings: {', '.join(SCALES)}, or a .toml file. "
+            "Default: small; with --from, further.",
             show_default=False,
+            rich_help_panel=_SETTINGS,
         ),
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(min=0, help="Random seed. Default: 0.", show_default=False),
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Random seed. Default: 0.",
+            show_default=False,
+            rich_help_panel=_SETTINGS,
+        ),
     ] = None,
     set: Annotated[
         list[str],
         typer.Option(
             metavar="NAME=VALUE",
-            help="Change a setting, such as train.batch_documents=12. Repeatable. See --settings.",
+            help="Change a setting, such as train.batch_documents=12. Repeatable.",
+            show_default=False,
+            rich_help_panel=_SETTINGS,
         ),
     ] = [],  # noqa: B006
-    steps: Annotated[int | None, typer.Option(help="Maximum steps.", show_default=False)] = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="Optimizer steps.", show_default=False, rich_help_panel=_LIMITS
+        ),
+    ] = None,
     documents: Annotated[
-        int | None, typer.Option(help="Maximum training examples.", show_default=False)
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Training examples, counted again in every epoch.",
+            show_default=False,
+            rich_help_panel=_LIMITS,
+        ),
     ] = None,
     minutes: Annotated[
-        float | None, typer.Option(help="Maximum minutes.", show_default=False)
+        float | None,
+        typer.Option(metavar="N", help="Time.", show_default=False, rich_help_panel=_LIMITS),
     ] = None,
     from_: Annotated[
         str | None,
@@ -73,6 +104,7 @@ def train(
             help="Continue training a model: its folder, or default. The corpus must have its "
             "vocabulary: prepare --vocabulary MODEL.",
             show_default=False,
+            rich_help_panel=_RUN,
         ),
     ] = None,
     init: Annotated[
@@ -81,11 +113,16 @@ def train(
             metavar="RUN|MODEL",
             help="Start from the weights of another run or model.",
             show_default=False,
+            rich_help_panel=_RUN,
         ),
     ] = None,
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Continue the run in RUN, or start a new one."),
+        typer.Option(
+            "--resume",
+            help="Continue the run in RUN, or start a new one.",
+            rich_help_panel=_RUN,
+        ),
     ] = False,
     settings: Annotated[
         str | None,
@@ -95,6 +132,7 @@ def train(
             callback=_print_settings,
             is_eager=True,
             show_default=False,
+            rich_help_panel=_SETTINGS,
         ),
     ] = None,
 ) -> None:

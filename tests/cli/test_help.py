@@ -1,0 +1,29 @@
+"""The help of each command: an example, real types, 80 columns."""
+
+import pytest
+from typer.testing import CliRunner
+
+from one2set.cli import _COMMANDS, app
+
+
+def show_help(*command: str) -> str:
+    shown = CliRunner().invoke(app, [*command, "--help"], terminal_width=80, env={"COLUMNS": "80"})
+    assert shown.exit_code == 0, shown.output
+    return shown.output
+
+
+@pytest.mark.parametrize("module", _COMMANDS)
+def test_help_fits_and_has_an_example(module: str) -> None:
+    command = module.replace("_", "-")
+    text = show_help(command)
+    assert max(map(len, text.splitlines())) <= 80
+    assert f"\n one2set {command} " in text
+    assert not [name for name in ("<bool>", "<int>", "<float>", "<int range>") if name in text]
+    usage = next(line for line in text.splitlines() if "Usage:" in line)
+    assert "{" not in usage
+
+
+def test_the_help_of_all_commands_shows_flags_without_a_type() -> None:
+    text = show_help()
+    assert "<bool>" not in text
+    assert all(name.replace("_", "-") in text for name in _COMMANDS)
