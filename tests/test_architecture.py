@@ -16,6 +16,7 @@ _MODULES = sorted(_PACKAGE.rglob("*.py"))
 _ORDER = (
     "errors",
     "atomic",
+    "cores",
     "parallel",
     "porter",
     "text",
@@ -138,8 +139,9 @@ def test_generating_loads_nothing_that_it_can_do_without() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_the_command_generate_loads_nothing_that_only_fitting_needs() -> None:
-    command = ["generate", "--threads", "1", "Sets of keyphrases, and sets of words."]
+@pytest.mark.parametrize("model", ["default", "light"])
+def test_the_command_generate_loads_only_what_it_needs(model: str) -> None:
+    command = ["generate", "--model", model, "Sets of keyphrases, and sets of words."]
     code = (
         f"import sys; sys.argv[1:] = {command!r}\n"
         "from one2set.cli import main\n"
@@ -151,6 +153,9 @@ def test_the_command_generate_loads_nothing_that_only_fitting_needs() -> None:
     assert "one2set.keyphrases.generator" in loaded
     assert not loaded & {"torch", *(f"one2set.{name}" for name in _ONLY_FOR_FITTING)}
     assert not any(name.startswith("one2set.training") for name in loaded)
+    # A first keyphrase took twice as long with these.
+    slow = {"pydantic", "multiprocessing", "rich.progress", "one2set.data.reading.readers"}
+    assert not loaded & slow
 
 
 @pytest.mark.parametrize("page", _PAGES, ids=_name)

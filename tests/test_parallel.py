@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from one2set.cores import count_cores
 from one2set.errors import ConfigError, DataError
-from one2set.parallel import count_cores, ordered_map
+from one2set.parallel import ordered_map
 from tests.processes import end_by_themselves
 
 WORKERS = pytest.mark.parametrize("workers", [1, 2, 3])

@@ -14,16 +14,12 @@ from threading import current_thread, main_thread
 from types import FrameType
 from typing import Generic, TypeVar
 
+from one2set.cores import count_cores
 from one2set.errors import ConfigError, DataError
 
 _REPEATS = 2  # of a task whose worker died
 Task = TypeVar("Task")
 Result = TypeVar("Result")
-
-
-def count_cores() -> int:
-    """The number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def ordered_map(

@@ -15,7 +15,7 @@ def test_a_name_is_that_of_a_folder_of_a_run_or_of_the_model_inside(
     assert find_model_folder(tmp_path) == model_folder(tmp_path) == tmp_path
     (tmp_path / MODEL).mkdir()
     assert find_model_folder(tmp_path) == model_folder(tmp_path) == tmp_path / MODEL
-    monkeypatch.setattr("one2set.model.paths._MODELS", "no-such-folder")
+    monkeypatch.setattr("one2set.model.paths._BUNDLED_MODELS", tmp_path / "none")
     with pytest.raises(ConfigError, match="no bundled model; pass --model"):
         find_model_folder(DEFAULT)
 

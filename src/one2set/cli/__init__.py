@@ -9,7 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
@@ -53,14 +53,17 @@ _DISK = {
 }
 
 
-class _PlainHelp:
-    """Shows flags without a type, and arguments without braces."""
+class _Parameters:
+    """Shows flags without a type, and arguments without braces. Takes texts and defaults as they
+    are: typer imports pydantic to convert values, which takes longer than finding the keyphrases of
+    a text."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for param in params:
             if getattr(param, "is_flag", False) or getattr(param, "count", False):
                 param.metavar = ""  # otherwise <bool> and <int>
+            param.process_value = partial(_process_value, param)
         return params
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -68,11 +71,18 @@ class _PlainHelp:
         return [re.sub("[{}]", "", piece) for piece in pieces]
 
 
-class _Group(_PlainHelp, TyperGroup):
+def _process_value(param: Any, ctx: Any, value: Any) -> Any:
+    annotation = getattr(getattr(param, "type_descriptor", None), "annotation", None)
+    if param.required or not (value == param.default or annotation in (str, list[str])):
+        return type(param).process_value(param, ctx, value)
+    return value if param.callback is None else param.callback(ctx, param, value)
+
+
+class _Group(_Parameters, TyperGroup):
     """All commands."""
 
 
-class _Command(_PlainHelp, TyperCommand):
+class _Command(_Parameters, TyperCommand):
     """A command that knows where its former options went."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from one2set.cli import console
 from one2set.cli.console import err
 from one2set.cli.progress import show_progress
+from one2set.cores import count_cores
 from one2set.errors import ConfigError
-from one2set.parallel import count_cores
 
 if TYPE_CHECKING:
     from one2set.bulk.output_formats import Format

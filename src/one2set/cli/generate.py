@@ -336,10 +336,11 @@ class _Read:
             raise DataError("the input contains no words", fix="pass some text")
 
     def _documents(self, each: str, number: int) -> "Iterator[Document]":
-        from one2set.data.reading.readers import read
         from one2set.data.reading.records import document_from_text
 
         if _is_file(each):
+            from one2set.data.reading.readers import read
+
             yield from read(each, fields=self._fields, errors=self._errors, titles=True)
             return
         try:
@@ -388,6 +389,10 @@ def _names_file(argument: str) -> bool:
 
 def _names_file_with_spaces(argument: str) -> bool:
     """`My thesis.pdf` and `some folder/` are names; a sentence that ends in `.pdf` is rare."""
+    if len(argument.split()) > 6:
+        return False
+    if not argument.rpartition(".")[2].isalnum():  # as for most texts: no reader is imported
+        return argument.endswith("/")
     from one2set.data.reading.readers import EXTENSIONS
 
-    return len(argument.split()) <= 6 and argument.lower().endswith(("/", *EXTENSIONS))
+    return argument.lower().endswith(tuple(EXTENSIONS))

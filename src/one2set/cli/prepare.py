@@ -17,9 +17,9 @@ from one2set.cli.options import (
     OverwriteOption,
 )
 from one2set.cli.progress import show_progress
+from one2set.cores import count_cores
 from one2set.data.reading.streams import MAX_LINE
 from one2set.errors import ConfigError
-from one2set.parallel import count_cores
 
 _DATA = "Data"
 _FILTERS = "Filters of the training data"

@@ -4,21 +4,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
-from typing import TypeVar, cast
-
-from rich.progress import (
-    BarColumn,
-    Progress,
-    ProgressColumn,
-    SpinnerColumn,
-    TaskID,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from one2set.cli.console import err
+
+if TYPE_CHECKING:  # imported where a bar is shown: a short text has its keyphrases before that
+    from rich.progress import Progress, ProgressColumn, TaskID
 
 _SECONDS_OF_SILENCE = 2.0
 _SECONDS_BETWEEN_LINES = 30.0  # where there is no terminal
@@ -27,7 +18,9 @@ _SECONDS_BETWEEN_LINES = 30.0  # where there is no terminal
 class Display:
     """What `show_progress` yields. Call `update` as often as you like."""
 
-    def __init__(self, bar: Progress, task: TaskID, seconds_between_lines: float | None) -> None:
+    def __init__(
+        self, bar: "Progress", task: "TaskID", seconds_between_lines: float | None
+    ) -> None:
         self._bar, self._task = bar, task
         self._seconds = None if err.is_terminal else seconds_between_lines
         self._next_line = 0.0
@@ -59,15 +52,17 @@ def show_progress(
 
     With `estimate`, the bar shows elapsed and remaining time. Pass False if the text says so.
     """
+    from rich import progress as rich
+
     columns: list[ProgressColumn] = [
-        TextColumn("{task.description}", style="bold", markup=False),
-        BarColumn(bar_width=20),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[text]}", markup=False),
+        rich.TextColumn("{task.description}", style="bold", markup=False),
+        rich.BarColumn(bar_width=20),
+        rich.TaskProgressColumn(),
+        rich.TextColumn("{task.fields[text]}", markup=False),
     ]
     if estimate:
-        columns += [TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()]
-    bar = Progress(*columns, console=err, transient=True, disable=not err.is_terminal)
+        columns += [rich.TimeElapsedColumn(), rich.TextColumn("left"), rich.TimeRemainingColumn()]
+    bar = rich.Progress(*columns, console=err, transient=True, disable=not err.is_terminal)
     task = bar.add_task(description, total=total, text="")
     with bar:
         yield Display(bar, task, seconds_between_lines)
@@ -108,8 +103,11 @@ def _show_time(done: Event, describe: Callable[[], str]) -> None:
         return
     if done.wait(_SECONDS_OF_SILENCE):
         return
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=err, transient=True) as bar:
+    from rich import progress as rich
+
+    description = rich.TextColumn("{task.description}", markup=False)
+    columns = (rich.SpinnerColumn(), description, rich.TimeElapsedColumn())
+    with rich.Progress(*columns, console=err, transient=True) as bar:
         task = bar.add_task(describe(), total=None)
         while not done.wait(0.2):
             bar.update(task, description=describe())

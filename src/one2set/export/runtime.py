@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from one2set.arrays import Ints
+from one2set.cores import count_cores
 from one2set.data.control_codes import is_present_code
 from one2set.data.document import Document
 from one2set.data.example import Example
@@ -23,7 +24,6 @@ from one2set.data.specials import BOS, EOS, NULL, UNK
 from one2set.data.vocabulary import load_vocabulary
 from one2set.errors import ConfigError, DataError
 from one2set.model.paths import DESCRIPTION
-from one2set.parallel import count_cores
 from one2set.prediction.prediction import Prediction
 from one2set.prediction.spelling import DecodedRow, Speller
 from one2set.prediction.stream import Check, Generated, Project, Stream, go_on

@@ -4,8 +4,8 @@ import os
 
 import torch
 
+from one2set.cores import count_cores
 from one2set.errors import ConfigError
-from one2set.parallel import count_cores
 
 
 def choose_device(name: str) -> torch.device:

@@ -5,7 +5,6 @@ file light.json, which may name another model's folder to share what that has le
 """
 
 import json
-from importlib.resources import files
 from pathlib import Path
 
 from one2set.errors import ConfigError, DataError
@@ -17,7 +16,7 @@ LIGHT_FILE = "light.json"
 DESCRIPTION = "runtime.json"  # of an exported network
 VERSIONS = "versions.json"  # of what knowledge depends on
 _RUN = "run.json"  # of a run folder
-_MODELS = "models"  # bundled models, in the package
+_BUNDLED_MODELS = Path(__file__).parents[1] / "models"
 
 
 def model_folder(folder: Path) -> Path:
@@ -29,7 +28,7 @@ def find_model_folder(name: str | Path) -> Path:
     """The folder of a bundled model, by its name, of a run, or any other model folder."""
     if name not in BUNDLED:
         return _expect_model(model_folder(Path(name)))
-    bundled = Path(str(files("one2set"))) / _MODELS / str(name)
+    bundled = _BUNDLED_MODELS / name
     if not bundled.is_dir():
         raise ConfigError(
             "this installation has no bundled model; pass --model with a model folder "
