@@ -1,14 +1,22 @@
-"""Counting: against plain counting, and what is left to be learnt from."""
+"""Counts against plain counting, and leave-one-out counts against counting without a document."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from one2set.data.document import Document
 from one2set.errors import DataError
-from one2set.extraction.build_lexicon import LabelledTexts, build_lexicon, split_documents
+from one2set.extraction.build_lexicon import (
+    Contributions,
+    LabelledTexts,
+    build_lexicon,
+    chunk_documents,
+)
+from one2set.extraction.features import CandidateNgrams
 from one2set.extraction.ngrams import hash_of
+from one2set.extraction.train_scorers import fit_candidate_scorer
 from one2set.text import stem_all
 
 
@@ -43,9 +51,39 @@ def test_counts_against_plain_ones(documents: list[Document]) -> None:
     assert held == pytest.approx(holding, rel=0.01)
 
 
-def test_it_needs_documents_to_learn_from(documents: list[Document]) -> None:
-    with pytest.raises(DataError, match="too few"):
-        split_documents(documents[:5])
+def test_own_contributions_are_subtracted(documents: list[Document]) -> None:
+    """The features of a counted document are those by a lexicon that has not counted it."""
+    documents = documents * 4  # more than 250 would be rounded in the lexicon
+    documents[5] = replace(documents[5], keyphrases=("naive bayes", *documents[5].keyphrases))
+    lexicon = build_lexicon([LabelledTexts(documents)])
+    for number in (0, 5, 17):
+        own = LabelledTexts([documents[number]])
+        rest = build_lexicon([LabelledTexts(documents[:number] + documents[number + 1 :])])
+        counted = CandidateNgrams(own.words, lexicon, Contributions.of(own))
+        expected = CandidateNgrams(own.words, rest)
+        assert np.array_equal(counted.hash, expected.hash)
+        assert np.array_equal(counted.features(), expected.features())
+        with_itself = CandidateNgrams(own.words, lexicon).features()
+        assert not np.array_equal(counted.features(), with_itself)
+
+
+def test_each_document_loses_only_its_own_contributions(documents: list[Document]) -> None:
+    lexicon = build_lexicon([LabelledTexts(documents * 4)])
+    together = LabelledTexts(documents[:4])
+    grams = CandidateNgrams(together.words, lexicon, Contributions.of(together))
+    features, document = grams.features(), grams.document
+    for number in range(4):
+        alone = LabelledTexts([documents[number]])
+        apart = CandidateNgrams(alone.words, lexicon, Contributions.of(alone))
+        order, own = np.argsort(apart.hash), np.flatnonzero(document == number)
+        own = own[np.argsort(grams.hash[own])]
+        # Means over words are differences of running sums, so their last digits differ.
+        np.testing.assert_allclose(features[own], apart.features()[order], rtol=1e-5, atol=1e-5)
+
+
+def test_fitting_a_scorer_needs_documents_with_keyphrases(documents: list[Document]) -> None:
+    with pytest.raises(DataError, match="5 documents are too few"):
+        fit_candidate_scorer(chunk_documents(documents[:5]))
     unknown = [Document(one.id, one.title, one.abstract) for one in documents]
     with pytest.raises(DataError, match="0 documents are too few"):
-        split_documents(unknown)
+        fit_candidate_scorer(chunk_documents(unknown))

@@ -16,7 +16,7 @@ from one2set.data.vocabulary import PieceVocabulary, WordVocabulary
 from one2set.errors import DataError
 from one2set.export.export import export_model
 from one2set.export.runtime import Runtime
-from one2set.extraction.build_lexicon import LabelledTexts, held_out_documents, split_documents
+from one2set.extraction.build_lexicon import LabelledTexts, chunk_documents
 from one2set.extraction.candidate_scorer import CandidateScorer
 from one2set.extraction.features import NUM_FEATURES
 from one2set.extraction.span_rescorer import FILE, SpanRescorer
@@ -41,7 +41,7 @@ def random_rescorer(width: int, seed: int = 0) -> SpanRescorer:
 
 @pytest.fixture(scope="module")
 def candidate_scorer(documents: list[Document]) -> CandidateScorer:
-    return fit_candidate_scorer(*split_documents(documents))
+    return fit_candidate_scorer(chunk_documents(documents))
 
 
 @pytest.fixture
@@ -161,15 +161,6 @@ def test_it_learns_what_only_the_network_knows(
             changes[stems[start : start + count] in phrases].append(change)
     assert np.mean(changes[True]) > np.mean(changes[False]) + 1
     assert fit_span_rescorer(candidate_scorer, []) is None
-
-
-def test_it_learns_from_what_was_not_counted(documents: list[Document]) -> None:
-    _, learnt = split_documents(documents)
-    assert [one for chunk in learnt for one in chunk.keyphrases] == [
-        phrases
-        for one in held_out_documents(documents)
-        for phrases in LabelledTexts([one]).keyphrases
-    ]
 
 
 def test_an_exported_model_is_taught(

@@ -1,24 +1,23 @@
 """Build a lexicon from training documents.
 
-Most documents are counted. The others are held out to fit scorers (`train_scorers`): the counts do
-not include them, as they will not include the texts of users.
+Scorers are fitted on the same documents (`train_scorers`). Their features must not include what the
+document itself added to the counts, as the counts will not include the texts of users. So each
+document's own `Contributions` are subtracted: leave-one-out counts.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
-from one2set.arrays import Flags, Ints
+from one2set.arrays import Flags, Floats, Ints
 from one2set.data.document import Document
-from one2set.errors import DataError
-from one2set.extraction.lexicon import Keys, Lexicon, Logs, key_of
+from one2set.extraction.lexicon import Keys, Lexicon, Logs, WordCounts, key_of
 from one2set.extraction.ngrams import LONGEST, HashedTexts, Hashes, hash_of
 from one2set.text import stem_all
 
-_HELD_OUT = 15  # one document in 15 is held out, the others are counted
-_MAX_HELD_OUT = 20_000  # documents
 _CHUNK = 2000  # documents
 _MIN_WORD_TEXTS = 3
 _MIN_KEYPHRASES, _MIN_TEXTS = 2, 20  # documents: phrases with fewer of both are not kept
@@ -38,49 +37,69 @@ class LabelledTexts:
             list({stem_all(words) for words in one.phrase_words()} - {()}) for one in documents
         ]
 
+    def hash_phrases(self, phrases: Iterable[tuple[int, Sequence[str]]]) -> Hashes:
+        """The hashes in their documents (`HashedTexts.hash_in_document`) of stemmed phrases, each
+        with the number of its document."""
+        pairs = [(document, hash_of(stems)) for document, stems in phrases]
+        document = np.array([number for number, _ in pairs], np.int64)
+        hashes = np.array([name for _, name in pairs], np.uint64)
+        return self.words.hash_in_document(self.words.start[document], hashes)
+
 
 def chunk_documents(documents: Iterable[Document]) -> list[LabelledTexts]:
     """All documents with known keyphrases, in chunks."""
-    return [LabelledTexts([one for one, _ in part]) for part in _parts(documents)]
+    known = (document for document in documents if document.keyphrases is not None)
+    chunks = []
+    while part := list(islice(known, _CHUNK)):
+        chunks.append(LabelledTexts(part))
+    return chunks
 
 
-def split_documents(
-    documents: Iterable[Document],
-) -> tuple[list[LabelledTexts], list[LabelledTexts]]:
-    """The documents with known keyphrases: those to count, and those that are held out."""
-    counted: list[LabelledTexts] = []
-    held_out: list[LabelledTexts] = []
-    for part in _parts(documents):
-        counted.append(LabelledTexts([one for one, held in part if not held]))
-        if _size(held_out) < _MAX_HELD_OUT:
-            held_out.append(LabelledTexts([one for one, held in part if held]))
-    if not _size(held_out):
-        raise DataError(
-            f"{_size(counted):,} documents are too few to fit a scorer",
-            fix=f"pass {_HELD_OUT} or more",
+class Contributions(NamedTuple):
+    """What documents added to a lexicon, each to its own counts: the words that begin a keyphrase,
+    end one or are in one, and the keyphrases, as hashes in their documents."""
+
+    begin: Hashes
+    end: Hashes
+    inside: Hashes
+    keyphrases: Hashes
+
+    @classmethod
+    def of(cls, texts: LabelledTexts) -> "Contributions":
+        """Those of some documents."""
+        pairs = [(d, stems) for d, each in enumerate(texts.keyphrases) for stems in each]
+        words = [(d, (word,)) for d, stems in pairs for word in stems]
+        return cls(
+            texts.hash_phrases((d, stems[:1]) for d, stems in pairs),
+            texts.hash_phrases((d, stems[-1:]) for d, stems in pairs),
+            texts.hash_phrases(words),
+            texts.hash_phrases(pairs),
         )
-    return counted, held_out
+
+    def subtract_from_words(self, counts: WordCounts, words: HashedTexts) -> WordCounts:
+        """The counts (S,) of the words of these documents, without each document's own."""
+        which = words.hash_in_document(np.arange(len(words.hash)), words.hash)
+        texts = _subtract(counts.texts, 1)
+        kept = texts >= _MIN_WORD_TEXTS
+        own = (np.isin(which, one) for one in (self.begin, self.end, self.inside))
+        others = zip((counts.begin, counts.end, counts.inside), own, strict=True)
+        return WordCounts(texts * kept, *(_subtract(count, one) * kept for count, one in others))
+
+    def subtract_from_phrases(
+        self, keyphrases: Floats, texts: Floats, which: Hashes
+    ) -> tuple[Floats, Floats]:
+        """The counts of n-grams of these documents, without each document's own. `which` (Q,) are
+        their hashes in their documents.  (Q,), (Q,)"""
+        keyphrases = _subtract(keyphrases, np.isin(which, self.keyphrases))
+        texts = _subtract(texts, 1)
+        kept = (keyphrases > _MIN_KEYPHRASES - 0.5) | (texts > _MIN_TEXTS - 0.5)
+        return keyphrases * kept, texts * kept
 
 
-def held_out_documents(documents: Iterable[Document]) -> Iterator[Document]:
-    """The documents that `split_documents` holds out."""
-    return (one for one, held in _marked(documents) if held)
-
-
-def _marked(documents: Iterable[Document]) -> Iterator[tuple[Document, bool]]:
-    """Documents with known keyphrases, and whether each is held out."""
-    known = (one for one in documents if one.keyphrases is not None)
-    return ((one, number % _HELD_OUT == _HELD_OUT // 2) for number, one in enumerate(known))
-
-
-def _parts(documents: Iterable[Document]) -> Iterator[list[tuple[Document, bool]]]:
-    marked = _marked(documents)
-    while part := list(islice(marked, _CHUNK)):
-        yield part
-
-
-def _size(chunks: Iterable[LabelledTexts]) -> int:
-    return sum(len(chunk.keyphrases) for chunk in chunks)
+def _subtract(counts: Floats, own: Flags | int) -> Floats:
+    """The counts that a lexicon without the own ones would have, with its rounding."""
+    less = np.maximum(np.rint(counts) - own, 0)
+    return np.expm1(np.log1p(less).astype(np.float16).astype(np.float64))
 
 
 def build_lexicon(chunks: Sequence[LabelledTexts]) -> Lexicon:
@@ -91,7 +110,7 @@ def build_lexicon(chunks: Sequence[LabelledTexts]) -> Lexicon:
         end.update({hash_of(stems[-1:]) for stems in keyphrases})
         inside.update({hash_of((word,)) for stems in keyphrases for word in stems})
         phrases.update({hash_of(stems) for stems in keyphrases if len(stems) <= LONGEST})
-    documents = _size(chunks)
+    documents = sum(len(chunk.keyphrases) for chunk in chunks)
     every = [np.ones(len(chunk.words.hash), np.bool_) for chunk in chunks]
     names, texts = _texts(chunks, 1, every, every)
     kept = texts >= _MIN_WORD_TEXTS

@@ -10,15 +10,18 @@ O their occurrences, F features.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from one2set.arrays import Arrays, Floats, Ints
 from one2set.errors import DataError
-from one2set.extraction.lexicon import Lexicon
+from one2set.extraction.lexicon import Lexicon, WordCounts
 from one2set.extraction.ngrams import LONGEST, HashedTexts, Hashes
+
+if TYPE_CHECKING:
+    from one2set.extraction.build_lexicon import Contributions
 
 FEATURES_VERSION = 1  # increase it when a feature is computed in another way
 _NO_LOG = -10.0  # stands for the log of 0
@@ -97,14 +100,19 @@ def check_feature_names(arrays: Arrays) -> None:
 @dataclass(frozen=True)
 class CandidateNgrams:
     """The n-grams of documents that may be keyphrases: those that do not begin or end with a stop
-    word."""
+    word. If the lexicon has counted the documents, `counted` is what they added to it."""
 
     text: HashedTexts
     lexicon: Lexicon
+    counted: "Contributions | None" = None
 
     @cached_property
     def _words(self) -> "_WordLogs":
-        return _WordLogs.of(self.text, self.lexicon)
+        counts, documents = self.lexicon.words(self.text.hash), self.lexicon.documents
+        if self.counted is not None:
+            counts = self.counted.subtract_from_words(counts, self.text)
+            documents -= 1
+        return _WordLogs.of(counts, documents)
 
     @cached_property
     def _found(self) -> tuple[Ints, Ints, Ints, Hashes, Ints]:
@@ -145,6 +153,9 @@ class CandidateNgrams:
     def features(self) -> NDArray[np.float32]:
         """(Q, F), in the order of `FEATURE_NAMES`."""
         keyphrases, texts = self.lexicon.phrases(self.hash)
+        if self.counted is not None:
+            which = self.text.hash_in_document(self.at, self.hash)
+            keyphrases, texts = self.counted.subtract_from_phrases(keyphrases, texts, which)
         count, keyphraseness = np.log1p(keyphrases), np.log((keyphrases + 0.1) / (texts + 5))
         columns = {
             "log_keyphrase_count": count,
@@ -337,13 +348,13 @@ class _WordLogs:
     inside: Floats
 
     @classmethod
-    def of(cls, text: HashedTexts, lexicon: Lexicon) -> "_WordLogs":
-        counts = lexicon.words(text.hash)
+    def of(cls, counts: WordCounts, documents: int) -> "_WordLogs":
+        """Those of counts (S,) in so many documents."""
         return cls(
             counts.may_begin,
             counts.may_end,
             np.log1p(counts.texts),
-            np.log(max(lexicon.documents, 1) / (counts.texts + 0.5)),
+            np.log(max(documents, 1) / (counts.texts + 0.5)),
             *(
                 np.log((count + 0.5) / (counts.texts + 10))
                 for count in (counts.begin, counts.end, counts.inside)

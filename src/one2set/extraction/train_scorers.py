@@ -1,13 +1,13 @@
 """Fit the knowledge of a model: candidate scorer, span rescorer and phrase classifier.
 
-The n-grams of documents that were not counted (`build_lexicon`) get features from the counts of the
-others, and an MLP learns which of them are keyphrases. Another one learns it from the encoder's
-states too. Fitting takes some minutes for 300,000 documents.
+All documents are counted (`build_lexicon`). The n-grams of many of them get features from the
+counts of all other documents, and an MLP learns which n-grams are keyphrases. Another MLP learns it
+from the encoder's states too. Fitting takes some minutes for 300,000 documents.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -15,18 +15,17 @@ import numpy as np
 from one2set.arrays import Flags, Float32s
 from one2set.data.document import Document
 from one2set.data.phrase_list import PhraseList
-from one2set.errors import missing_extra
+from one2set.errors import DataError, missing_extra
 from one2set.extraction.build_lexicon import (
+    Contributions,
     LabelledTexts,
     build_lexicon,
     chunk_documents,
-    split_documents,
 )
 from one2set.extraction.candidate_scorer import MIN_LOG_ODDS, CandidateScorer, FeatureMLP
 from one2set.extraction.features import NUM_FEATURES, CandidateNgrams
 from one2set.extraction.knowledge import Knowledge
 from one2set.extraction.lexicon import Lexicon
-from one2set.extraction.ngrams import hash_of
 from one2set.extraction.phrase_classifier import fit_phrase_classifier
 from one2set.extraction.span_rescorer import SpanRescorer
 
@@ -38,7 +37,9 @@ _HIDDEN = (64, 32)
 _MIN_STEPS, _WARMUP = 300, 50
 _MIN_DEVIATION = 1e-3
 _DROPOUT = 0.2  # of the span rescorer
-_MAX_RESCORER_DOCUMENTS = 12_000
+_MIN_DOCUMENTS = 15  # to fit a scorer
+# Documents that the MLPs are fitted on, evenly spaced.
+_MAX_SCORER_DOCUMENTS, MAX_RESCORER_DOCUMENTS = 60_000, 30_000
 _MIN_CLASSIFIED = 20  # documents that have a phrase: fewer are too few to learn from
 
 
@@ -62,8 +63,8 @@ _SPAN_RESCORER = _TrainingSchedule(epochs=6, batch=1024, lr=2e-3, weight_decay=1
 def fit_knowledge(documents: Callable[[], Iterable[Document]]) -> Knowledge:
     """Fit knowledge to documents with known keyphrases, which are read twice."""
     phrase_list = PhraseList.from_documents(documents())
-    counted, held_out = split_documents(documents())
-    candidate_scorer = fit_candidate_scorer(counted, held_out)
+    counted = chunk_documents(documents())
+    candidate_scorer = fit_candidate_scorer(counted)
     counts = [one.documents for one in phrase_list.phrases.values()]
     counts = [count for count in counts if count >= _MIN_CLASSIFIED]  # those of the first phrases
     if not counts:
@@ -93,30 +94,32 @@ def extend_knowledge(
     return Knowledge(phrase_list, candidate_scorer, knowledge.phrase_classifier)
 
 
-def fit_candidate_scorer(
-    counted: Sequence[LabelledTexts], held_out: Sequence[LabelledTexts]
-) -> CandidateScorer:
-    """Count some documents, and fit an MLP to the n-grams of others."""
-    lexicon = build_lexicon(counted)
-    rows = [_examples(chunk, lexicon) for chunk in held_out if chunk.keyphrases]
-    correct = np.concatenate([right for _, right in rows])
-    return CandidateScorer(lexicon, fit_mlp(np.concatenate([given for given, _ in rows]), correct))
+def fit_candidate_scorer(chunks: Sequence[LabelledTexts]) -> CandidateScorer:
+    """Count documents, and fit an MLP to the n-grams of some of them."""
+    documents = sum(len(chunk.keyphrases) for chunk in chunks)
+    if documents < _MIN_DOCUMENTS:
+        raise DataError(
+            f"{documents:,} documents are too few to fit a scorer",
+            fix=f"pass {_MIN_DOCUMENTS} or more",
+        )
+    lexicon = build_lexicon(chunks)
+    every = max(1, documents // _MAX_SCORER_DOCUMENTS)
+    rows = [_examples(chunk, lexicon) for chunk in chunks[::every]]
+    features, correct = (np.concatenate(column) for column in zip(*rows, strict=True))
+    return CandidateScorer(lexicon, fit_mlp(features, correct))
 
 
 def _examples(chunk: LabelledTexts, lexicon: Lexicon) -> tuple[Float32s, Flags]:
-    """The features of all n-grams, and whether each is a keyphrase.  (Q, F), (Q,)"""
-    grams = CandidateNgrams(chunk.words, lexicon)
+    """The features of all n-grams of counted documents, and whether each is a keyphrase.
+    (Q, F), (Q,)"""
+    grams = CandidateNgrams(chunk.words, lexicon, Contributions.of(chunk))
     return grams.features(), are_keyphrases(chunk, grams)
 
 
 def are_keyphrases(chunk: LabelledTexts, grams: CandidateNgrams) -> Flags:
     """(Q,) whether each n-gram is a keyphrase."""
-    right = [(d, hash_of(stems)) for d, each in enumerate(chunk.keyphrases) for stems in each]
-    document = np.array([d for d, _ in right], np.int64)
-    hashes = np.array([name for _, name in right], np.uint64)
     return np.isin(
-        chunk.words.hash_in_document(grams.at, grams.hash),
-        chunk.words.hash_in_document(chunk.words.start[document], hashes),
+        chunk.words.hash_in_document(grams.at, grams.hash), Contributions.of(chunk).keyphrases
     )
 
 
@@ -162,8 +165,8 @@ def fit_mlp(features: Float32s, correct: Flags) -> FeatureMLP:
 def fit_span_rescorer(
     candidate_scorer: CandidateScorer, examples: Iterable[tuple[Document, Float32s]]
 ) -> SpanRescorer | None:
-    """Fit a span rescorer to documents that were not counted and the encoder states (S, D) of their
-    words. None if they have no candidates."""
+    """Fit a span rescorer to counted documents and the encoder states (S, D) of their words. None
+    if they have no candidates."""
     try:
         import torch
         from torch.nn import Dropout, Linear, Sequential, SiLU
@@ -173,7 +176,7 @@ def fit_span_rescorer(
 
     rows = [
         _rescorer_examples(LabelledTexts([one]), states, candidate_scorer)
-        for one, states in islice(examples, _MAX_RESCORER_DOCUMENTS)
+        for one, states in examples
     ]
     rows = [one for one in rows if len(one[0])]
     if not rows:
@@ -230,7 +233,7 @@ def _rescorer_examples(
     """For the candidates of a document: the inputs (the states of their first and last words, their
     features and log odds), the log odds alone, and whether they are keyphrases.
     (q, 2D + F + 1), (q,), (q,)"""
-    grams = CandidateNgrams(chunk.words, candidate_scorer.lexicon)
+    grams = CandidateNgrams(chunk.words, candidate_scorer.lexicon, Contributions.of(chunk))
     if not len(grams.hash):
         none = np.empty(0, np.float32)
         return none, none, none

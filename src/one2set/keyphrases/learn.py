@@ -2,16 +2,19 @@
 
 import shutil
 from collections.abc import Callable, Iterable
-from itertools import tee
+from itertools import islice, tee
 from pathlib import Path
 
 from one2set.data.document import Document
 from one2set.errors import ConfigError
 from one2set.export.runtime import Runtime
-from one2set.extraction.build_lexicon import held_out_documents
 from one2set.extraction.candidate_scorer import CandidateScorer
 from one2set.extraction.knowledge import KNOWLEDGE_FILES, NO_KNOWLEDGE, Knowledge
-from one2set.extraction.train_scorers import extend_knowledge, fit_span_rescorer
+from one2set.extraction.train_scorers import (
+    MAX_RESCORER_DOCUMENTS,
+    extend_knowledge,
+    fit_span_rescorer,
+)
 from one2set.keyphrases.calibration import FILE as CALIBRATION
 from one2set.keyphrases.loading import is_exported
 from one2set.model.manifest import MANIFEST, check_manifest, write_model_folder
@@ -55,14 +58,16 @@ def learn_from_documents(
 
 
 def add_span_rescorer(folder: Path, scorer: CandidateScorer, documents: Iterable[Document]) -> None:
-    """Fit a span rescorer to the network of an exported folder, on the training documents that the
-    candidate scorer did not count, and save it there."""
-    held_out, read = tee(held_out_documents(documents))
-    pairs = zip(held_out, Runtime(folder).encode_words(read), strict=True)
+    """Fit a span rescorer to the network of an exported folder, on documents that the candidate
+    scorer counted, and save it there."""
+    known = (document for document in documents if document.keyphrases is not None)
+    every = max(1, scorer.lexicon.documents // MAX_RESCORER_DOCUMENTS)
+    chosen, read = tee(islice(known, 0, None, every))
+    pairs = zip(chosen, Runtime(folder).encode_words(read), strict=True)
     states = (
-        (one, found.states.pool(one.tokens().spans))
-        for one, found in pairs
-        if found.states is not None
+        (document, encoded.states.pool(document.tokens().spans))
+        for document, encoded in pairs
+        if encoded.states is not None
     )
-    if (found := fit_span_rescorer(scorer, states)) is not None:
-        found.save(folder)
+    if (rescorer := fit_span_rescorer(scorer, states)) is not None:
+        rescorer.save(folder)
