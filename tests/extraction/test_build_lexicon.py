@@ -54,7 +54,9 @@ def test_counts_against_plain_ones(documents: list[Document]) -> None:
 def test_own_contributions_are_subtracted(documents: list[Document]) -> None:
     """The features of a counted document are those by a lexicon that has not counted it."""
     documents = documents * 4  # more than 250 would be rounded in the lexicon
-    documents[5] = replace(documents[5], keyphrases=("naive bayes", *documents[5].keyphrases))
+    documents[5] = replace(
+        documents[5], keyphrases=("naive bayes", *(documents[5].keyphrases or ()))
+    )
     lexicon = build_lexicon([LabelledTexts(documents)])
     for number in (0, 5, 17):
         own = LabelledTexts([documents[number]])
