@@ -39,7 +39,7 @@ _MIN_DEVIATION = 1e-3
 _DROPOUT = 0.2  # of the span rescorer
 _MIN_DOCUMENTS = 15  # to fit a scorer
 # Documents that the MLPs are fitted on, evenly spaced.
-_MAX_SCORER_DOCUMENTS, MAX_RESCORER_DOCUMENTS = 60_000, 30_000
+_MAX_SCORER_DOCUMENTS, MAX_RESCORER_DOCUMENTS = 40_000, 30_000
 _MIN_CLASSIFIED = 20  # documents that have a phrase: fewer are too few to learn from
 
 
