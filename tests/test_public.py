@@ -50,5 +50,5 @@ def test_functions_describe_all_parameters(function: object) -> None:
     text = inspect.getdoc(function) or ""
     for name in inspect.signature(function).parameters:
         assert name == "self" or re.search(rf"^ +{name}: \S", text, re.MULTILINE), name
-    for heading in ("Args:", "Returns:", "Raises:", "Example:"):
+    for heading in ("Args:", "Returns:", "Raises:", "Examples:"):
         assert heading in text

@@ -130,8 +130,9 @@ def serve(
     one2set serve --port 8000
     ONE2SET_TOKEN=secret one2set serve --host 0.0.0.0
 
-    POST /v1/keyphrases takes texts and files; /docs describes the API. On
-    Ctrl-C or SIGTERM the server answers open requests and exits.
+    POST /v1/keyphrases takes texts, /v1/text extracts the text of files; /docs
+    describes the API. On Ctrl-C or SIGTERM the server answers open requests
+    and exits.
     """
     try:
         from one2set.serving.app import create_app

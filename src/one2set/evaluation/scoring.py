@@ -195,7 +195,7 @@ def evaluate(
         ConfigError: If the protocol is not known.
         ValueError: If there are more documents than predictions, or fewer.
 
-    Example:
+    Examples:
         >>> documents = list(read("test.jsonl"))
         >>> found = (keyphrases for _, keyphrases in KeyphraseGenerator().stream(documents))
         >>> figures = evaluate(documents, [[one.text for one in some] for some in found])

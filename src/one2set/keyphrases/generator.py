@@ -53,7 +53,7 @@ class KeyphraseGenerator:
         ConfigError: If there is no such model, or if it needs torch, which is not installed.
         DataError: If a file of the model is damaged or missing.
 
-    Example:
+    Examples:
         >>> from one2set import KeyphraseGenerator
         >>> generator = KeyphraseGenerator()
         >>> generator.generate("We forecast traffic with graph neural networks.", top=1)
@@ -150,7 +150,7 @@ class KeyphraseGenerator:
             ConfigError: If an option is out of its range.
             DataError: If a text is something else, such as None or a path.
 
-        Example:
+        Examples:
             >>> text = "We forecast traffic on road networks with graph neural networks."
             >>> for keyphrase in generator.generate(text, top=3):
             ...     print(f"{keyphrase.score:.2f} {keyphrase.text}")
@@ -207,7 +207,7 @@ class KeyphraseGenerator:
             ConfigError: If an option is out of its range.
             DataError: If a document is something else, such as None or a path.
 
-        Example:
+        Examples:
             >>> from one2set import read
             >>> for document, keyphrases in generator.stream(read("papers.jsonl"), top=5):
             ...     print(document.id, [keyphrase.text for keyphrase in keyphrases])

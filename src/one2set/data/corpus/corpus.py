@@ -134,7 +134,7 @@ class Corpus:
     Raises:
         DataError: If the manifest cannot be read, or a file does not have its recorded size.
 
-    Example:
+    Examples:
         >>> corpus = Corpus("my-corpus")
         >>> example = corpus.split("train")[0]
         >>> corpus.vocabulary().text(example.present[0])

@@ -95,7 +95,7 @@ def read(
         DataError: If the file cannot be read, has no documents, or has a record that cannot be
             used. Raised during iteration.
 
-    Example:
+    Examples:
         >>> for document in read("papers.csv", fields=Fields(abstract=("summary",))):
         ...     print(document.id, document.title)
     """

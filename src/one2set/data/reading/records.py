@@ -23,7 +23,7 @@ class Fields:
     upper or lower case. The defaults include the columns that Scopus, Web of Science, IEEE Xplore
     and Zotero export.
 
-    Example:
+    Examples:
         >>> read("papers.jsonl", fields=Fields(abstract=("summary",)))
     """
 
