@@ -5,10 +5,12 @@
 A *part* is a shown phrase whose words are next to each other in another shown phrase. A *fragment*
 ends with a word that ends fewer than one in five of the training keyphrases that have it, such as
 an adjective. A *generic* phrase is a keyphrase of fewer than one in a hundred of the training texts
-that have it. *Right* is a keyphrase of the author.
+that have it. An *adjective* is one word with a suffix of adjectives or adverbs: unlike the two
+before, a measure that the selection does not know. *Right* is a keyphrase of the author.
 """
 
 import argparse
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import islice
@@ -27,6 +29,7 @@ from one2set.text import stem_all
 _MIN_KEYPHRASES = 20  # that have a word, to judge it
 _MIN_TEXTS = 100  # that have a phrase, to judge it
 _ENDS, _GENERIC = 0.2, 0.01
+_ADJECTIVE = re.compile(r"[\w-]+(?:ic|al|ive|ous|[ai]ble|ary|ed|ful|less|ly)")
 
 
 def is_part(stems: Stems, others: Iterable[Stems]) -> bool:
@@ -62,6 +65,7 @@ def count(document: Document, shown: Sequence[Keyphrase], lexicon: Lexicon) -> C
             found["parts"] += is_part(phrase, stems)
             found["fragments"] += is_fragment(phrase, lexicon)
             found["generic"] += is_generic(phrase, lexicon)
+            found["adjectives"] += _ADJECTIVE.fullmatch(one.text.lower()) is not None
     found["documents with parts"] = int(found["parts"] > 0)
     return found
 
@@ -72,6 +76,7 @@ def main() -> None:
     parser.add_argument("file", nargs="+")
     parser.add_argument("--documents", type=int, default=200)
     parser.add_argument("--model", default="default")
+    parser.add_argument("--point", default="shown")
     options = parser.parse_args()
     scorer = Knowledge.load(find_model_folder(options.model)).candidate_scorer
     if scorer is None:
@@ -79,7 +84,8 @@ def main() -> None:
     total: Counter[str] = Counter()
     documents = (document for path in options.file for document in read(path))
     chosen = islice(documents, options.documents)
-    for document, shown in KeyphraseGenerator(options.model, threads=1).stream(chosen):
+    generator = KeyphraseGenerator(options.model, threads=1)
+    for document, shown in generator.stream(chosen, point=options.point):
         total.update(count(document, shown, scorer.lexicon))
     for name, number in total.items():
         base = total["absent" if "absent" in name else "present"]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from one2set.adapters.keybert import KeyBERT, extract_keywords
+from one2set.data.control_codes import Side
 from one2set.errors import ConfigError
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.text import words_of
@@ -74,16 +75,16 @@ def test_lengths_and_candidates(keybert: KeyBERT, texts: list[str]) -> None:
 
 def test_phrases_of_the_text_only_unless_asked(model: Path, texts: list[str]) -> None:
     generator = KeyphraseGenerator(model, threads=1)
-    everything = generator.generate(texts[0], top=1000, more=100.0)
+    sides: tuple[Side | None, ...] = ("present", "absent", None)
     expected = {
-        side: [one.text for one in everything if side is None or one.present == (side == "present")]
-        for side in ("present", "absent", None)
+        side: [one.text for one in generator.generate(texts[0], top=1000, more=100.0, only=side)]
+        for side in sides
     }
     assert expected["present"]
     assert expected["absent"]
     assert _words(KeyBERT(model).extract_keywords(texts[0], top_n=1000)) == expected["present"]
     for side, phrases in expected.items():
-        found = extract_keywords(texts[0], 1000, model=model, only=side)  # type: ignore[arg-type]
+        found = extract_keywords(texts[0], 1000, model=model, only=side)
         assert sorted(_words(found)) == sorted(phrases)
 
 

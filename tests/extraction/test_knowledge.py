@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from one2set.extraction.knowledge import (
     current_versions,
     model_files,
 )
+from one2set.extraction.lexicon import key_of
 from one2set.extraction.ngrams import HashedTexts, hash_of
 from one2set.extraction.span_rescorer import SpanRescorer
 from one2set.extraction.train_scorers import extend_knowledge, fit_knowledge
@@ -228,3 +230,16 @@ def test_a_light_model_shares_the_knowledge_of_another(
     (tmp_path / "light" / "light.json").write_text("[]")
     with pytest.raises(DataError, match="not the description of a light model"):
         Knowledge.load(tmp_path / "light")
+
+
+def test_keyphraseness(knowledge: Knowledge) -> None:
+    """The share of texts with a phrase that have it as a keyphrase, if enough texts have it."""
+    hashes = np.array([hash_of((word,)) for word in ("graph", "tree", "cat")], np.uint64)
+    order = np.argsort(key_of(hashes))
+    logs = np.log1p([[30, 120], [9, 90], [0, 200]]).astype(np.float16)
+    scorer = knowledge.candidate_scorer
+    assert scorer is not None
+    lexicon = replace(scorer.lexicon, phrase_keys=key_of(hashes)[order], phrase_logs=logs[order])
+    one = replace(knowledge, candidate_scorer=replace(scorer, lexicon=lexicon))
+    assert one.keyphraseness(hashes) == pytest.approx([0.25, 1.0, 0.0], rel=0.02)
+    assert NO_KNOWLEDGE.keyphraseness(hashes).tolist() == [1.0, 1.0, 1.0]

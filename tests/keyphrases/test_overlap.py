@@ -10,6 +10,7 @@ from one2set.keyphrases.overlap import (
     marginal_probabilities,
     relation,
     relations,
+    without_parts,
 )
 
 
@@ -62,3 +63,20 @@ def test_nothing_becomes_likelier(
     if scored:
         assert max(found) == pytest.approx(max(scores), abs=1e-9)
     assert marginal_probabilities(phrases, scores, weights, 0.0) == pytest.approx(scores, abs=1e-9)
+
+
+@given(st.lists(st.tuples(PHRASE, st.floats(0, 1)), max_size=8, unique_by=lambda one: one[0]))
+def test_of_a_part_and_a_whole_one_is_left(scored: list[tuple[tuple[str, ...], float]]) -> None:
+    phrases, scores = [one for one, _ in scored], [p for _, p in scored]
+    left = without_parts(phrases, scores)
+    assert [scores[one] for one in left] == sorted((scores[one] for one in left), reverse=True)
+    for one, phrase in enumerate(phrases):
+        others = relations(phrase, [phrases[other] for other in left if other != one])
+        overlapping = not others.isdisjoint(("part", "whole"))
+        if one in left:
+            assert not overlapping
+        elif not overlapping:  # it yields to a whole that yields to another
+            wholes = [
+                other for other in range(len(phrases)) if relation(phrase, phrases[other]) == "part"
+            ]
+            assert any(scores[other] >= 0.6 * scores[one] for other in wholes if other != one)

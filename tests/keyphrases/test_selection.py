@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from one2set.data.document import Document, StemmedDocument
+from one2set.data.phrase_spelling import PhraseSpeller
 from one2set.errors import ConfigError
 from one2set.extraction.knowledge import NO_KNOWLEDGE
 from one2set.keyphrases.calibration import Calibration, SideCalibration
@@ -109,6 +110,80 @@ def test_people_have_a_diversity_of_their_own() -> None:
     found = said(graph_networks=0.9, networks=0.5)
     assert texts(found, calibration=calibration) == ["Graph Networks"]
     assert texts(found, calibration=calibration, point="f1") == ["Graph Networks", "Networks"]
+
+
+@pytest.mark.parametrize(
+    ("scores", "seen"),
+    [
+        ({"graph_networks": 0.4, "networks": 0.5}, ["Graph Networks"]),  # nearly as likely
+        ({"graph_networks": 0.2, "networks": 0.5}, ["Networks"]),
+        (
+            {"graph_networks": 0.4, "networks": 0.5, "deep_networks": 0.3},
+            ["Graph Networks", "deep networks"],
+        ),
+        ({"deep_graph_networks": 0.5, "graph": 0.6}, ["deep graph networks"]),
+    ],
+)
+def test_people_see_no_part_of_a_phrase(scores: dict[str, float], seen: list[str]) -> None:
+    found = said(**scores)
+    assert texts(found) == seen
+    everything = sorted(scores, key=lambda one: -scores[one])
+    everything = [one.replace("_", " ") for one in everything]
+    for other in ({"point": "f1"}, {"diversity": 0.0}):
+        assert [one.lower() for one in texts(found, **other)] == everything
+
+
+def test_a_part_yields_only_to_what_is_shown() -> None:
+    found = said(deep_graph=0.4, graph=0.5)
+    assert texts(found) == ["deep graph"]
+    assert texts(found, only="present") == ["graph"]
+    assert texts(found, min_score=0.45) == ["graph"]
+    floor = Calibration(absent=SideCalibration(floor=0.45))
+    assert texts(found, calibration=floor) == ["graph"]
+
+
+def test_terms_of_a_vocabulary_may_be_parts(tmp_path: Path) -> None:
+    terms = tmp_path / "terms.txt"
+    terms.write_text("graph networks\nnetworks\n")
+    found = texts(said(graph_networks=0.4, networks=0.5), vocabulary=str(terms))
+    assert found == ["networks", "graph networks"]
+
+
+SPELLER = PhraseSpeller(["deep graph", "graphs", *[f"real {one}" for one in "abcdefghi"]].copy)
+
+
+@pytest.mark.parametrize(
+    ("keyphraseness", "seen"), [(1.0, ["graph"]), (0.02, ["graph"]), (0.001, [])]
+)
+def test_people_see_generic_words_only_if_they_are_likely(
+    keyphraseness: float, seen: list[str]
+) -> None:
+    calibration = Calibration(SideCalibration(threshold=0.3))
+    found = [one._replace(keyphraseness=keyphraseness) for one in said(graph=0.5)]
+    assert texts(found, calibration=calibration) == seen
+    assert texts(found, calibration=calibration, point="f1") == ["graph"]
+    likely = [one._replace(keyphraseness=keyphraseness) for one in said(graph=0.99)]
+    assert texts(likely, calibration=calibration) == ["graph"]
+
+
+def test_people_see_fragments_only_if_they_are_likely() -> None:
+    """Phrases of the list begin with "real", and hardly any ends so; it ends with "graph"."""
+    document = Document("d", "", "A real graph.")
+    stemmed = StemmedDocument.of(document)
+    calibration = Calibration(SideCalibration(threshold=0.3))
+
+    def seen(p: float, **options: Any) -> list[str]:
+        spans = {"real": (2, 6), "graph": (7, 12)}
+        phrases = [ScoredPhrase((stem,), p, stem, (span,)) for stem, span in spans.items()]
+        wish = Selection(**options)
+        return [
+            one.text for one in select_keyphrases(document, phrases, calibration, wish, SPELLER)
+        ]
+
+    assert stemmed.stems[1:3] == ("real", "graph")
+    assert seen(0.5) == ["graph"]
+    assert seen(0.5, point="f1") == ["real", "graph"]
+    assert seen(0.9) == ["real", "graph"]
 
 
 def test_people_are_shown_absent_phrases_above_a_floor() -> None:

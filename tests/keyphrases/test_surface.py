@@ -152,6 +152,14 @@ def test_the_wanted_inflection_is_preferred() -> None:
     assert surface(text).spell(spans, ["graphing"]) == "graph"
 
 
+def test_a_noun_is_preferred() -> None:
+    speller = PhraseSpeller(["optimisation", *[f"optimal {one}" for one in "abcdefghi"]].copy)
+    text = "The optimal plan, an optimal one, by optimisation."
+    spans = [*occurrences(text, "optimal"), *occurrences(text, "optimisation")]
+    assert surface(text, speller=speller).spell(spans, ["optimal"]) == "optimisation"
+    assert surface(text, speller=speller).spell(spans[:2], ["optimal"]) == "optimal"
+
+
 def test_absent_phrases_are_written_as_authors_write_them() -> None:
     one = surface("We read the genome of SARS with Deep Genome, and others.", speller=SPELLER)
     assert one.spell_absent("k means for eeg") == "k-means for EEG"

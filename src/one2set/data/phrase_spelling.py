@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from unicodedata import normalize
 
 from one2set.data.document import Document
@@ -25,6 +25,8 @@ _EDGES = re.compile(r"^[^\w(.]+|[^\w)+#*]+$")
 _WORD = re.compile(r"[^\W_]+")
 _CAPITALISED = re.compile(r"\b[A-Z][a-z]+\b")
 _JOINS = (" ", "-", "/")
+_SUFFIX = 3  # letters
+_USUAL_SHARE, _SMOOTHING = 0.6, 5  # of words at ends; words of a suffix that count as much as it
 _UNINFORMATIVE = 1e-3  # the weight of a spelling whose capitals may be those of a list
 
 
@@ -104,16 +106,49 @@ class PhraseSpeller:
         """The usual capitals of a word; as it is given if they are unknown."""
         return self._cases.get(word.lower(), word)
 
-    def knows(self, word: str) -> bool:
-        """Whether the usual capitals of a word are known."""
-        return word.lower() in self._cases
+    def share_at_end(self, word: str) -> float:
+        """Of the phrases that have a word, the share that end with it: near 0 for adjectives. A
+        noun has a plural, which tells as well; words of few phrases are judged by their last
+        letters too."""
+        singular = word.lower()
+        plural = "" if singular.endswith("ic") else f"{singular}s"  # of graphic, not graphics
+        known = [plural] if plural in self._places[0] else []
+        return max(map(self._share_at_end, [singular, *known]))
+
+    def _share_at_end(self, word: str) -> float:
+        inside, end = (counts[word] for counts in self._places)
+        similar, shares = (counts[word[-_SUFFIX:]] for counts in self._suffixes)
+        usual = (shares + _SMOOTHING * _USUAL_SHARE) / (similar + _SMOOTHING)
+        return (end + usual) / (inside + 1)
+
+    @cached_property
+    def _phrases(self) -> list[list[str]]:
+        """The words of each phrase."""
+        return [_WORD.findall(text) for text in self._spellings()]
 
     @cached_property
     def _cases(self) -> dict[str, str]:
-        counts: dict[str, Counter[str]] = {}
-        for word in (word for text in self._spellings() for word in _WORD.findall(text)):
-            counts.setdefault(word.lower(), Counter())[word] += 1
-        return {word: each.most_common(1)[0][0] for word, each in counts.items()}
+        counts = Counter(chain.from_iterable(self._phrases))
+        # The most frequent spelling of a word is the last, and stays.
+        return {word.lower(): word for word, _ in reversed(counts.most_common())}
+
+    @cached_property
+    def _places(self) -> tuple[Counter[str], Counter[str]]:
+        """How many phrases have each word, in lower case, and how many end with it."""
+        inside = Counter(map(str.lower, chain.from_iterable(self._phrases)))
+        return inside, Counter(words[-1].lower() for words in self._phrases if words)
+
+    @cached_property
+    def _suffixes(self) -> tuple[Counter[str], Counter[str]]:
+        """The number of words with each suffix, and the sum of their shares at ends."""
+        inside, end = self._places
+        similar: Counter[str] = Counter()
+        shares: Counter[str] = Counter()
+        for word, count in inside.items():
+            suffix = word[-_SUFFIX:]
+            similar[suffix] += 1
+            shares[suffix] += end[word] / count  # type: ignore[assignment]
+        return similar, shares
 
     @cached_property
     def _joins(self) -> dict[tuple[str, str], str]:

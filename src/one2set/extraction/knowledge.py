@@ -40,6 +40,7 @@ from one2set.prediction.stream import Project
 from one2set.text import stem_all, words_of
 
 _NUM_CLASSIFIED = 10  # absent phrases of the classifier that are proposed
+_MIN_TEXTS = 100  # that have a phrase, to tell its keyphraseness
 
 
 # Words and suffixes on which another tokeniser or stemmer would differ.
@@ -123,6 +124,14 @@ class Knowledge:
             return np.zeros(len(hashes))
         counts: Floats = np.log1p(self.candidate_scorer.lexicon.phrases(hashes)[0])
         return counts
+
+    def keyphraseness(self, hashes: Hashes) -> Floats:
+        """(Q,) the share of the training texts with a phrase that have it as a keyphrase; 1 if too
+        few texts have it to tell."""
+        if self.candidate_scorer is None:
+            return np.ones(len(hashes))
+        keyphrases, texts = self.candidate_scorer.lexicon.phrases(hashes)
+        return np.where(texts >= _MIN_TEXTS, keyphrases / np.maximum(texts, 1), 1.0)
 
     def propose(self, passage: StemmedDocument, states: TokenStates | None = None) -> Proposals:
         """The proposals for a passage, better ones with the states of its tokens."""

@@ -44,6 +44,8 @@ class ScoredPhrase(NamedTuple):
     text: str  # as `Candidate.text`
     spans: tuple[Span, ...]  # its occurrences in the document
     term: Term | None = None  # of a thesaurus, that it stands for
+    # The share of training texts with it that have it as a keyphrase; 1 if few texts have it.
+    keyphraseness: float = 1.0
 
     @property
     def side(self) -> Side:
@@ -75,6 +77,7 @@ def score_phrases(
     best = by_score[np.searchsorted(which[by_score], np.arange(len(distinct)))]  # (U,)
     row = np.arange(len(p)) - np.searchsorted(passage, passage)
     index = NgramIndex(hash_words(document.stems))
+    keyphraseness = knowledge.keyphraseness(distinct)
     phrases = []
     for one in np.flatnonzero((score >= least) & (score > 0)).tolist():
         at = best[one]
@@ -85,5 +88,13 @@ def score_phrases(
             for start in index.positions(int(distinct[one]), count)
         )
         if is_readable(candidate.stems, present=bool(spans)):
-            phrases.append(ScoredPhrase(candidate.stems, float(score[one]), candidate.text, spans))
+            phrases.append(
+                ScoredPhrase(
+                    candidate.stems,
+                    float(score[one]),
+                    candidate.text,
+                    spans,
+                    keyphraseness=float(keyphraseness[one]),
+                )
+            )
     return phrases

@@ -13,13 +13,16 @@ from one2set.data.document import Document
 from one2set.data.phrase_spelling import NO_SPELLER, PhraseSpeller, Stems
 from one2set.errors import ConfigError
 from one2set.keyphrases.calibration import Calibration, SideCalibration
-from one2set.keyphrases.overlap import marginal_probabilities
+from one2set.keyphrases.overlap import marginal_probabilities, without_parts
 from one2set.keyphrases.results import Keyphrase, KeyphraseList
 from one2set.keyphrases.scoring import ScoredPhrase
 from one2set.keyphrases.surface import Surface
 from one2set.keyphrases.thesaurus import load_stop_list, load_thesaurus
 
 MAX_MORE = 100.0
+# Below these, phrases look like fragments and like generic words. Chosen on validation: the F1@M of
+# what people are shown is what it is without them.
+_SHARE_AT_END, _KEYPHRASENESS = 0.5, 0.02
 # Operating points: `shown` is for people, `f1` has the best F1@5 and F1@M.
 Point = Literal["shown", "f1"]
 
@@ -42,6 +45,11 @@ class Selection:
         if self.diversity is not None:
             return self.diversity
         return calibration.diversity if self.point == "f1" else calibration.shown_diversity
+
+    @property
+    def for_people(self) -> bool:
+        """Whether parts of phrases, fragments and generic words are left out."""
+        return self.point == "shown" and self.diversity is None and self.vocabulary is None
 
     def floor(self, side: SideCalibration) -> float:
         """The least score that is shown of a side, unless more or only that side is asked for."""
@@ -83,21 +91,29 @@ def select_keyphrases(
         [sides[one.side].overlap for one in whole],
         diversity,
     )
-    order = sorted(range(len(whole)), key=lambda one: -marginal[one])
-    kept: set[Stems] = set()
-    for name, side in sides.items():
-        own = [
-            one for one in order if whole[one].side == name and marginal[one] >= thresholds[name]
+    if selection.for_people:
+        marginal = [
+            _multiply_odds(p, _readability(one, surface))
+            for p, one in zip(marginal, whole, strict=True)
         ]
-        count = side.cutoff_by_expected_f1([marginal[one] for one in own], selection.more)
-        kept.update(whole[one].stems for one in own[:count])
-    chosen = [
-        one
-        for one in whole
-        if one.stems in kept
-        and one.score >= max(selection.min_score, selection.floor(sides[one.side]))
+    possible = [at for at, one in enumerate(whole) if marginal[at] >= thresholds[one.side]]
+    wanted = {
+        at
+        for at in possible
+        if (one := whole[at]).score >= max(selection.min_score, selection.floor(sides[one.side]))
         and selection.only in (None, one.side)
-    ]
+    }
+    if selection.for_people:
+        of_them = sorted(wanted)
+        left = without_parts([whole[at].stems for at in of_them], [marginal[at] for at in of_them])
+        possible = sorted({*possible} - wanted | {of_them[one] for one in left})
+    possible.sort(key=lambda at: -marginal[at])
+    chosen: set[int] = set()
+    for name, side in sides.items():
+        own = [at for at in possible if whole[at].side == name]
+        count = side.cutoff_by_expected_f1([marginal[at] for at in own], selection.more)
+        chosen.update(own[:count])
+    shown = [whole[at] for at in sorted(chosen & wanted)]
     return KeyphraseList(
         Keyphrase(
             _spell(one, surface, document),
@@ -106,8 +122,22 @@ def select_keyphrases(
             one.spans,
             None if one.term is None else one.term.id,
         )
-        for one in chosen[: selection.top]
+        for one in shown[: selection.top]
     )
+
+
+def _readability(phrase: ScoredPhrase, surface: Surface) -> float:
+    """What the odds of a phrase are multiplied by for people, who mind fragments and generic words
+    more than a metric does: less than 1 if its last word rarely ends phrases, or if texts that have
+    it rarely have it as a keyphrase."""
+    if not phrase.spans:
+        return 1.0
+    end = min(surface.share_at_end(phrase.spans) / _SHARE_AT_END, 1.0)
+    return end * min(phrase.keyphraseness / _KEYPHRASENESS, 1.0)
+
+
+def _multiply_odds(probability: float, factor: float) -> float:
+    return probability * factor / (1 - probability + probability * factor)
 
 
 def _allow(phrases: list[ScoredPhrase], selection: Selection) -> list[ScoredPhrase]:
@@ -130,7 +160,9 @@ def _as_whole_terms(phrases: Iterable[ScoredPhrase], surface: Surface) -> list[S
             if not spans:
                 continue
             stems = one.stems if spans[0] in one.spans else surface.stems(spans[0])
-            one = one._replace(stems=stems, spans=spans)
+            if stems != one.stems:
+                one = one._replace(stems=stems, keyphraseness=1.0)
+            one = one._replace(spans=spans)
         if one.stems not in found or one.score > found[one.stems].score:
             found[one.stems] = one
     return list(found.values())

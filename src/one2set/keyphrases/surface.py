@@ -42,6 +42,7 @@ _ADDRESS = re.compile(
 _CLAUSE_END = re.compile(r"[;:!?…•|。，、；：！？]|\n\s*\n")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:•。！？]|\n\s*\n)[\s\"'“”‘’(\[*#>-]*$")
 _WORD = re.compile(r"[^\W_]+")
+_NOUN = 0.3  # the least share of phrases with a noun that end with it
 _LOOK_BACK = 12  # characters before a word that tell whether a sentence begins
 _MAX_WORDS = 8  # of a shown phrase
 _LONG_HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]{9}")  # a sentence, not a word
@@ -101,11 +102,23 @@ class Surface:
     def _addresses(self) -> list[Span]:
         return [found.span() for found in _ADDRESS.finditer(self._text)]
 
+    def share_at_end(self, spans: Iterable[Span]) -> float:
+        """Of the phrases that have a phrase's last word, the share that end with it, for the form
+        of the word that has the highest."""
+        return max(map(self._share_at_end, {self._text[slice(*span)] for span in spans}))
+
+    def _share_at_end(self, written: str) -> float:
+        words = _WORD.findall(written)
+        return self._speller.share_at_end(words[-1]) if words else 1.0
+
     def spell(self, spans: Sequence[Span], words: Sequence[str]) -> str:
         """How running text writes a phrase most often, in the inflection of `words` if it occurs
-        so. If only titles and beginnings of sentences have it, without their capitals."""
+        so, and rather as a noun: *optimisation*, not *optimal*. If only titles and beginnings of
+        sentences have it, without their capitals."""
         tokenised = self._document.tokenised
         written = [(span, " ".join(self._text[slice(*span)].split())) for span in spans]
+        nouns = [one for one in written if self._share_at_end(one[1]) >= _NOUN]
+        written = nouns or written
         same = [one for one in written if words_of(one[1], tokenised=tokenised) == words]
         chosen = same or written
         running = [text for span, text in chosen if self._in_running_text(span)]
