@@ -186,6 +186,15 @@ def test_people_see_fragments_only_if_they_are_likely() -> None:
     assert seen(0.9) == ["real", "graph"]
 
 
+def test_people_see_names_whole() -> None:
+    document = Document("d", "", "We use TLS 1.3.")
+    phrases = [ScoredPhrase(("tl",), 0.5, "tls", ((7, 10),), keyphraseness=0.001)]
+    (found,) = select_keyphrases(document, phrases, Calibration())
+    assert (found.text, found.spans) == ("TLS 1.3", ((7, 14),))
+    (found,) = select_keyphrases(document, phrases, Calibration(), Selection(point="f1"))
+    assert (found.text, found.spans) == ("TLS", ((7, 10),))
+
+
 def test_people_are_shown_absent_phrases_above_a_floor() -> None:
     calibration = Calibration(absent=SideCalibration(floor=0.5))
     found = said(graph=0.3, deep=0.6, nets=0.4)

@@ -55,6 +55,14 @@ def occurrences(text: str, phrase: str) -> list[Span]:
         ("by k‑means clustering", "means clustering", "k‑means clustering"),
         ("the Navier–Stokes equations", "stokes equations", "Navier–Stokes equations"),
         ("our R&D work", "r", "R&D"),
+        ("by TCP/IP stacks", "tcp", "TCP/IP"),
+        ("by k‐means clustering", "means clustering", "k‐means clustering"),
+        ("by k−means clustering", "means clustering", "k−means clustering"),
+        ("of PM2.5 in air", "<digit>", "PM2.5"),
+        ("with F# code", "f", "F#"),
+        ("of Fe3O4@SiO2 cores", "fe3o4", "Fe3O4@SiO2"),
+        ("on TiO2/SiO2 films", "sio2 films", "TiO2/SiO2 films"),
+        ("a mix of and/or", "and", "and/or"),
         ("it ends.We go", "ends", "ends"),
         ("the system(s) here", "system", "system"),
     ],
@@ -64,6 +72,47 @@ def test_no_term_is_cut(text: str, phrase: str, whole: str) -> None:
     assert spans
     found = surface(text).whole_phrase(spans)
     assert [text[start:end] for start, end in found] == [whole]
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase", "whole"),
+    [
+        ("of Alzheimer's disease", "alzheimer", "Alzheimer's disease"),
+        ("of Alzheimer’s disease, Alzheimer’s disease", "alzheimer", "Alzheimer’s disease"),
+        ("of Alzheimer's disease, of Alzheimer", "alzheimer", None),
+        ("by Newton's method or Newton's law", "newton", None),
+        ("by Stokes' theorem", "stokes", "Stokes' theorem"),
+        ("of Huntington's disease-free life", "huntington", "Huntington's disease-free"),
+        ("in the patient's age", "patient", None),  # no name
+        ("of Google's new plan", "google", None),  # an adjective
+        ("it is Newton's.", "newton", None),
+        ("use TLS 1.3, or TLS 1.3", "tls", "TLS 1.3"),
+        ("use TLS 1.2, or TLS 1.3", "tls", None),
+        ("use TLS 1.3, TLS", "tls", None),
+        ("in IEEE 802.11ax nets", "ieee", "IEEE 802.11ax"),
+        ("in Industry 4.0, we", "industry", "Industry 4.0"),
+        ("by Web 2.0 and by Web\n2.0", "web", "Web 2.0"),
+        ("in Python 3 and Python 3", "python", "Python 3"),
+        ("in Python v3.8b1", "python", "Python v3.8b1"),
+        ("In Africa 30 species", "africa", None),  # a count
+        ("In Africa 30.5 % of all", "africa", None),
+        ("In Africa 2015, In Africa 2015", "africa", None),  # a year
+        ("of industry 4.0 here", "industry", None),  # no name
+    ],
+)
+def test_a_name_is_not_cut(text: str, phrase: str, whole: str | None) -> None:
+    speller = PhraseSpeller([f"new {one}" for one in "abcdefghi"].copy)
+    spans = occurrences(text, phrase)
+    found = surface(text, speller=speller).whole_name(spans)
+    assert spans
+    written = [" ".join(text[start:end].split()) for start, end in found]
+    kept = [text[start:end] for start, end in spans]
+    assert written == (kept if whole is None else [whole] * len(spans))
+
+
+def test_names_of_preprocessed_text_are_left_as_they_are() -> None:
+    document = Document("d", "", "Use TLS 1.3 .", tokenised=True)
+    assert Surface(document, NO_SPELLER).whole_name([(4, 7)]) == ((4, 7),)
 
 
 def test_an_uncut_occurrence_is_preferred() -> None:

@@ -4,7 +4,7 @@ Each is shown once, if it is likely enough, and spelt as the document spells it.
 decides which phrases are shown, and never changes their scores.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,6 +18,7 @@ from one2set.keyphrases.results import Keyphrase, KeyphraseList
 from one2set.keyphrases.scoring import ScoredPhrase
 from one2set.keyphrases.surface import Surface
 from one2set.keyphrases.thesaurus import load_stop_list, load_thesaurus
+from one2set.text import Span
 
 MAX_MORE = 100.0
 # Below these, phrases look like fragments and like generic words. Chosen on validation: the F1@M of
@@ -83,8 +84,10 @@ def select_keyphrases(
     sides, diversity = calibration.sides, selection.diversity_by(calibration)
     thresholds = {name: side.threshold_at(selection.more) for name, side in sides.items()}
     likely = (one for one in phrases if one.score >= thresholds[one.side])
-    allowed = _allow(_as_whole_terms(likely, surface), selection)
-    whole = sorted(allowed, key=lambda one: -one.score)
+    terms = _write_as(surface.whole_phrase, likely, surface)
+    if selection.for_people:
+        terms = _write_as(surface.whole_name, terms, surface)
+    whole = sorted(_allow(terms, selection), key=lambda one: -one.score)
     marginal = marginal_probabilities(
         [one.stems for one in whole],
         [one.score for one in whole],
@@ -150,13 +153,17 @@ def _allow(phrases: list[ScoredPhrase], selection: Selection) -> list[ScoredPhra
     return phrases
 
 
-def _as_whole_terms(phrases: Iterable[ScoredPhrase], surface: Surface) -> list[ScoredPhrase]:
-    """Phrases that cut no term. Those that become the same phrase are one, with the highest of
-    their scores."""
+def _write_as(
+    extend: Callable[[tuple[Span, ...]], tuple[Span, ...]],
+    phrases: Iterable[ScoredPhrase],
+    surface: Surface,
+) -> list[ScoredPhrase]:
+    """Phrases with other occurrences, of longer phrases or none. Those that become the same phrase
+    are one, with the highest of their scores."""
     found: dict[Stems, ScoredPhrase] = {}
     for one in phrases:
         if one.spans:
-            spans = surface.whole_phrase(one.spans)
+            spans = extend(one.spans)
             if not spans:
                 continue
             stems = one.stems if spans[0] in one.spans else surface.stems(spans[0])

@@ -34,6 +34,10 @@ _TERM = re.compile(
     rf"(?:(?<![^\s(\[])\.)?{_LETTERS}(?:(?:{_JOIN}){_LETTERS})*(?:{_SIGN})?"  # .NET too
 )
 _POSSESSIVE = re.compile(f"[{APOSTROPHES}]s$", re.IGNORECASE)
+# What a name may go on with: the noun of "Kepler's equation", the number of "TLS 1.3". A year or a
+# count is no part of a name; a number is one if it has a dot or a letter, or comes again.
+_OWNED = re.compile(rf"[{APOSTROPHES}](?:s(?=\s)|(?<=s[{APOSTROPHES}]))\s+([^\W\d_]{{3,}})\b")
+_VERSION = re.compile(r"\s(?!(?:19|20)\d\d\b)v?\d\w*+(?:\.\w++)*+(?!\s?%)")
 # Addresses of pages, of people and of files: what occurs in them is no phrase of the text.
 _ADDRESS = re.compile(
     r"\S*(?:://|www\.|\w@[\w-]+\.\w|\w\.(?:com|org|net|io|edu|gov)/|\w/\S*[?=]|\w/\w+/\w+/)\S*"
@@ -73,6 +77,29 @@ class Surface:
             return tuple(uncut)
         most_frequent = max(extended, key=lambda stems: len(extended[stems]))
         return tuple(extended[most_frequent])
+
+    def whole_name(self, spans: Iterable[Span]) -> tuple[Span, ...]:
+        """The occurrences of a phrase, with what the text always has after it if it is a name:
+        *Alzheimer's disease* where there is no *Alzheimer* without it."""
+        spans = tuple(spans)
+        if self._document.tokenised:
+            return spans
+        longer = tuple(filter(None, map(self._go_on, spans)))
+        written = {" ".join(self._text[slice(*span)].lower().split()) for span in longer}
+        is_count = len(spans) == 1 and any(one.split()[-1].isdecimal() for one in written)
+        same = len(written) == 1 and len(longer) == len(spans)
+        return longer if same and not is_count else spans
+
+    def _go_on(self, span: Span) -> Span | None:
+        """A span with the noun that it owns, or the number after it; None if there is none."""
+        start, end = span
+        if not self._text[start].isupper():
+            return None
+        found = _VERSION.match(self._text, end)
+        owned = _OWNED.match(self._text, end)
+        if owned is not None and self._speller.share_at_end(owned[1]) >= _NOUN:
+            found = owned
+        return found and self._extend((start, found.end()))
 
     def stems(self, span: Span) -> tuple[str, ...]:
         """The stems of the words in a span."""
