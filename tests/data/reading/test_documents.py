@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from one2set.data.reading.document_formats.latex import _load_converter
 from one2set.data.reading.document_formats.limits import Limits
 from one2set.data.reading.documents import read_document, recognise
 from one2set.data.reading.readers import read
@@ -151,6 +152,7 @@ def test_a_missing_extra_is_told(
     package: str, make: Callable[[], bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
+    _load_converter.cache_clear()  # of LaTeX, which an earlier test may have loaded
     with pytest.raises(ConfigError, match=r'pip install "one2set\[documents\]"'):
         read_document(make(), "download")
 

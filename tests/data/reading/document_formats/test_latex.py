@@ -1,6 +1,9 @@
 """LaTeX: commands, formulas, environments."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pylatexenc.latex2text import LatexNodes2Text
 
 from one2set.data.reading.document_formats.blocks import clean, compose
 from one2set.data.reading.document_formats.latex import read_latex, to_text
@@ -61,3 +64,22 @@ Second. \subsection*{Deep} \begin{itemize} \item one \item two \end{itemize} \en
     assert title == "A title"
     assert text.split("\n")[-6:] == ["Wool & Sleep", "First.", "Second.", "Deep", "one", "two"]
     assert "We count." in text
+
+
+LINES = st.sampled_from(
+    [
+        "plain words,\n",
+        "``quotes'' --- a~dash -- and?\n",
+        r"\emph{on one line} and \% more" + "\n",
+        "\\emph{over\ntwo {lines}} here\n",
+        "\\textbf\n{next line}\n",
+        "\\frac{a}\n{b}\n",
+        r"Sch\"olkopf, na\"{\i}ve, \o re" + "\n",
+    ]
+)
+
+
+@given(st.lists(LINES, max_size=5).map("".join))
+def test_lines_are_converted_as_the_whole_is(source: str) -> None:
+    whole = LatexNodes2Text(math_mode="text").latex_to_text(source, tolerant_parsing=True)
+    assert to_text(source) == whole

@@ -4,6 +4,9 @@ Files that it includes are not read: a document is one file here.
 """
 
 import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
 
 from one2set.data.reading.document_formats.archives import damaged
 from one2set.data.reading.document_formats.blocks import Block, Extract
@@ -19,6 +22,11 @@ _NOT_READ = re.compile(
 _ENVIRONMENT = re.compile(r"\\(begin|end)\s*\{(\w{1,40})\*?\}|\$\$|\\\[|\\\]|\\.", re.DOTALL)
 _CLOSING = {"$$": "$$", "\\[": "\\]"}
 _FORMULA = re.compile(r"(?<!\\)\$((?:[^$\\]|\\.){1,2000}?)\$|\\\((.{1,2000}?)\\\)", re.DOTALL)
+_COMMAND = re.compile(r"[\\{}$%&]")
+_SIGNS = {"~": "\u00a0", "``": "“", "''": "”", "---": "—", "--": "–", "?`": "¿", "!`": "¡"}
+_SIGN = re.compile("|".join(map(re.escape, _SIGNS)))
+_WHOLE_ENVIRONMENT = re.compile(r"\\(?:begin|end|def|newcommand|verb)\b")
+_GOES_ON = re.compile(r"[\\}\]]\s*$|\\[A-Za-z]+\*?\s*$")  # the next line may have its arguments
 _PLAIN = re.compile(r"[\w,.+*/=<> ^-]{1,12}")
 _BODY = re.compile(r"\\begin\s*\{document\}(.*?)(?:\\end\s*\{document\}|\Z)", re.DOTALL)
 _ABSTRACT = re.compile(r"\\begin\s*\{abstract\}")
@@ -79,15 +87,45 @@ def to_text(source: str) -> str:
     source = _FORMULA.sub(_shown_formula, _without_silent(source))
     if not source.strip():
         return ""
+    return "".join(map(_convert, _balanced_lines(source)))
+
+
+def _balanced_lines(source: str) -> Iterator[str]:
+    """Pieces that can be converted alone: lines, with those that a group spans together."""
+    if _WHOLE_ENVIRONMENT.search(source):
+        yield source
+        return
+    piece, depth = "", 0
+    for line in source.splitlines(keepends=True):
+        piece += line
+        depth += sum({"{": 1, "}": -1}.get(found, 0) for found in _BRACE.findall(line))
+        if depth <= 0 and not _GOES_ON.search(line):
+            yield piece
+            piece, depth = "", 0
+    yield piece
+
+
+def _convert(piece: str) -> str:
+    if not _COMMAND.search(piece):  # most of a text: the parser would take milliseconds for it
+        return _SIGN.sub(lambda found: _SIGNS[found[0]], piece)
+    converter, context = _load_converter()
     try:
-        from pylatexenc.latex2text import LatexNodes2Text
-    except ImportError:
-        raise missing_extra("pylatexenc", extra="documents", purpose="reading LaTeX") from None
-    try:
-        text: str = LatexNodes2Text(math_mode="text").latex_to_text(source, tolerant_parsing=True)
+        text: str = converter.latex_to_text(piece, tolerant_parsing=True, latex_context=context)
     except Exception as error:  # whatever the parser stumbles over
         raise damaged(error) from None
     return text
+
+
+@cache
+def _load_converter() -> tuple[Any, Any]:
+    """The converter, and the commands that it knows, which take longer to list than a line to
+    convert."""
+    try:
+        from pylatexenc.latex2text import LatexNodes2Text
+        from pylatexenc.latexwalker import get_default_latex_context_db
+    except ImportError:
+        raise missing_extra("pylatexenc", extra="documents", purpose="reading LaTeX") from None
+    return LatexNodes2Text(math_mode="text"), get_default_latex_context_db()
 
 
 def _shown_formula(found: "re.Match[str]") -> str:
