@@ -26,7 +26,7 @@ POST = (
     b"POST /v1/keyphrases HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     b"Transfer-Encoding: chunked\r\n"
 )
-SOON, LATE = 0.3, 20.0  # seconds; tests that pass never wait for the second
+SOON, LATE = 0.3, 60.0  # seconds; tests that pass never wait for the second
 
 
 @contextmanager
@@ -57,6 +57,17 @@ def read(client: socket.socket) -> bytes:
     return found
 
 
+def read_answer(client: socket.socket) -> bytes:
+    """One answer. Its body may arrive after its head, if the machine is busy."""
+    found = b""
+    while piece := client.recv(65_536):
+        found += piece
+        head, end, body = found.partition(b"\r\n\r\n")
+        if end and len(body) >= int(head.lower().partition(b"content-length: ")[2].split()[0]):
+            break
+    return found
+
+
 def connect_and_send(address: tuple[str, int], request: bytes) -> tuple[socket.socket, bytes]:
     """A connection and the first answer on it. On a busy machine a head may arrive after `SOON`,
     so that the server closes without an answer; then we try again."""
@@ -64,7 +75,7 @@ def connect_and_send(address: tuple[str, int], request: bytes) -> tuple[socket.s
         client = connect(address)
         send(client, request)
         with contextlib.suppress(ConnectionResetError):
-            if answer := client.recv(65_536):
+            if answer := read_answer(client):
                 return client, answer
         client.close()
     raise AssertionError("the server never answers")
@@ -112,7 +123,7 @@ def test_the_next_head_and_its_body_do_not_count() -> None:
     with listening(head=2_000, body=2_000) as address, connect(address) as client:
         for _ in range(5):
             client.sendall(post)
-            assert status(client.recv(65_536)) == 200
+            assert status(read_answer(client)) == 200
 
 
 @pytest.mark.parametrize("begun", [b"\r\n", b"GET / HT", GET + b"X: 1\r\n"])
@@ -121,7 +132,7 @@ def test_a_head_that_never_ends(begun: bytes) -> None:
     with listening(head_seconds=SOON) as address, connect(address) as client:
         assert read(client) == b"", "nor does one that never begins"
     with listening(head_seconds=SOON) as address, connect(address) as client:
-        client.sendall(begun)
+        send(client, begun)
         assert read(client) == b""
     with listening(head_seconds=SOON) as address:
         client, answer = connect_and_send(address, GET + b"\r\n")
@@ -166,7 +177,7 @@ def test_trailers_are_dropped() -> None:
     body = json.dumps({"documents": ["a"]}).encode()
     with listening() as address, connect(address) as client:
         client.sendall(POST + b"\r\n" + chunk(body) + b"0\r\nHost: elsewhere\r\n\r\n")
-        assert status(client.recv(65_536)) == 200
+        assert status(read_answer(client)) == 200
 
 
 def test_requests_sent_ahead_are_limited() -> None:
@@ -185,7 +196,7 @@ def test_connections_are_limited(limits: dict[str, float]) -> None:
         clients = [stack.enter_context(connect(address)) for _ in range(3)]
         for client in clients:
             client.sendall(GET + b"\r\n")
-            assert status(client.recv(65_536)) == 200
+            assert status(read_answer(client)) == 200
         with connect(address) as refused:
             answer = read(refused)
             assert status(answer) == 503
@@ -194,7 +205,7 @@ def test_connections_are_limited(limits: dict[str, float]) -> None:
         assert status(read(clients[0])) == 200
         with connect(address) as late:
             late.sendall(GET + b"\r\n")
-            assert status(late.recv(65_536)) == 200
+            assert status(read_answer(late)) == 200
 
 
 def test_clients_are_told_apart_by_their_address() -> None:
@@ -203,7 +214,7 @@ def test_clients_are_told_apart_by_their_address() -> None:
             client = socket.create_connection(address, timeout=LATE, source_address=(source, 0))
             stack.enter_context(client)
             client.sendall(GET + b"\r\n")
-            assert status(client.recv(65_536)) == 200
+            assert status(read_answer(client)) == 200
 
 
 def test_many_at_once_are_served() -> None:
