@@ -182,6 +182,12 @@ def test_any_text(text: str, data: st.DataObject) -> None:
         ("EEG FOR ALL", "We read.", "eeg", "EEG"),
         ("", "NumPy is fast. We use NumPy, and numpy, or NumPy.", "numpy", "NumPy"),
         ("", "It is so. (Query plans) are slow; query plans.", "query plans", "query plans"),
+        # Lines of capitals are headings, at the end of the text too.
+        ("", "each query has plans\nQUERY PLANS\nin use", "query plans", "query plans"),
+        ("", "each query has plans\nQUERY PLANS", "query plans", "query plans"),
+        ("", "each query has plans\nsee QUERY PLANS\nin use", "query plans", "QUERY PLANS"),
+        ("", "each query has plans\nQUERY PLANS here\nin use", "query plans", "QUERY PLANS"),
+        ("", "as nasa they ask\nNASA\nand NASA", "nasa", "NASA"),
     ],
 )
 def test_capitals_are_those_of_running_text(

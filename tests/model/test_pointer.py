@@ -143,14 +143,18 @@ def test_gradients_agree_with_the_mixture_in_full(
         torch.testing.assert_close(ours, expected, rtol=1e-4, atol=1e-6)
 
 
-def test_of_equally_probable_words_the_lowest_id_wins() -> None:
+@pytest.mark.parametrize("rows", [2, 10], ids=["small batch", "in chunks"])
+def test_of_equally_probable_words_the_lowest_id_wins(
+    rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("one2set.model.pointer._CHUNK", 5)
     even = replaced(
-        mixture([[V + 1, V, 9]], [2]),
+        mixture([[V + 1, V, 9]], [rows]),
         weight=torch.zeros(V, 4),
-        gate=torch.tensor([0.0, 1.0]),
-        attention=torch.tensor([[0.5, 0.5, 0.0]] * 2),
+        gate=torch.tensor([0.0, 1.0] * (rows // 2)),
+        attention=torch.tensor([[0.5, 0.5, 0.0]] * rows),
     )
-    assert even.greedy().tokens.tolist() == [V, 0]
+    assert even.greedy().tokens.tolist() == [V, 0] * (rows // 2)
 
 
 def test_a_vanishing_probability_has_a_finite_logarithm_and_gradient() -> None:

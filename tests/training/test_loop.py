@@ -17,8 +17,9 @@ from one2set.model.folder import load_model
 from one2set.model.settrans import SetTrans
 from one2set.prediction.engine import Engine
 from one2set.prediction.prediction import Prediction
-from one2set.training.loop import Ended, Event, Message, Step, Validated, train
+from one2set.training.loop import Ended, Event, Message, Step, Validated, _Clock, train
 from one2set.training.run import Run
+from one2set.training.schedule import Progress
 from one2set.training.systems import SYSTEMS
 from one2set.training.task import Task
 from tests.training.conftest import ALONE, Miniature
@@ -334,6 +335,25 @@ def test_steps_report_the_learning_rate_and_the_fraction_done(
     assert rates == pytest.approx([0.005 * part for part in expected])
     assert [event.progress.step for event in told] == list(range(1, 9))
     assert all(event.seconds_left >= 0 for event in told)
+
+
+def test_the_clock_goes_on_where_it_was_and_looks_at_the_last_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 1_000.0
+    monkeypatch.setattr("one2set.training.loop.time.monotonic", lambda: now)
+    clock = _Clock(Progress(seconds=50.0, documents=300), fraction_done=0.2)
+    now = 1_010.0
+    assert clock.seconds() == 60
+    assert clock.seconds_left(0.4) == pytest.approx(30)  # 0.2 took 10 seconds, 0.6 are left
+    assert clock.seconds_left(1.0) == 0
+    assert clock.documents_per_second(320) == pytest.approx(2)
+    speeds = []
+    for step in range(1, 22):  # a second and five documents each
+        now += 1
+        speeds.append(clock.documents_per_second(320 + 5 * step))
+    assert speeds[18] == pytest.approx((20 + 19 * 5) / (10 + 19))
+    assert speeds[19:] == pytest.approx([5, 5])
 
 
 def assert_same(found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
