@@ -53,7 +53,7 @@ TEST_FOLDERS = (*PACKAGES, "search", "prediction", "test_systems.py", "test_task
 # plugins of pytest, which wants to import these itself.
 LIBRARIES = ("torch._dynamo", "safetensors.torch", "scipy.optimize", "sympy", "tokenizers")
 LIBRARIES += ("orjson", "pydantic.main", "rich.progress")
-SECONDS = 60  # of the processor: the tests of a mutant, as far as they are of other modules
+SECONDS = 20  # of the processor: the tests of a mutant, as far as they are of other modules
 _OPTIONS = ("-p", "no:cacheprovider", "-p", "no:xdist")
 _MEMORY = 16 << 30
 # Arguments of calls that change no result: checks, types, and what is the default on Linux.

@@ -20,6 +20,7 @@ from one2set.keyphrases.selection import Selection, select_keyphrases
 from one2set.keyphrases.tuning import (
     LabelledCandidates,
     Pool,
+    _find_floor,
     fit_logistic,
     label_candidates,
     mean_f1,
@@ -163,6 +164,29 @@ def test_codes_that_speak_too_seldom_are_made_to_speak() -> None:
     likely, shown = score_and_select(rest, found)
     chosen = shown & rest.present
     assert likely[chosen].mean() == pytest.approx(rest.correct[chosen].mean(), abs=0.04)
+
+
+def test_the_floor_is_the_lowest_score_above_which_absent_phrases_are_right_often_enough() -> None:
+    """In both halves of the documents; and what has just this score is shown."""
+    pool = Pool(judged(made_up(200)))
+    calibration = Calibration(absent=SideCalibration(-4.0))
+    p, shown = score_and_select(pool, calibration)
+    absent = np.flatnonzero(shown & ~pool.present)
+
+    def is_precise(floor: float) -> bool:
+        above = [one for one in absent if p[one] >= floor]
+        halves = [[one for one in above if pool.document[one] % 2 == n] for n in (0, 1)]
+        return all(len(half) >= 10 and sum(pool.correct[half]) >= len(half) / 4 for half in halves)
+
+    floor = min(p[one] for one in absent if is_precise(p[one]))
+    assert p[absent].min() < floor < p[absent].max()
+    assert _find_floor(pool, calibration) == floor
+    lifted = replace(calibration, absent=replace(calibration.absent, floor=floor))
+    _, left = score_and_select(pool, lifted, Selection())
+    assert p[left & ~pool.present].min() == floor
+    assert (left & pool.present).tolist() == (shown & pool.present).tolist()
+    wrong = Pool([one._replace(correct=np.zeros_like(one.correct)) for one in pool.documents])
+    assert _find_floor(wrong, calibration) == 1
 
 
 def test_how_many_codes_speak() -> None:

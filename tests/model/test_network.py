@@ -49,6 +49,14 @@ def test_a_batch_is_its_documents(network: Network, batch: Batch) -> None:
         close(taught(network, alone).log_likelihood(words), expected)
 
 
+def test_every_weight_is_used(network: Network, batch: Batch) -> None:
+    likelihood = taught(network, batch).log_likelihood(batch.targets[batch.target_mask])
+    torch.autograd.backward(likelihood.sum())
+    for name, weight in network.named_parameters():
+        assert weight.grad is not None, name
+        assert weight.grad.any(), name
+
+
 def test_what_padding_holds_does_not_matter(network: Network, batch: Batch) -> None:
     expected = taught(network, batch).log_likelihood(batch.targets[batch.target_mask])
     batch.source[~batch.source_mask] = 9

@@ -165,6 +165,7 @@ def test_real_phrases_have_a_smoothed_label() -> None:
 
 def test_accuracy_is_of_pairs_that_can_be_judged() -> None:
     assert output_of(-0.2, -0.3, -0.1, -5.0).accuracy.item() == pytest.approx(2 / 3)
+    assert output_of(-0.2, -0.2).accuracy.item() == 0  # who scores all the same recognises nothing
     nothing = DiscriminatorOutput(torch.zeros(2, 3, 1), torch.zeros(2, 3, 1).bool())
     assert nothing.pair_count == 0
     assert nothing.accuracy.item() == nothing.recognition_loss.item() == 0
