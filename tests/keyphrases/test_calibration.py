@@ -1,5 +1,6 @@
 """Calibration: what it says of a candidate, its dial, and its file."""
 
+import json
 import math
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from one2set.arrays import Floats
+from one2set.data.control_codes import SIDES
 from one2set.data.document import Document, StemmedDocument
 from one2set.data.phrase_list import KnownPhrase, PhraseList
 from one2set.errors import DataError
@@ -167,6 +169,10 @@ def test_the_old_names_of_a_file_are_read(tmp_path: Path) -> None:
         text = text.replace(f'"{new}"', f'"{old}"')
     path.write_text(text)
     assert Calibration.load(tmp_path) == calibration
+    plain = {name: value for name, value in json.loads(text).items() if name in SIDES}
+    path.write_text(json.dumps(plain))
+    found = Calibration.load(tmp_path)
+    assert (found.diversity, found.shown_diversity) == (0.0, 0.5)
     for key in ("drop_parts", "drop_subphrases"):
         path.write_text(text.rstrip().removesuffix("}") + f', "{key}": true}}')
         found = Calibration.load(tmp_path)

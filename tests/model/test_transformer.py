@@ -104,13 +104,17 @@ def test_documents_that_are_padded_together_are_the_same(
 
 
 def test_heads_must_divide_the_width() -> None:
-    with pytest.raises(ConfigError, match="width is 16 and heads is 3"):
-        Transformer(
-            vocabulary_size=9,
-            width=16,
-            heads=3,
-            feed_forward=8,
-            encoder_layers=1,
-            decoder_layers=1,
-            dropout=0.0,
-        )
+    build = partial(
+        Transformer,
+        vocabulary_size=9,
+        width=16,
+        feed_forward=8,
+        encoder_layers=1,
+        decoder_layers=1,
+        dropout=0.0,
+    )
+    for heads in (0, 3):
+        with pytest.raises(ConfigError, match=f"width is 16 and heads is {heads}"):
+            build(heads=heads)
+    for heads in (1, 16):
+        assert build(heads=heads).arguments["heads"] == heads
