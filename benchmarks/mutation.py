@@ -48,11 +48,19 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCE, TESTS = ROOT / "src" / "one2set", ROOT / "tests"
 PACKAGES = ("model", "training", "evaluation", "keyphrases")
 # Their tests, and those of what is built on them that are fast.
-TEST_FOLDERS = (*PACKAGES, "search", "prediction", "test_systems.py", "test_tasks.py")
+TEST_FOLDERS = (*PACKAGES, "search", "prediction")
 # Those that start no thread (a fork would not have it, and might wait for it for ever), and are no
 # plugins of pytest, which wants to import these itself.
-LIBRARIES = ("torch._dynamo", "safetensors.torch", "scipy.optimize", "sympy", "tokenizers")
-LIBRARIES += ("orjson", "pydantic.main", "rich.progress")
+LIBRARIES = (
+    "torch._dynamo",
+    "safetensors.torch",
+    "scipy.optimize",
+    "sympy",
+    "tokenizers",
+    "orjson",
+    "pydantic.main",
+    "rich.progress",
+)
 SECONDS = 20  # of the processor: the tests of a mutant, as far as they are of other modules
 _OPTIONS = ("-p", "no:cacheprovider", "-p", "no:xdist")
 _MEMORY = 16 << 30
