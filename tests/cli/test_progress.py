@@ -8,7 +8,10 @@ import pytest
 from rich.console import Console
 
 from one2set.cli import progress
+from one2set.cli.generate import _Read
 from one2set.cli.progress import show_waiting
+from one2set.data.reading.records import Fields
+from one2set.data.reading.streams import ErrorPolicy
 
 
 def slow(seconds: float) -> Iterator[int]:
@@ -47,3 +50,17 @@ def test_errors_pass() -> None:
 
     with pytest.raises(ValueError, match="no"):
         list(show_waiting(fail(), str))
+
+
+def test_how_much_of_a_long_text_is_done() -> None:
+    long = " ".join(f"w{number}" for number in range(1000))  # 3 passages
+    read = _Read([long], Fields(), ErrorPolicy(), None)
+    assert len(list(read.documents())) == 1
+    shares = []
+    for _ in range(8):
+        shares.append(read.describe().rpartition(", ")[2])
+        read.check()
+    assert shares == ["0%", "17%", "33%", "50%", "67%", "83%", "99%", "99%"]
+    short = _Read(["A short text"], Fields(), ErrorPolicy(), None)
+    assert len(list(short.documents())) == 1
+    assert "%" not in short.describe()

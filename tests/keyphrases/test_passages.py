@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from one2set.data.document import Document, StemmedDocument
 from one2set.data.reading.records import document_from_text
 from one2set.extraction.ngrams import LONGEST
-from one2set.keyphrases.passages import OVERLAP, PASSAGE, passages
+from one2set.keyphrases.passages import OVERLAP, PASSAGE, estimate_passages, passages
 
 
 def numbered(count: int) -> str:
@@ -119,3 +119,9 @@ def test_repeated_sentences_are_left_out_elsewhere_too() -> None:
     document = Document("d", "", f"{head} one two . {head} three four . {head} five six .")
     (part,) = passages(StemmedDocument.of(document))
     assert " ".join(part.words) == f"{head} one two . three four . five six ."
+
+
+@given(st.integers(1, 5000))
+def test_the_estimate_without_repeats(num_words: int) -> None:
+    document = StemmedDocument.of(Document("d", "", " ".join(f"w{at}" for at in range(num_words))))
+    assert estimate_passages(len(document.words)) == len(passages(document))

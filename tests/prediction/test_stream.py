@@ -75,14 +75,14 @@ def test_sizes_that_cannot_be(sizes: tuple[int, int]) -> None:
         Stream(VOCABULARY, *sizes)
 
 
-def test_a_check_before_each_batch_can_end_the_work() -> None:
+def test_a_check_for_each_document_before_its_batch_can_end_the_work() -> None:
     note = Note()
     checks = 0
 
     def check() -> None:
         nonlocal checks
         checks += 1
-        if checks == 3:
+        if checks == 5:
             raise LookupError("enough")
 
     stream = Stream(VOCABULARY, batch_tokens=2, max_source_length=10)

@@ -230,7 +230,9 @@ def _print(
     from one2set.bulk import keyphrase_formats as formats
     from one2set.cli.keyphrase_formats import readable
 
-    found = show_waiting(generator.stream(read.documents(), **asdict(selection)), read.describe)
+    options = asdict(selection)
+    stream = generator.stream(read.documents(), **options, check=read.check)
+    found = show_waiting(stream, read.describe)
     if format == "text":
         out = make_output(color)
         for document, keyphrases in found:
@@ -287,6 +289,7 @@ class _Read:
         self._any_words = False
         self._without_words: list[str] = []
         self._number, self._last = 0, "the model"
+        self._passages, self._checks = 0, 0
         are_files = [_is_file(each) for each in inputs]
         self.only_text = are_files == [False]
         if len(inputs) > 1 and not any(are_files) and not any(len(e.split()) > 1 for e in inputs):
@@ -297,6 +300,7 @@ class _Read:
 
     def documents(self) -> "Iterator[Document]":
         from one2set.keyphrases.language import looks_foreign
+        from one2set.keyphrases.passages import estimate_passages
 
         for number, each in enumerate(self._inputs, 1):
             self._last = each if _is_file(each) else self._last
@@ -305,17 +309,25 @@ class _Read:
                 if self._texts is not None:
                     self._texts.write(document)
                 self._look_for_words(document)
-                if looks_foreign(document.words()):
+                words = document.words()
+                self._passages += estimate_passages(len(words))
+                if looks_foreign(words):
                     _warn(
                         f"{document.id}: does not look like English, which the model was "
                         "trained on; its keyphrases will be poor"
                     )
                 yield document
 
+    def check(self) -> None:
+        """Count the pieces of work: each passage is read by the network, then scored."""
+        self._checks += 1
+
     def describe(self) -> str:
-        """What is going on."""
-        before = f"{self._number:,} documents read, " if self._number > 1 else ""
-        return f"{before}working on {self._last}"
+        """What is going on: how many documents are read, or how much of a long one is."""
+        if self._number > 1:
+            return f"{self._number:,} documents read, working on {self._last}"
+        share = min(self._checks / max(2 * self._passages, 1), 0.99)
+        return f"working on {self._last}" + (f", {share:.0%}" if self._passages > 1 else "")
 
     def _look_for_words(self, document: "Document") -> None:
         """Warn of documents without words, once it is known that not all are like that."""

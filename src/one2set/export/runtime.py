@@ -99,7 +99,7 @@ class Runtime:
         check: Check = go_on,
     ) -> Iterator[Prediction]:
         """The prediction of each document, in order; with `states` if `project` is given.
-        `check` is called before each batch."""
+        `check` is called for each document, before its batch."""
         generate = partial(self._generate, null_bias=null_bias, project=project)
         return self._stream.predict(documents, generate, order="score", check=check)
 

@@ -6,6 +6,7 @@ The time grows with the length. What repeats itself is read once: it tells nothi
 of marks would take three times as long as prose of its length.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby, islice
 
@@ -34,6 +35,11 @@ def passages(document: StemmedDocument) -> list[StemmedDocument]:
     starts = range(0, max(len(body) - OVERLAP, 1), room - OVERLAP)
     found = [_passage(document, head, body[start : start + room]) for start in starts]
     return list({one.document.abstract: one for one in found}.values())
+
+
+def estimate_passages(num_words: int) -> int:
+    """About how many passages a document with so many words has, if nothing in it repeats."""
+    return max(math.ceil((num_words - OVERLAP) / (PASSAGE - OVERLAP)), 1)
 
 
 def _find_repeats(words: Sequence[str]) -> bytearray:

@@ -66,8 +66,8 @@ class Predictor(Protocol):
         check: Check = go_on,
     ) -> Iterator[Prediction]:
         """The prediction of each document, in their order. It has `states` only if
-        `project` is given, which projects the encoder's states. `check` is called before each
-        batch."""
+        `project` is given, which projects the encoder's states. `check` is called for each
+        document, before its batch."""
 
 
 class NoNetwork:
@@ -137,7 +137,9 @@ class Stream:
         most = self.max_source_length
         read = [replace(example, source=example.source[:most]) for example in examples]
         batches = self._batches([len(example.source) for example in read])
-        for batch in checked(batches, check):
+        for batch in batches:
+            for _ in batch:  # checks are counted to tell how far the work is
+                check()
             found = generate([read[index] for index in batch])
             for index, generated in zip(batch, found, strict=True):
                 outputs[index] = generated
