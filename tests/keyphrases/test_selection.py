@@ -133,6 +133,14 @@ def test_people_see_no_part_of_a_phrase(scores: dict[str, float], seen: list[str
         assert [one.lower() for one in texts(found, **other)] == everything
 
 
+def test_another_phrase_takes_the_place_of_a_part() -> None:
+    side = SideCalibration(expected_gold_factor=0.0)
+    found = said(**{"graph_networks": 0.5, "networks": 0.5, "3d_models": 0.1})
+    assert texts(found, calibration=Calibration(side)) == ["Graph Networks", "3D models"]
+    two = texts(found, calibration=Calibration(side), point="f1")
+    assert sorted(two) == ["Graph Networks", "Networks"]
+
+
 def test_a_part_yields_only_to_what_is_shown() -> None:
     found = said(deep_graph=0.4, graph=0.5)
     assert texts(found) == ["deep graph"]
