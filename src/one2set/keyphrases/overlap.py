@@ -21,9 +21,8 @@ def relation(phrase: Stems, other: Stems) -> str | None:
     """How a phrase overlaps another: it is part of it, contains it, has the same last word, shares
     another word, or one abbreviates the other."""
     if {*phrase}.isdisjoint(other):
-        return (
-            "abbreviation" if _abbreviates(phrase, other) or _abbreviates(other, phrase) else None
-        )
+        short, long = (phrase, other) if len(phrase) == 1 else (other, phrase)
+        return "abbreviation" if len(short) == 1 and _abbreviates(short, long) else None
     if _contains(other, phrase):
         return "part"
     if _contains(phrase, other):
@@ -43,7 +42,8 @@ def _contains(longer: Stems, shorter: Stems) -> bool:
 
 
 def _abbreviates(short: Stems, long: Stems) -> bool:
-    if len(short) != 1 or len(long) != len(short[0]) or len(long) not in _LETTERS:
+    """Whether a word has the initials of a phrase."""
+    if len(long) != len(short[0]) or len(long) not in _LETTERS:
         return False
     return short[0] == "".join(stem[:1] for stem in long)
 

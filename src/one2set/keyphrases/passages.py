@@ -45,12 +45,15 @@ def estimate_passages(num_words: int) -> int:
 def _find_repeats(words: Sequence[str]) -> bytearray:
     """For each word, whether it is in a run of `_REPEATED` words that has occurred before. Marks do
     not interrupt a run; they belong to the word before them."""
-    spoken = [at for at, word in enumerate(words) if any(map(str.isalnum, word))]
+    spoken = [at for at, word in enumerate(words) if word.isalnum() or any(map(str.isalnum, word))]
     stream = [words[at] for at in spoken]
+    shifted = (stream[shift:] for shift in range(_REPEATED))
+    runs = list(map(hash, zip(*shifted, strict=False)))
+    if len({*runs}) == len(runs):  # as for nearly all abstracts
+        return bytearray(len(words))
     again = bytearray(len(stream))
     seen: set[int] = set()
-    for at in range(len(stream) - _REPEATED + 1):
-        run = hash(tuple(stream[at : at + _REPEATED]))
+    for at, run in enumerate(runs):
         if run in seen:
             again[at : at + _REPEATED] = b"\1" * _REPEATED
         seen.add(run)

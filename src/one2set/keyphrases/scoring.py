@@ -81,7 +81,7 @@ def score_phrases(
     phrases = []
     for one in np.flatnonzero((score >= least) & (score > 0)).tolist():
         at = best[one]
-        candidate = found[passage[at]][int(row[at])]
+        candidate = found[passage[at]].phrase(row[at])
         count = len(candidate.stems)
         spans = tuple(
             (document.spans[start][0], document.spans[start + count - 1][1])

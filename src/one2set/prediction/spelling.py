@@ -75,7 +75,7 @@ class Speller:
         return Slot(
             code,
             text="" if ended and last == NULL else self._phrase(ids[begun : len(ids) - ended]),
-            tokens=tuple(self._text([id]) for id in ids),
+            tokens=tuple(SPECIALS[id] if id < len(SPECIALS) else self._text([id]) for id in ids),
             probabilities=tuple(row.probabilities),
             ended=ended,
             null=null,
