@@ -5,8 +5,7 @@
 Milliseconds of the processor, on one thread. The first figure is for each document of a stream of
 so many; documents are repeated where there are too few, with another first word each time. The
 second is for each kB of one text of so many kB, made of different documents. Both are level lines
-if the cost is linear. A model stops where a
-point would take longer than --seconds.
+if the cost is linear. A model stops where a point would take longer than --seconds.
 """
 
 import time
