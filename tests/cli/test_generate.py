@@ -268,3 +268,13 @@ def test_a_model_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises((ConfigError, DataError), match="empty"):
         run(tmp_path / "empty", TEXT)
+
+
+def test_a_folder_with_the_name_of_an_included_model(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "./light" not in invoke("generate", "--model", "light", TEXT).output
+    (tmp_path / "light").symlink_to(model)
+    assert "write ./light" in invoke("generate", "--model", "light", TEXT).output
+    assert invoke("generate", "--model", "./light", TEXT).output == run(model, TEXT)
