@@ -5,7 +5,14 @@ from pathlib import Path
 import pytest
 
 from one2set.errors import ConfigError, DataError
+from one2set.reproduction import job
 from tests.commands import invoke, read_jsonl
+from tests.reproduction.conftest import at_once
+
+
+@pytest.fixture(autouse=True)
+def train_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job, "launch", lambda processes: at_once)
 
 
 def compare(corpus: Path, folder: Path, *options: str) -> str:
