@@ -60,6 +60,10 @@ def test_least_leaves_phrases_out_and_changes_no_score() -> None:
     every = score_phrases(DOCUMENT, passages, NO_KNOWLEDGE, Calibration())
     likely = score_phrases(DOCUMENT, passages, NO_KNOWLEDGE, Calibration(), least=0.2)
     assert likely == [one for one in every if one.score >= 0.2] != every
+    for one in every:  # "at least" includes the score itself
+        assert one in score_phrases(
+            DOCUMENT, passages, NO_KNOWLEDGE, Calibration(), least=one.score
+        )
 
 
 def test_work_can_be_given_up() -> None:
