@@ -48,7 +48,7 @@ def start(
 
 def finish(child: BaseProcess) -> int:
     """Wait for a command to end; its exit code."""
-    child.join(timeout=120)
+    child.join(timeout=600)  # only one that hangs takes so long
     assert child.exitcode is not None, "it hangs"
     return child.exitcode
 

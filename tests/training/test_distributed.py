@@ -55,7 +55,7 @@ def test_torchrun_with_two_processes_equals_one_with_two_micro_batches(
         [sys.executable, *launch, "-m", "one2set", *command(corpus_folder, two, *settings)],
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=600,
     )
     assert finish(alone) == 0, (tmp_path / "one.txt").read_text()
     assert together.returncode == 0, together.stderr
