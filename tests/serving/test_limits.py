@@ -48,7 +48,7 @@ class Held(Slow):
     def stream(
         self, documents: Iterable[Document], **selection: Any
     ) -> Iterator[tuple[Document, KeyphraseList]]:
-        self.free.wait(20)
+        self.free.wait(60)
         return super().stream(documents, **selection)
 
 
@@ -282,7 +282,7 @@ def test_a_client_that_leaves(parts: tuple[bytes, ...]) -> None:
         client = Client(*parts)
         gate = Gate(forever, Limits(), ANYWHERE, lambda: 3)
         asyncio.get_running_loop().call_later(0.05, client.leaves.set)
-        await asyncio.wait_for(gate(SCOPE, client.receive, client.send), 5)
+        await asyncio.wait_for(gate(SCOPE, client.receive, client.send), 50)
         assert client.answers == []
 
     asyncio.run(visit())
@@ -297,7 +297,7 @@ def test_bodies_are_held_for_so_many_clients_only() -> None:
         gate = Gate(forever, Limits(connections=2), ANYWHERE, lambda: 3)
         clients = [Client(b"x", b"") for _ in range(3)]
         tasks = [asyncio.ensure_future(gate(SCOPE, one.receive, one.send)) for one in clients]
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED, timeout=5)
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED, timeout=50)
         assert [one.answers[0]["status"] if one.answers else None for one in clients] == [
             None,
             None,
@@ -306,7 +306,7 @@ def test_bodies_are_held_for_so_many_clients_only() -> None:
         assert (b"retry-after", b"3") in clients[2].answers[0]["headers"]
         for one in clients:
             one.leaves.set()
-        await asyncio.wait(tasks, timeout=5)
+        await asyncio.wait(tasks, timeout=50)
         late = Client(b"x", b"")
         late.leaves.set()
         await gate(SCOPE, late.receive, late.send)
@@ -341,7 +341,7 @@ def test_a_body_is_read_once() -> None:
         client = Client(b"whole", b"")
         gate = Gate(listen, Limits(), ANYWHERE, lambda: 3)
         asyncio.get_running_loop().call_later(0.05, client.leaves.set)
-        await asyncio.wait_for(gate(SCOPE, client.receive, client.send), 5)
+        await asyncio.wait_for(gate(SCOPE, client.receive, client.send), 50)
 
     asyncio.run(visit())
     assert heard[0] == "http.request"
