@@ -303,3 +303,9 @@ def test_dropout_acts_before_the_vocabulary_and_where_the_title_is_merged(
     assert (features[:, :-1] == 0).float().mean() == pytest.approx(0.5, abs=0.15)
     assert (features[:, -1] == 1).all()  # the bias is never dropped
     assert torch.equal(run(network)[1], whole)
+
+
+def test_catseq_has_one_layer_and_exhird_has_two() -> None:
+    for network, layers in ((tiny.recurrent(), 1), (tiny.exhird(), 2)):
+        assert isinstance(network.encoder, GRUEncoder)
+        assert len(network.encoder.layers) == layers
