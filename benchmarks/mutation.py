@@ -64,8 +64,8 @@ LIBRARIES = (
 SECONDS = 20  # of the processor: the tests of a mutant, as far as they are of other modules
 _OPTIONS = ("-p", "no:cacheprovider", "-p", "no:xdist")
 _MEMORY = 16 << 30
-# Arguments of calls that change no result: checks, types, and what is the default on Linux.
-_IDLE = ("strict", "encoding", "stacklevel", "bound", "daemon")
+# Arguments that change no result of the tests: checks, types, and the default on Linux, on a CPU.
+_IDLE = ("strict", "encoding", "stacklevel", "bound", "daemon", "device")
 
 _SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,
@@ -383,7 +383,8 @@ def run_in_fork(work: Callable[[], int], seconds: int) -> int:
 
 def tests_of(mutant: Mutant, tests: Sequence[Test]) -> tuple[list[Test], list[Test]]:
     """Those that call the changed function, the fastest first, in the test file of the same name as
-    the module, and elsewhere. Outside of functions, those that call anything of the module."""
+    the module, and elsewhere. Outside of functions, all of that file and those that call anything
+    of the module."""
     module = mutant.path.relative_to(SOURCE)
     place = f"{mutant.path.relative_to(ROOT)}:{mutant.function}"
     own = str((TESTS / module).with_name(f"test_{module.name}").relative_to(ROOT))
@@ -392,6 +393,7 @@ def tests_of(mutant: Mutant, tests: Sequence[Test]) -> tuple[list[Test], list[Te
             test
             for test in tests
             if place in test.calls
+            or (not mutant.function and test.id.startswith(f"{own}::"))
             or (not mutant.function and any(call.startswith(place) for call in test.calls))
         ),
         key=lambda test: test.seconds,

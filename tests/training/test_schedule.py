@@ -153,9 +153,3 @@ def test_an_epoch_ends_with_its_last_batch() -> None:
     progress.advance(documents=2, last=True)
     assert (progress.epoch, progress.batch, progress.epochs_started) == (1, 0, 1)
     assert (progress.step, progress.documents) == (2, 5)
-
-
-def test_checkpoints_of_earlier_versions_have_other_names() -> None:
-    before = Progress.model_validate({"step": 7, "misses": 2, "scale": 0.5})
-    assert (before.validations_without_improvement, before.lr_factor) == (2, 0.5)
-    assert Progress.model_validate_json(before.model_dump_json()) == before
