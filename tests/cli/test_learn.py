@@ -2,15 +2,18 @@
 
 import json
 import math
+from collections.abc import Callable, Iterable
 from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from one2set.data.document import Document
 from one2set.errors import ConfigError
 from one2set.extraction.knowledge import Knowledge
 from one2set.extraction.ngrams import hash_of
+from one2set.keyphrases import learn
 from one2set.keyphrases.calibration import Calibration, SideCalibration
 from one2set.model.manifest import MANIFEST, check_manifest
 from tests.commands import run
@@ -59,6 +62,41 @@ def test_documents_are_added_to_what_another_model_has_learnt(
     again = ("-o", tmp_path / "further", "--overwrite")
     run("learn", tmp_path / "net", *known, "--documents", path, *again)
     assert Calibration.load(tmp_path / "further").present.null_bias == 2.5, "a model's own counts"
+
+
+def test_scorers_learn_from_more_documents_of_an_oversampled_file(
+    tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sampled: list[str] = []
+
+    def fit(
+        documents: Callable[[], Iterable[Document]],
+        sample: Callable[[], Iterable[Document]] | None = None,
+    ) -> Knowledge:
+        assert sample is not None
+        sampled.extend(document.id for document in sample())
+        assert len(list(documents())) == 24, "all are counted"
+        return Knowledge()
+
+    monkeypatch.setattr(learn, "fit_knowledge", fit)
+    options = []
+    for name in ("a", "b"):
+        lines = [
+            json.dumps({"id": f"{name}{n}", "abstract": "T.", "keywords": []}) for n in range(12)
+        ]
+        (tmp_path / name).with_suffix(".jsonl").write_text("\n".join(lines))
+        options += ["--documents", (tmp_path / name).with_suffix(".jsonl")]
+    run("export", tiny_model, "-o", tmp_path / "net")
+    options += ["-o", tmp_path / "out", "--oversample"]
+    run("learn", tmp_path / "net", *options, f"{tmp_path / 'b.jsonl'}=3")
+    assert sampled == ["a0", "a3", "a6", "a9", *(f"b{n}" for n in range(12))]
+    for wrong, message in {
+        "b.jsonl": "expected FILE=N",
+        "b.jsonl=0": "expected 1 or more",
+        "c.jsonl=2": "names c.jsonl, which is not read",
+    }.items():
+        with pytest.raises(ConfigError, match=message):
+            run("learn", tmp_path / "net", *options, wrong, "--overwrite")
 
 
 def test_models_that_cannot_learn(tiny_model: Path, tmp_path: Path) -> None:

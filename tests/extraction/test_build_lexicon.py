@@ -85,7 +85,7 @@ def test_each_document_loses_only_its_own_contributions(documents: list[Document
 
 def test_fitting_a_scorer_needs_documents_with_keyphrases(documents: list[Document]) -> None:
     with pytest.raises(DataError, match="5 documents are too few"):
-        fit_candidate_scorer(chunk_documents(documents[:5]))
+        fit_candidate_scorer(*[chunk_documents(documents[:5])] * 2)
     unknown = [Document(one.id, one.title, one.abstract) for one in documents]
     with pytest.raises(DataError, match="0 documents are too few"):
-        fit_candidate_scorer(chunk_documents(unknown))
+        fit_candidate_scorer(*[chunk_documents(unknown)] * 2)

@@ -18,7 +18,7 @@ from one2set.text import stem_all
 
 @pytest.fixture(scope="module")
 def candidate_scorer(documents: list[Document]) -> CandidateScorer:
-    return fit_candidate_scorer(chunk_documents(documents))
+    return fit_candidate_scorer(*[chunk_documents(documents)] * 2)
 
 
 def text_of(document: Document) -> HashedTexts:
@@ -61,7 +61,7 @@ def test_a_text_without_words(candidate_scorer: CandidateScorer) -> None:
 
 def test_it_is_stored_with_a_model(tmp_path: Path, documents: list[Document]) -> None:
     assert CandidateScorer.load(tmp_path) is None
-    candidate_scorer = fit_candidate_scorer(chunk_documents(documents))
+    candidate_scorer = fit_candidate_scorer(*[chunk_documents(documents)] * 2)
     candidate_scorer.save(tmp_path)
     found = CandidateScorer.load(tmp_path)
     assert found is not None

@@ -120,7 +120,6 @@ def test_further_documents_add_their_counts(
     for index in range(len(knowledge.phrase_list)):
         assert found.phrase_list.entry(index) == knowledge.phrase_list.entry(index)
     assert found.phrase_classifier is knowledge.phrase_classifier
-    assert extend_knowledge(NO_KNOWLEDGE, lambda: documents).candidate_scorer is not None
 
 
 def test_it_is_stored_with_a_model(knowledge: Knowledge, tmp_path: Path) -> None:

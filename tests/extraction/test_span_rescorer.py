@@ -41,7 +41,7 @@ def random_rescorer(width: int, seed: int = 0) -> SpanRescorer:
 
 @pytest.fixture(scope="module")
 def candidate_scorer(documents: list[Document]) -> CandidateScorer:
-    return fit_candidate_scorer(chunk_documents(documents))
+    return fit_candidate_scorer(*[chunk_documents(documents)] * 2)
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ def test_an_exported_model_is_taught(
     update_manifest(exported)
     text = documents[0].text
     before = KeyphraseGenerator(exported, threads=1).generate(text, more=3)
-    add_span_rescorer(exported, candidate_scorer, documents)
+    add_span_rescorer(exported, candidate_scorer, lambda: documents)
     update_manifest(exported)
     assert (exported / FILE).exists()
     after = KeyphraseGenerator(exported, threads=1).generate(text, more=3)

@@ -1,6 +1,7 @@
 """`one2set learn`: lexicon, scorers and phrase list from one's own documents."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,6 +16,7 @@ from one2set.cli.options import (
     OutputFolderOption,
     OverwriteOption,
     ReportOption,
+    parse_oversample,
 )
 from one2set.data.reading.streams import MAX_LINE
 from one2set.errors import ConfigError, missing_extra
@@ -32,6 +34,14 @@ def learn(
         ),
     ],
     output: OutputFolderOption,
+    oversample: Annotated[
+        list[str],
+        typer.Option(
+            metavar="FILE=N",
+            help="Fit the scorers on N times as many documents of this file as of others. "
+            "Repeatable.",
+        ),
+    ] = [],  # noqa: B006
     from_: Annotated[
         str | None,
         typer.Option(
@@ -68,6 +78,12 @@ def learn(
     if from_ is not None and not is_model(from_):
         raise ConfigError(f"--from is {from_}; expected a model folder, or default")
     origin = None if from_ is None else find_model_folder(from_)
+    repeats = dict(map(parse_oversample, oversample))
+    if unknown := repeats.keys() - {*documents}:
+        raise ConfigError(
+            f"--oversample names {min(unknown)}, which is not read; pass --documents "
+            f"{min(unknown)} too"
+        )
     with ErrorPolicy(on_error, report, max_line=max_line) as errors:
         fields = Fields.from_options(field)
 
@@ -75,10 +91,17 @@ def learn(
             for path in documents:
                 yield from read(path, fields=fields, errors=errors)
 
+        def read_sample() -> "Iterator[Document]":
+            """All documents of the file that is oversampled most, and fewer of the others."""
+            for path in documents:
+                step = round(max(repeats.values()) / repeats.get(path, 1))
+                yield from islice(read(path, fields=fields, errors=errors), 0, None, step)
+
         learn_from_documents(
             find_model_folder(model),
             output,
             read_all,
+            sample=read_sample if repeats else None,
             origin=origin,
             overwrite=overwrite,
             verify=not no_verify,

@@ -237,3 +237,13 @@ def more_option(more: int, fewer: int) -> float:
     if more and fewer:
         raise ConfigError("--more and --fewer exclude each other; pass one of them")
     return float(more - fewer)
+
+
+def parse_oversample(option: str) -> tuple[str, int]:
+    """FILE=N of --oversample as a pair."""
+    file, equals, repeat = option.rpartition("=")
+    if not equals or not repeat.isdecimal():
+        raise ConfigError(f"--oversample is {option!r}; expected FILE=N, such as data.jsonl=2")
+    if int(repeat) < 1:
+        raise ConfigError(f"--oversample {option}; expected 1 or more")
+    return file, int(repeat)

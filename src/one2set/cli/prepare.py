@@ -15,6 +15,7 @@ from one2set.cli.options import (
     MaxLineOption,
     OnErrorOption,
     OverwriteOption,
+    parse_oversample,
 )
 from one2set.cli.progress import show_progress
 from one2set.cores import count_cores
@@ -184,7 +185,7 @@ def prepare(
     if len(tests) < len(named):
         names = ", ".join(name for name, _ in named)
         raise ConfigError(f"two test sets have one name among {names}; pass --test NAME=FILE")
-    repeats = dict(map(_repeated, oversample))
+    repeats = dict(map(parse_oversample, oversample))
     inputs = Inputs(train=train, valid=valid, tests=tests, exclude=exclude, oversample=repeats)
     if vocabulary is not None and tokenizer is not None:
         raise ConfigError("--vocabulary and --tokenizer exclude each other; pass one of them")
@@ -228,14 +229,6 @@ def prepare(
     err.print(
         f"{output}: {documents:,} documents in {seconds:,.1f} s ({documents / seconds:,.0f}/s)"
     )
-
-
-def _repeated(option: str) -> tuple[str, int]:
-    """FILE=N as a pair."""
-    file, equals, repeat = option.rpartition("=")
-    if not equals or not repeat.isdecimal():
-        raise ConfigError(f"--oversample is {option!r}; expected FILE=N, such as data.jsonl=2")
-    return file, int(repeat)
 
 
 def _named(path: str) -> tuple[str, str]:

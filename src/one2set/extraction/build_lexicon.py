@@ -55,6 +55,11 @@ def chunk_documents(documents: Iterable[Document]) -> list[LabelledTexts]:
     return chunks
 
 
+def count_documents(chunks: Iterable[LabelledTexts]) -> int:
+    """The number of documents in chunks."""
+    return sum(len(chunk.keyphrases) for chunk in chunks)
+
+
 class Contributions(NamedTuple):
     """What documents added to a lexicon, each to its own counts: the words that begin a keyphrase,
     end one or are in one, and the keyphrases, as hashes in their documents."""
@@ -110,7 +115,7 @@ def build_lexicon(chunks: Sequence[LabelledTexts]) -> Lexicon:
         end.update({hash_of(stems[-1:]) for stems in keyphrases})
         inside.update({hash_of((word,)) for stems in keyphrases for word in stems})
         phrases.update({hash_of(stems) for stems in keyphrases if len(stems) <= LONGEST})
-    documents = sum(len(chunk.keyphrases) for chunk in chunks)
+    documents = count_documents(chunks)
     every = [np.ones(len(chunk.words.hash), np.bool_) for chunk in chunks]
     names, texts = _texts(chunks, 1, every, every)
     kept = texts >= _MIN_WORD_TEXTS

@@ -5,6 +5,7 @@ counts of all other documents, and an MLP learns which n-grams are keyphrases. A
 from the encoder's states too. Fitting takes some minutes for 300,000 documents.
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -21,6 +22,7 @@ from one2set.extraction.build_lexicon import (
     LabelledTexts,
     build_lexicon,
     chunk_documents,
+    count_documents,
 )
 from one2set.extraction.candidate_scorer import MIN_LOG_ODDS, CandidateScorer, FeatureMLP
 from one2set.extraction.features import NUM_FEATURES, CandidateNgrams
@@ -38,8 +40,8 @@ _MIN_STEPS, _WARMUP = 300, 50
 _MIN_DEVIATION = 1e-3
 _DROPOUT = 0.2  # of the span rescorer
 _MIN_DOCUMENTS = 15  # to fit a scorer
-# Documents that the MLPs are fitted on, evenly spaced.
-_MAX_SCORER_DOCUMENTS, MAX_RESCORER_DOCUMENTS = 40_000, 30_000
+# Documents that the MLPs are fitted on, evenly spaced. 80,000 take 8 GB of memory.
+_MAX_SCORER_DOCUMENTS, MAX_RESCORER_DOCUMENTS = 80_000, 24_000
 _MIN_CLASSIFIED = 20  # documents that have a phrase: fewer are too few to learn from
 
 
@@ -60,11 +62,17 @@ _CANDIDATE_SCORER = _TrainingSchedule(
 _SPAN_RESCORER = _TrainingSchedule(epochs=6, batch=1024, lr=2e-3, weight_decay=1e-2, first_step=1)
 
 
-def fit_knowledge(documents: Callable[[], Iterable[Document]]) -> Knowledge:
-    """Fit knowledge to documents with known keyphrases, which are read twice."""
+def fit_knowledge(
+    documents: Callable[[], Iterable[Document]],
+    sample: Callable[[], Iterable[Document]] | None = None,
+) -> Knowledge:
+    """Fit knowledge to documents with known keyphrases, which are read twice. The candidate scorer
+    is fitted to a sample of them, which should be like the texts of users; to all by default."""
     phrase_list = PhraseList.from_documents(documents())
     counted = chunk_documents(documents())
-    candidate_scorer = fit_candidate_scorer(counted)
+    candidate_scorer = fit_candidate_scorer(
+        counted, counted if sample is None else chunk_documents(sample())
+    )
     counts = [one.documents for one in phrase_list.phrases.values()]
     counts = [count for count in counts if count >= _MIN_CLASSIFIED]  # those of the first phrases
     if not counts:
@@ -83,10 +91,9 @@ def fit_knowledge(documents: Callable[[], Iterable[Document]]) -> Knowledge:
 def extend_knowledge(
     knowledge: Knowledge, documents: Callable[[], Iterable[Document]]
 ) -> Knowledge:
-    """Add the counts of further documents, which are read twice. The fitted scorer and classifier
-    stay as they are."""
-    if knowledge.candidate_scorer is None:
-        return fit_knowledge(documents)
+    """Add the counts of further documents, which are read twice, to knowledge with a candidate
+    scorer. The fitted scorer and classifier stay as they are."""
+    assert knowledge.candidate_scorer is not None
     phrase_list = knowledge.phrase_list.merge(PhraseList.from_documents(documents()))
     further = build_lexicon(chunk_documents(documents()))
     lexicon = knowledge.candidate_scorer.lexicon.merge(further)
@@ -94,18 +101,20 @@ def extend_knowledge(
     return Knowledge(phrase_list, candidate_scorer, knowledge.phrase_classifier)
 
 
-def fit_candidate_scorer(chunks: Sequence[LabelledTexts]) -> CandidateScorer:
-    """Count documents, and fit an MLP to the n-grams of some of them."""
-    documents = sum(len(chunk.keyphrases) for chunk in chunks)
-    if documents < _MIN_DOCUMENTS:
+def fit_candidate_scorer(
+    counted: Sequence[LabelledTexts], sample: Sequence[LabelledTexts]
+) -> CandidateScorer:
+    """Count documents, and fit an MLP to the n-grams of a sample of them."""
+    if (documents := count_documents(sample)) < _MIN_DOCUMENTS:
         raise DataError(
             f"{documents:,} documents are too few to fit a scorer",
             fix=f"pass {_MIN_DOCUMENTS} or more",
         )
-    lexicon = build_lexicon(chunks)
-    every = max(1, documents // _MAX_SCORER_DOCUMENTS)
-    rows = [_examples(chunk, lexicon) for chunk in chunks[::every]]
+    lexicon = build_lexicon(counted)
+    every = math.ceil(documents / _MAX_SCORER_DOCUMENTS)
+    rows = [_examples(chunk, lexicon) for chunk in sample[::every]]
     features, correct = (np.concatenate(column) for column in zip(*rows, strict=True))
+    del rows  # half of the memory
     return CandidateScorer(lexicon, fit_mlp(features, correct))
 
 

@@ -1,7 +1,8 @@
 """Learn from documents what a keyphrase model has beside its network: lexicon, scorers, phrases."""
 
+import math
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, tee
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from one2set.extraction.knowledge import KNOWLEDGE_FILES, NO_KNOWLEDGE, Knowledg
 from one2set.extraction.train_scorers import (
     MAX_RESCORER_DOCUMENTS,
     extend_knowledge,
+    fit_knowledge,
     fit_span_rescorer,
 )
 from one2set.keyphrases.calibration import FILE as CALIBRATION
@@ -26,14 +28,16 @@ def learn_from_documents(
     output: Path,
     documents: Callable[[], Iterable[Document]],
     *,
+    sample: Callable[[], Iterable[Document]] | None = None,
     origin: Path | None = None,
     overwrite: bool = False,
     verify: bool = True,
 ) -> None:
     """Copy an exported or light model, with knowledge learnt from documents in place of its own.
 
-    With `origin`, a model folder, the documents are added to that model's knowledge, and a model
-    without a calibration gets the origin's. `documents` is called more than once.
+    The scorers are fitted to a `sample` of the documents, by default to all. With `origin`, a model
+    folder, the documents are added to that model's knowledge, and a model without a calibration
+    gets the origin's. `documents` and `sample` are called more than once.
     """
     folder = model_folder(model)
     if not is_exported(folder):
@@ -45,7 +49,9 @@ def learn_from_documents(
     knowledge = NO_KNOWLEDGE if origin is None else Knowledge.load(origin).without_span_rescorer()
     fits_all = knowledge.candidate_scorer is None
     with write_model_folder(output, overwrite=overwrite) as partial:
-        knowledge = extend_knowledge(knowledge, documents)
+        knowledge = (
+            fit_knowledge(documents, sample) if fits_all else extend_knowledge(knowledge, documents)
+        )
         for file in folder.iterdir():
             if file.is_file() and file.name not in {*KNOWLEDGE_FILES, MANIFEST}:
                 shutil.copy(file, partial)
@@ -54,15 +60,16 @@ def learn_from_documents(
             shutil.copy(inherited, partial)
         knowledge.save(partial)
         if fits_all and not is_light(folder) and knowledge.candidate_scorer is not None:
-            add_span_rescorer(partial, knowledge.candidate_scorer, documents())
+            add_span_rescorer(partial, knowledge.candidate_scorer, sample or documents)
 
 
-def add_span_rescorer(folder: Path, scorer: CandidateScorer, documents: Iterable[Document]) -> None:
-    """Fit a span rescorer to the network of an exported folder, on documents that the candidate
-    scorer counted, and save it there."""
-    known = (document for document in documents if document.keyphrases is not None)
-    every = max(1, scorer.lexicon.documents // MAX_RESCORER_DOCUMENTS)
-    chosen, read = tee(islice(known, 0, None, every))
+def add_span_rescorer(
+    folder: Path, scorer: CandidateScorer, sample: Callable[[], Iterable[Document]]
+) -> None:
+    """Fit a span rescorer to the network of an exported folder, on a sample of the documents that
+    the candidate scorer counted, and save it there."""
+    every = math.ceil(max(sum(1 for _ in _labelled(sample())), 1) / MAX_RESCORER_DOCUMENTS)
+    chosen, read = tee(islice(_labelled(sample()), 0, None, every))
     pairs = zip(chosen, Runtime(folder).encode_words(read), strict=True)
     states = (
         (document, encoded.states.pool(document.tokens().spans))
@@ -71,3 +78,7 @@ def add_span_rescorer(folder: Path, scorer: CandidateScorer, documents: Iterable
     )
     if (rescorer := fit_span_rescorer(scorer, states)) is not None:
         rescorer.save(folder)
+
+
+def _labelled(documents: Iterable[Document]) -> Iterator[Document]:
+    return (document for document in documents if document.keyphrases is not None)
