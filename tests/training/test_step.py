@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from one2set.data.batch import Batch
 from one2set.data.example import Example
 from one2set.errors import DataError
+from one2set.model.layers import Linear
 from one2set.training.config import Config
 from one2set.training.objectives.likelihood import Loss
 from one2set.training.step import Stepper
@@ -221,3 +222,17 @@ def test_the_encoder_may_learn_slower(examples: list[Example]) -> None:
     assert moved["network.decoder.layers.0.self_attention.value.weight"] == pytest.approx(
         1e-3, rel=0.1
     )
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_wide_products_have_the_precision_that_is_set(precision: str) -> None:
+    settings = config(f"machine.precision={precision}", "machine.device=cpu")
+    torch.manual_seed(0)
+    wide = Linear(256, 256)
+    one = Stepper(wide, lambda examples: tiny.batch(), settings, seed=1, processes=ALONE)
+    x = torch.randn(20, 256)
+    with one.autocast():
+        found = wide(x)
+    expected = nn.functional.linear(x, wide.weight, wide.bias)
+    assert torch.allclose(found, expected, atol=0.05)
+    assert torch.allclose(found, expected, atol=1e-5) == (precision == "float32")
