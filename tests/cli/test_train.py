@@ -105,7 +105,7 @@ def test_a_run_is_resumed_with_its_own_settings(corpus_folder: Path, tmp_path: P
     run = tmp_path / "run"
     said = train(corpus_folder, run, "--resume", "--steps", "2", "--seed", "4", *QUICK)
     assert "there is nothing to resume; this is a new run" in said
-    with pytest.raises(One2SetError, match="holds a run; continue it with --resume"):
+    with pytest.raises(One2SetError, match="contains a run; continue it with --resume"):
         train(corpus_folder, run, *QUICK)
     said = train(corpus_folder, run, "--resume", "--steps", "4")
     assert "limits.steps is now 4 (was 2)" in said

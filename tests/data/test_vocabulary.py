@@ -106,7 +106,7 @@ def test_words_are_saved_and_loaded(tmp_path: Path) -> None:
 
 
 def test_files_that_are_no_vocabulary(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"holds no vocabulary \(No such file.*words.tsv\)"):
+    with pytest.raises(ConfigError, match=r"contains no vocabulary \(No such file.*words.tsv\)"):
         load_vocabulary(tmp_path, size=9)
     path = tmp_path / "words.tsv"
     path.write_text("<pad>\t0\n<unk> 0\n")

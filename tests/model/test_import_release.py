@@ -143,7 +143,7 @@ INNER = "encoder.layer_stacks.0.ffn.0.weight"
         (edited(**{"encoder.pos_embed.weight": torch.ones(9, 16)}), "not the table of sinusoids"),
         (words(9), "contains more than weights"),
         ({}, "has no weight"),
-        ([1, 2], "holds a list, not a dict"),
+        ([1, 2], "contains a list, not a dict"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -21,7 +21,7 @@ from one2set.cli.progress import show_progress
 from one2set.data.reading.streams import MAX_LINE
 from one2set.errors import ConfigError, DataError, missing_extra
 
-_ENOUGH = 80  # documents: so many of Inspec made the model much better on others
+_ENOUGH = 80  # documents; with 80 of Inspec, the model was much better on the others
 
 
 def calibrate(
@@ -99,8 +99,8 @@ def calibrate(
                 )
             labelled.append(tuning.label_candidates(document, prediction, knowledge))
             display.update(number, f"{number:,} documents")
-    if sum(bool(one.candidates) for one in labelled) < 2:
-        raise DataError("the model says phrases for fewer than 2 documents", fix="pass more")
+    if sum(bool(document.candidates) for document in labelled) < 2:
+        raise DataError("the model generates phrases for fewer than 2 documents", fix="pass more")
     if len(labelled) < _ENOUGH:
         err.print(
             f"warning: only {len(labelled)} documents; the model may become worse. "

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from one2set.atomic import atomic_file
 from one2set.cli.console import out
-from one2set.cli.options import TRAINING, CorpusArgument, ScaleOption, SetOption
+from one2set.cli.options import CorpusArgument, ScaleOption, SetOption, training_option
 from one2set.cli.plans import CodeOption, FineTuneOption, do_plan
 from one2set.errors import missing_extra
 
@@ -55,14 +55,10 @@ def compare(
     scale: ScaleOption = "small",
     documents: Annotated[
         int,
-        typer.Option(
-            min=1, metavar="N", help="Training examples of each system.", rich_help_panel=TRAINING
-        ),
+        training_option(min=1, metavar="N", help="Training examples of each system."),
     ] = 60_000,
     fine_tune: FineTuneOption = None,
-    seed: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Random seed.", rich_help_panel=TRAINING)
-    ] = 0,
+    seed: Annotated[int, training_option(min=0, metavar="N", help="Random seed.")] = 0,
     set: SetOption = [],  # noqa: B006
     code: CodeOption = None,
 ) -> None:
@@ -93,19 +89,19 @@ def compare(
     plan = Plan(jobs, setup, output, splits=[split])
     if (error := do_plan(plan, tidy=False)) is not None:
         raise error
-    done = {one.job.row.name: one for one in plan.jobs.values()}
+    done = {job_folder.job.row.name: job_folder for job_folder in plan.jobs.values()}
     rows = [_record(done[row.name], split) for row in asked]
     _show(rows)
     _save(rows, output)
 
 
-def _record(one: "JobFolder", split: str) -> Record:
-    record, measured = one.training_record(), one.measured(split)
+def _record(job_folder: "JobFolder", split: str) -> Record:
+    record, measured = job_folder.training_record(), job_folder.measured(split)
     return {
-        "system": one.job.row.name,
+        "system": job_folder.job.row.name,
         **{str(name): value for name, value in measured.figures.items()},
         "documents": record.examples_seen
-        + (one.before.training_record().examples_seen if one.before else 0),
+        + (job_folder.before.training_record().examples_seen if job_folder.before else 0),
         "training_speed": record.examples_seen / record.seconds,
         "generation_speed": measured.documents / measured.seconds,
         "parameters": record.parameters,

@@ -1,6 +1,7 @@
 """`one2set evaluate`: score prediction files against gold keyphrases."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,15 +9,17 @@ import orjson
 import typer
 
 from one2set.cli.console import write
-from one2set.cli.options import OUTPUT, FieldOption
+from one2set.cli.options import FieldOption, output_option
 from one2set.errors import ConfigError
 from one2set.evaluation.protocols import PROTOCOLS, YE2021, Protocol, get_protocol
 
 if TYPE_CHECKING:
     from one2set.evaluation.scoring import Gold, Scores
 
-_TEXT_PAIR = "Input as text lines, instead of GOLD PREDICTIONS"
-_FIGURES = "Figures"
+_text_pair = partial(
+    typer.Option, rich_help_panel="Input as text lines, instead of GOLD PREDICTIONS"
+)
+_figure = partial(typer.Option, rich_help_panel="Figures")
 
 
 def evaluate(
@@ -32,66 +35,45 @@ def evaluate(
     ] = [],  # noqa: B006
     source: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Lines `title <eos> abstract`.",
-            show_default=False,
-            rich_help_panel=_TEXT_PAIR,
-        ),
+        _text_pair(metavar="FILE", help="Lines `title <eos> abstract`.", show_default=False),
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Lines of gold phrases `a;b;c`.",
-            show_default=False,
-            rich_help_panel=_TEXT_PAIR,
-        ),
+        _text_pair(metavar="FILE", help="Lines of gold phrases `a;b;c`.", show_default=False),
     ] = None,
     predictions: Annotated[
         list[str],
-        typer.Option(
+        _text_pair(
             metavar="FILE",
             help="Lines of a system's phrases `a;b;c`, best first. Repeatable.",
             show_default=False,
-            rich_help_panel=_TEXT_PAIR,
         ),
     ] = [],  # noqa: B006
     protocol: Annotated[
         str,
-        typer.Option(
+        _figure(
             help=f"How to average: {', '.join(PROTOCOLS)}, or several joined by +. The others are "
-            "also shown.",
-            rich_help_panel=_FIGURES,
+            "also shown."
         ),
     ] = YE2021.name,
     field: FieldOption = [],  # noqa: B006
     as_json: Annotated[
         bool,
-        typer.Option("--json", help="Print one JSON object, unrounded.", rich_help_panel=OUTPUT),
+        output_option("--json", help="Print one JSON object, unrounded."),
     ] = False,
     per_document: Annotated[
         Path | None,
-        typer.Option(
+        output_option(
             metavar="FILE",
             help="Also write a JSONL file with the predictions of each document, which of them "
             "are correct, and its figures.",
             show_default=False,
-            rich_help_panel=OUTPUT,
         ),
     ] = None,
     bootstrap: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            help="Resamples for the 95 % intervals of F1; 0 for none.",
-            rich_help_panel=_FIGURES,
-        ),
+        int, _figure(metavar="N", help="Resamples for the 95 % intervals of F1; 0 for none.")
     ] = 1000,
-    seed: Annotated[
-        int,
-        typer.Option(metavar="N", help="Random seed of the resamples.", rich_help_panel=_FIGURES),
-    ] = 0,
+    seed: Annotated[int, _figure(metavar="N", help="Random seed of the resamples.")] = 0,
 ) -> None:
     """Score predicted keyphrases: F1@5, F1@M, MAP, NDCG, counts, duplicates.
 

@@ -14,8 +14,6 @@ from one2set.cli.bulk_output import Engine, make_target, write_bulk
 from one2set.cli.console import Color, err, make_output, warn_of_skipped
 from one2set.cli.console import write as write_out
 from one2set.cli.options import (
-    COMPUTATION,
-    OUTPUT,
     AbsentOnlyOption,
     DiversityOption,
     FewerOption,
@@ -36,8 +34,10 @@ from one2set.cli.options import (
     ThreadsOption,
     TopOption,
     VocabularyOption,
+    computation_option,
     more_option,
     only_option,
+    output_option,
 )
 from one2set.cli.progress import show_waiting
 from one2set.data.reading.streams import MAX_LINE
@@ -70,12 +70,11 @@ def generate(
     model: ModelOption = "default",
     format: Annotated[
         Shown | None,
-        typer.Option(
+        output_option(
             "--format",
             "-f",
             help="Default: text; with --output, by the name of OUT.",
             show_default=False,
-            rich_help_panel=OUTPUT,
         ),
     ] = None,
     output: OutputOption = None,
@@ -83,20 +82,16 @@ def generate(
     overwrite: OverwriteOption = False,
     text_output: Annotated[
         str | None,
-        typer.Option(
+        output_option(
             metavar="FOLDER",
             help="Also write the text that was read of each document, to which spans refer; to a "
             "file if the name ends in .txt.",
             show_default=False,
-            rich_help_panel=OUTPUT,
         ),
     ] = None,
     color: Annotated[
         Color,
-        typer.Option(
-            help="Mark the keyphrases in the text, in colour. auto: on a terminal.",
-            rich_help_panel=OUTPUT,
-        ),
+        output_option(help="Mark the keyphrases in the text, in colour. auto: on a terminal."),
     ] = "auto",
     top: TopOption = None,
     min_score: MinScoreOption = 0.0,
@@ -114,22 +109,18 @@ def generate(
     report: ReportOption = None,
     workers: Annotated[
         int | None,
-        typer.Option(
+        computation_option(
             min=1,
             metavar="N",
             help="With --output: processes. Default: one per core.",
             show_default=False,
-            rich_help_panel=COMPUTATION,
         ),
     ] = None,
     threads: ThreadsOption = 0,
     no_verify: NoVerifyOption = False,
     engine: Annotated[
         Engine,
-        typer.Option(
-            help="With --output: this machine, or a Ray cluster (RAY_ADDRESS).",
-            rich_help_panel=COMPUTATION,
-        ),
+        computation_option(help="With --output: this machine, or a Ray cluster (RAY_ADDRESS)."),
     ] = "local",
 ) -> None:
     """Find the keyphrases of texts, both present and absent ones, with scores.

@@ -1,5 +1,6 @@
 """Options that several commands share, each defined once."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -11,31 +12,28 @@ from one2set.errors import ConfigError
 if TYPE_CHECKING:
     from one2set.data.control_codes import Side
 
-# Groups of options in the help.
-INPUT = "Input"
-OUTPUT = "Output"
-SELECTION = "Which keyphrases"
-COMPUTATION = "Computation"
-TRAINING = "Training"
+# An option of each group in the help.
+input_option = partial(typer.Option, rich_help_panel="Input")
+output_option = partial(typer.Option, rich_help_panel="Output")
+selection_option = partial(typer.Option, rich_help_panel="Which keyphrases")
+computation_option = partial(typer.Option, rich_help_panel="Computation")
+training_option = partial(typer.Option, rich_help_panel="Training")
 
 CorpusArgument = Annotated[
     Path, typer.Argument(metavar="CORPUS", help="A folder made by one2set prepare.")
 ]
 ScaleOption = Annotated[
     str,
-    typer.Option(
-        metavar="NAME|FILE",
-        help="Network size and training settings, as for one2set train.",
-        rich_help_panel=TRAINING,
+    training_option(
+        metavar="NAME|FILE", help="Network size and training settings, as for one2set train."
     ),
 ]
 SetOption = Annotated[
     list[str],
-    typer.Option(
+    training_option(
         metavar="NAME=VALUE",
         help="Change a setting for every system, as for one2set train. Repeatable.",
         show_default=False,
-        rich_help_panel=TRAINING,
     ),
 ]
 
@@ -48,179 +46,121 @@ ModelOption = Annotated[
 
 FieldOption = Annotated[
     list[str],
-    typer.Option(
+    input_option(
         "--field",
         metavar="PART=NAME",
         help="Read PART (id, title, abstract or keyphrases) from the field NAME. Repeatable.",
-        rich_help_panel=INPUT,
         show_default=False,
     ),
 ]
-OnErrorOption = Annotated[
-    OnError, typer.Option(help="Stop at an unusable record, or skip it.", rich_help_panel=INPUT)
-]
+OnErrorOption = Annotated[OnError, input_option(help="Stop at an unusable record, or skip it.")]
 ReportOption = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="List skipped records here.", rich_help_panel=INPUT),
+    Path | None, input_option(metavar="FILE", help="List skipped records here.")
 ]
 
 MaxLineOption = Annotated[
     int,
-    typer.Option(
-        min=1,
-        metavar="BYTES",
-        help="Reject longer lines and text files, to bound memory.",
-        rich_help_panel=INPUT,
+    input_option(
+        min=1, metavar="BYTES", help="Reject longer lines and text files, to bound memory."
     ),
 ]
 
 OutputFolderOption = Annotated[
-    Path,
-    typer.Option(
-        "--output", "-o", metavar="OUT", help="The folder to write.", rich_help_panel=OUTPUT
-    ),
+    Path, output_option("--output", "-o", metavar="OUT", help="The folder to write.")
 ]
 OutputOption = Annotated[
     str | None,
-    typer.Option(
+    output_option(
         "--output",
         "-o",
         metavar="OUT",
         help="A file, in the format of its extension, also with .gz or .zst; or a folder of parts "
         "if the name ends in /. Default: standard output.",
         show_default=False,
-        rich_help_panel=OUTPUT,
     ),
 ]
-ResumeOption = Annotated[
-    bool,
-    typer.Option("--resume", help="Continue an interrupted OUT.", rich_help_panel=OUTPUT),
-]
-OverwriteOption = Annotated[
-    bool,
-    typer.Option("--overwrite", help="Replace an existing OUT.", rich_help_panel=OUTPUT),
-]
+ResumeOption = Annotated[bool, output_option("--resume", help="Continue an interrupted OUT.")]
+OverwriteOption = Annotated[bool, output_option("--overwrite", help="Replace an existing OUT.")]
 
 NoVerifyOption = Annotated[
-    bool,
-    typer.Option(
-        "--no-verify",
-        help="Do not check the hashes in the model's manifest.",
-        rich_help_panel=COMPUTATION,
-    ),
+    bool, computation_option("--no-verify", help="Do not check the hashes in the model's manifest.")
 ]
 DeviceOption = Annotated[
     Literal["auto", "cpu", "cuda", "mps"],
-    typer.Option(help="auto uses a GPU if there is one.", rich_help_panel=COMPUTATION),
+    computation_option(help="auto uses a GPU if there is one."),
 ]
 ThreadsOption = Annotated[
-    int,
-    typer.Option(
-        min=0, metavar="N", help="CPU threads; 0 for all cores.", rich_help_panel=COMPUTATION
-    ),
+    int, computation_option(min=0, metavar="N", help="CPU threads; 0 for all cores.")
 ]
 BatchTokensOption = Annotated[
     int,
-    typer.Option(
-        metavar="N",
-        help="Source tokens per batch; larger batches need more memory.",
-        rich_help_panel=COMPUTATION,
+    computation_option(
+        metavar="N", help="Source tokens per batch; larger batches need more memory."
     ),
 ]
 
 TopOption = Annotated[
     int | None,
-    typer.Option(
-        min=0,
-        metavar="N",
-        help="Maximum keyphrases per document. Default: 20.",
-        show_default=False,
-        rich_help_panel=SELECTION,
+    selection_option(
+        min=0, metavar="N", help="Maximum keyphrases per document. Default: 20.", show_default=False
     ),
 ]
 MinScoreOption = Annotated[
     float,
-    typer.Option(
-        min=0,
-        max=1,
-        metavar="SCORE",
-        help="Hide keyphrases scoring below this.",
-        rich_help_panel=SELECTION,
-    ),
+    selection_option(min=0, max=1, metavar="SCORE", help="Hide keyphrases scoring below this."),
 ]
 PresentOnlyOption = Annotated[
-    bool,
-    typer.Option(
-        "--present-only",
-        help="Only keyphrases that occur in the text.",
-        rich_help_panel=SELECTION,
-    ),
+    bool, selection_option("--present-only", help="Only keyphrases that occur in the text.")
 ]
 AbsentOnlyOption = Annotated[
-    bool,
-    typer.Option(
-        "--absent-only",
-        help="Only keyphrases that do not occur in the text.",
-        rich_help_panel=SELECTION,
-    ),
+    bool, selection_option("--absent-only", help="Only keyphrases that do not occur in the text.")
 ]
 MoreOption = Annotated[
     int,
-    typer.Option(
+    selection_option(
         "--more",
         count=True,
         help="Show more keyphrases, with lower scores. Repeatable.",
         show_default=False,
-        rich_help_panel=SELECTION,
     ),
 ]
 FewerOption = Annotated[
     int,
-    typer.Option(
-        "--fewer",
-        count=True,
-        help="Show fewer keyphrases. Repeatable.",
-        show_default=False,
-        rich_help_panel=SELECTION,
+    selection_option(
+        "--fewer", count=True, help="Show fewer keyphrases. Repeatable.", show_default=False
     ),
 ]
 
 
 DiversityOption = Annotated[
     float | None,
-    typer.Option(
+    selection_option(
         min=0,
         max=1,
         metavar="D",
         help="0 ranks by score alone; 1 shows no keyphrase that overlaps a better one. Default: "
         "as calibrated.",
         show_default=False,
-        rich_help_panel=SELECTION,
     ),
 ]
 PointOption = Annotated[
     Literal["shown", "f1"],
-    typer.Option(
-        help="Operating point: tuned for readers, or for F1@5 and F1@M.",
-        rich_help_panel=SELECTION,
-    ),
+    selection_option(help="Operating point: tuned for readers, or for F1@5 and F1@M."),
 ]
 VocabularyOption = Annotated[
     str | None,
-    typer.Option(
+    selection_option(
         metavar="FILE",
         help="Only terms of this list (.txt), table (.csv) or thesaurus (SKOS: .ttl, .rdf, .json).",
         show_default=False,
-        rich_help_panel=SELECTION,
     ),
 ]
 StopListOption = Annotated[
     str | None,
-    typer.Option(
+    selection_option(
         metavar="FILE",
         help="Never show the phrases of this file, one per line.",
         show_default=False,
-        rich_help_panel=SELECTION,
     ),
 ]
 

@@ -7,7 +7,7 @@ import typer
 
 from one2set.cli.bulk_output import Engine
 from one2set.cli.console import err
-from one2set.cli.options import COMPUTATION, TRAINING
+from one2set.cli.options import computation_option, training_option
 from one2set.cli.progress import show_progress
 
 if TYPE_CHECKING:
@@ -16,23 +16,21 @@ if TYPE_CHECKING:
 
 CodeOption = Annotated[
     str | None,
-    typer.Option(
+    computation_option(
         metavar="VERSION",
         help="Continue jobs of another version of the code, which the report names. Use it after "
         "changes that do not affect results.",
         show_default=False,
-        rich_help_panel=COMPUTATION,
     ),
 ]
 FineTuneOption = Annotated[
     int | None,
-    typer.Option(
+    training_option(
         min=1,
         metavar="N",
         help="Further examples of a system that starts from another one. Default: a fifth of the "
         "other's.",
         show_default=False,
-        rich_help_panel=TRAINING,
     ),
 ]
 

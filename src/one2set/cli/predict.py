@@ -1,5 +1,6 @@
 """`one2set predict`: the raw output of a network, for research."""
 
+from functools import partial
 from typing import Annotated, Literal
 
 import typer
@@ -7,8 +8,6 @@ import typer
 from one2set.cli.bulk_output import make_target, write_bulk
 from one2set.cli.console import err
 from one2set.cli.options import (
-    INPUT,
-    OUTPUT,
     BatchTokensOption,
     DeviceOption,
     FieldOption,
@@ -21,11 +20,13 @@ from one2set.cli.options import (
     ReportOption,
     ResumeOption,
     ThreadsOption,
+    input_option,
+    output_option,
 )
 from one2set.data.reading.streams import MAX_LINE
 from one2set.errors import ConfigError
 
-_SEARCH = "Search (default: the system's own)"
+_search = partial(typer.Option, rich_help_panel="Search (default: the system's own)")
 
 
 def predict(
@@ -37,66 +38,47 @@ def predict(
     output: OutputOption = None,
     format: Annotated[
         Literal["jsonl", "parquet", "text"] | None,
-        typer.Option(
+        output_option(
             help="text is one line a;b;c per document. Default: by the name of OUT.",
             show_default=False,
-            rich_help_panel=OUTPUT,
         ),
     ] = None,
     slots: Annotated[
         bool,
-        typer.Option(
-            "--slots",
-            help="Also write the output of every code, with ∅.",
-            rich_help_panel=OUTPUT,
-        ),
+        output_option("--slots", help="Also write the output of every code, with ∅."),
     ] = False,
     resume: ResumeOption = False,
     overwrite: OverwriteOption = False,
     beam: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Beam size; 1 is greedy search.",
-            show_default=False,
-            rich_help_panel=_SEARCH,
-        ),
+        int | None, _search(metavar="N", help="Beam size; 1 is greedy search.", show_default=False)
     ] = None,
     length_penalty: Annotated[
         float | None,
-        typer.Option(
-            metavar="N",
-            help="Rank hypotheses by log P / length^penalty.",
-            show_default=False,
-            rich_help_panel=_SEARCH,
-        ),
+        _search(metavar="N", help="Rank hypotheses by log P / length^penalty.", show_default=False),
     ] = None,
     pool: Annotated[
         bool | None,
-        typer.Option(
+        _search(
             "--pool/--no-pool",
             help="Write all hypotheses of the beam, also those of codes that predict ∅.",
             show_default=False,
-            rich_help_panel=_SEARCH,
         ),
     ] = None,
     keep: Annotated[
         int | None,
-        typer.Option(
+        _search(
             metavar="N",
             help="With a pool: hypotheses to write per code or document; 0 for all.",
             show_default=False,
-            rich_help_panel=_SEARCH,
         ),
     ] = None,
     exclusive: Annotated[
         int | None,
-        typer.Option(
+        _search(
             metavar="K",
             help="For sequences: a phrase must not begin with the first word of the K phrases "
             "before it; -1 for all of them, 0 for none.",
             show_default=False,
-            rich_help_panel=_SEARCH,
         ),
     ] = None,
     field: FieldOption = [],  # noqa: B006
@@ -105,11 +87,7 @@ def predict(
     report: ReportOption = None,
     max_source_words: Annotated[
         int,
-        typer.Option(
-            metavar="N",
-            help="Read only the beginning of longer documents.",
-            rich_help_panel=INPUT,
-        ),
+        input_option(metavar="N", help="Read only the beginning of longer documents."),
     ] = 4096,
     batch_tokens: BatchTokensOption = 4096,
     threads: ThreadsOption = 0,

@@ -1,6 +1,7 @@
 """`one2set prepare`: from files to a corpus."""
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -8,13 +9,13 @@ import typer
 
 from one2set.cli.console import err, out, warn_of_skipped
 from one2set.cli.options import (
-    COMPUTATION,
-    INPUT,
-    OUTPUT,
     FieldOption,
     MaxLineOption,
     OnErrorOption,
     OverwriteOption,
+    computation_option,
+    input_option,
+    output_option,
     parse_oversample,
 )
 from one2set.cli.progress import show_progress
@@ -22,102 +23,62 @@ from one2set.cores import count_cores
 from one2set.data.reading.streams import MAX_LINE
 from one2set.errors import ConfigError
 
-_DATA = "Data"
-_FILTERS = "Filters of the training data"
-_VOCABULARY = "Vocabulary"
+_data = partial(typer.Option, rich_help_panel="Data")
+_filter = partial(typer.Option, rich_help_panel="Filters of the training data")
+_vocabulary = partial(typer.Option, rich_help_panel="Vocabulary")
 
 
 def prepare(
     output: Annotated[Path, typer.Argument(metavar="OUT", help="The corpus folder to write.")],
     train: Annotated[
-        list[str],
-        typer.Option(
-            metavar="FILE",
-            help="Training data in any readable format. Repeatable.",
-            rich_help_panel=_DATA,
-        ),
+        list[str], _data(metavar="FILE", help="Training data in any readable format. Repeatable.")
     ],
-    valid: Annotated[
-        list[str],
-        typer.Option(metavar="FILE", help="Validation data. Repeatable.", rich_help_panel=_DATA),
-    ] = [],  # noqa: B006
+    valid: Annotated[list[str], _data(metavar="FILE", help="Validation data. Repeatable.")] = [],  # noqa: B006
     hold_out: Annotated[
         float,
-        typer.Option(
-            metavar="SHARE",
-            help="Without --valid: hold out this share of the training data.",
-            rich_help_panel=_DATA,
-        ),
+        _data(metavar="SHARE", help="Without --valid: hold out this share of the training data."),
     ] = 0.0,
     test: Annotated[
         list[str],
-        typer.Option(
-            metavar="[NAME=]FILE",
-            help="A test set; it becomes a split of its own. Repeatable.",
-            rich_help_panel=_DATA,
-        ),
+        _data(metavar="[NAME=]FILE", help="A test set; it becomes a split of its own. Repeatable."),
     ] = [],  # noqa: B006
     exclude: Annotated[
         list[str],
-        typer.Option(
+        _data(
             metavar="FILE",
             help="Drop training documents with a title of this file. Titles of the validation and "
             "test sets are always dropped. Repeatable.",
-            rich_help_panel=_DATA,
         ),
     ] = [],  # noqa: B006
     oversample: Annotated[
         list[str],
-        typer.Option(
+        _data(
             metavar="FILE=N",
             help="Draw the documents of this training file N times per epoch. Repeatable.",
-            rich_help_panel=_DATA,
         ),
     ] = [],  # noqa: B006
     max_source_words: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            help="Drop documents with more words, or word pieces.",
-            rich_help_panel=_FILTERS,
-        ),
+        int, _filter(metavar="N", help="Drop documents with more words, or word pieces.")
     ] = 400,
     max_phrases: Annotated[
-        int,
-        typer.Option(
-            metavar="N", help="Drop documents with more keyphrases.", rich_help_panel=_FILTERS
-        ),
+        int, _filter(metavar="N", help="Drop documents with more keyphrases.")
     ] = 13,
     max_phrase_words: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            help="Drop keyphrases with more words, or word pieces.",
-            rich_help_panel=_FILTERS,
-        ),
+        int, _filter(metavar="N", help="Drop keyphrases with more words, or word pieces.")
     ] = 5,
     vocabulary_size: Annotated[
         int,
-        typer.Option(
-            metavar="N",
-            help="Keep the N most frequent words, special tokens included.",
-            rich_help_panel=_VOCABULARY,
-        ),
+        _vocabulary(metavar="N", help="Keep the N most frequent words, special tokens included."),
     ] = 50_002,
     tokenizer: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Use the word pieces of a Hugging Face tokenizer.json.",
-            rich_help_panel=_VOCABULARY,
-        ),
+        _vocabulary(metavar="FILE", help="Use the word pieces of a Hugging Face tokenizer.json."),
     ] = None,
     vocabulary: Annotated[
         str | None,
-        typer.Option(
+        _vocabulary(
             metavar="MODEL",
             help="Use the vocabulary of a model, to train it further: its folder, or default.",
-            rich_help_panel=_VOCABULARY,
         ),
     ] = None,
     field: FieldOption = [],  # noqa: B006
@@ -125,25 +86,21 @@ def prepare(
     max_line: MaxLineOption = MAX_LINE,
     report: Annotated[
         Path | None,
-        typer.Option(
+        input_option(
             metavar="FILE",
             help="List skipped records here. Default: OUT/skipped.jsonl.",
             show_default=False,
-            rich_help_panel=INPUT,
         ),
     ] = None,
     overwrite: OverwriteOption = False,
     as_json: Annotated[
         bool,
-        typer.Option("--json", help="Print the manifest as JSON.", rich_help_panel=OUTPUT),
+        output_option("--json", help="Print the manifest as JSON."),
     ] = False,
     workers: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            help="Processes. Default: one per core.",
-            show_default=False,
-            rich_help_panel=COMPUTATION,
+        computation_option(
+            metavar="N", help="Processes. Default: one per core.", show_default=False
         ),
     ] = None,
 ) -> None:

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from one2set.cli.bulk_output import Engine
 from one2set.cli.console import err, out
-from one2set.cli.options import COMPUTATION, TRAINING, ScaleOption, SetOption
+from one2set.cli.options import ScaleOption, SetOption, computation_option, training_option
 from one2set.cli.plans import CodeOption, FineTuneOption, do_plan
 from one2set.errors import ConfigError, missing_extra
 
@@ -50,38 +50,29 @@ def reproduce(
     scale: ScaleOption = "small",
     seeds: Annotated[
         int,
-        typer.Option(
-            min=1, metavar="N", help="Number of seeds of each row.", rich_help_panel=TRAINING
-        ),
+        training_option(min=1, metavar="N", help="Number of seeds of each row."),
     ] = 3,
     documents: Annotated[
         int | None,
-        typer.Option(
+        training_option(
             min=1,
             metavar="N",
             help="Training examples of each system. Default: the scale's.",
             show_default=False,
-            rich_help_panel=TRAINING,
         ),
     ] = None,
     fine_tune: FineTuneOption = None,
     set: SetOption = [],  # noqa: B006
     engine: Annotated[
         Engine,
-        typer.Option(
+        computation_option(
             help="One job after another on this machine, or jobs in parallel on a Ray cluster "
-            "(RAY_ADDRESS).",
-            rich_help_panel=COMPUTATION,
+            "(RAY_ADDRESS)."
         ),
     ] = "local",
     processes: Annotated[
         int,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Processes of each training (torchrun).",
-            rich_help_panel=COMPUTATION,
-        ),
+        computation_option(min=1, metavar="N", help="Processes of each training (torchrun)."),
     ] = 1,
     code: CodeOption = None,
 ) -> None:
@@ -132,21 +123,23 @@ def reproduce(
 
 
 def _list(plan: "Plan") -> None:
-    forecast, done = plan.forecast(), {one.job.name for one in plan.done()}
+    forecast, done = plan.forecast(), {job_folder.job.name for job_folder in plan.done()}
     table = Table(box=None, pad_edge=False)
     for column in ("job", "after", "examples", "time"):
         table.add_column(column, justify="left" if column in ("job", "after") else "right")
-    for name, one in plan.jobs.items():
-        before = one.job.before
-        seconds = forecast.seconds(one.job)
+    for name, job_folder in plan.jobs.items():
+        before = job_folder.job.before
+        seconds = forecast.seconds(job_folder.job)
         time = "unknown" if seconds is None else str(timedelta(seconds=round(seconds)))
         table.add_row(
             name,
             before.name if before else "",
-            f"{one.job.num_examples:,}",
+            f"{job_folder.job.num_examples:,}",
             "done" if name in done else time,
         )
-    total = forecast.total((one.job, 0) for name, one in plan.jobs.items() if name not in done)
+    total = forecast.total(
+        (job_folder.job, 0) for name, job_folder in plan.jobs.items() if name not in done
+    )
     left = "unknown until a job is done" if total is None else timedelta(seconds=round(total))
     out.print(table)
     out.print(

@@ -134,12 +134,12 @@ def _protocols_table(console: Console, comparison: Comparison) -> Table:
     table = _table(console, "protocol", *system_column, *map(str, _SHORT))
     for protocol in comparison.protocols:
         for row, system in enumerate(comparison.systems):
-            found = [system.metrics[protocol.name][cell].f1 for cell in _SHORT]
+            scores = [system.metrics[protocol.name][cell].f1 for cell in _SHORT]
             label = (_word(system.name),) if several else ()
             table.add_row(
                 protocol.name,
                 *label,
-                *map(_shown, found),
+                *map(_shown, scores),
                 end_section=several and row == len(comparison.systems) - 1,
             )
     return table

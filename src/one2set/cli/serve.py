@@ -1,6 +1,7 @@
 """`one2set serve`: keyphrases over HTTP, and a page for people."""
 
 import os
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -10,7 +11,8 @@ from one2set.cli.options import ModelOption, NoVerifyOption, ThreadsOption
 from one2set.errors import missing_extra
 
 _TOKEN_VARIABLE = "ONE2SET_TOKEN"
-_ACCESS, _LIMITS = "Access", "Limits"
+_access = partial(typer.Option, rich_help_panel="Access")
+_limit = partial(typer.Option, rich_help_panel="Limits")
 
 
 def serve(
@@ -27,100 +29,59 @@ def serve(
     ] = 8000,
     token: Annotated[
         str | None,
-        typer.Option(
+        _access(
             metavar="SECRET",
             envvar=_TOKEN_VARIABLE,
             help="Clients must send it: Authorization: Bearer SECRET. Prefer the environment "
             "variable, because other users can see a command's options.",
             show_default=False,
-            rich_help_panel=_ACCESS,
         ),
     ] = None,
     allow_origin: Annotated[
         list[str],
-        typer.Option(
+        _access(
             metavar="URL",
             help="A site whose pages may call the server from a browser (CORS). Repeatable.",
             show_default=False,
-            rich_help_panel=_ACCESS,
         ),
     ] = [],  # noqa: B006
     allowed_host: Annotated[
         list[str],
-        typer.Option(
+        _access(
             metavar="NAME",
             help="A name or address by which clients may call the server, besides localhost and "
             "--host; * for any. Repeatable.",
             show_default=False,
-            rich_help_panel=_ACCESS,
         ),
     ] = [],  # noqa: B006
     max_body: Annotated[
-        int,
-        typer.Option(
-            min=1, metavar="BYTES", help="Size of a request with texts.", rich_help_panel=_LIMITS
-        ),
+        int, _limit(min=1, metavar="BYTES", help="Size of a request with texts.")
     ] = 1_000_000,
     max_file: Annotated[
-        int,
-        typer.Option(
-            min=1, metavar="BYTES", help="Size of an uploaded file.", rich_help_panel=_LIMITS
-        ),
+        int, _limit(min=1, metavar="BYTES", help="Size of an uploaded file.")
     ] = 20_000_000,
     max_answer: Annotated[
-        int,
-        typer.Option(min=1, metavar="BYTES", help="Size of a response.", rich_help_panel=_LIMITS),
+        int, _limit(min=1, metavar="BYTES", help="Size of a response.")
     ] = 10_000_000,
     max_characters: Annotated[
-        int,
-        typer.Option(min=1, metavar="N", help="Characters of a document.", rich_help_panel=_LIMITS),
+        int, _limit(min=1, metavar="N", help="Characters of a document.")
     ] = 200_000,
-    max_documents: Annotated[
-        int,
-        typer.Option(min=1, metavar="N", help="Documents of a request.", rich_help_panel=_LIMITS),
-    ] = 64,
+    max_documents: Annotated[int, _limit(min=1, metavar="N", help="Documents of a request.")] = 64,
     max_head: Annotated[
-        int,
-        typer.Option(
-            min=1024,
-            metavar="BYTES",
-            help="Size of the request line and headers.",
-            rich_help_panel=_LIMITS,
-        ),
+        int, _limit(min=1024, metavar="BYTES", help="Size of the request line and headers.")
     ] = 65_536,
     head_timeout: Annotated[
-        float,
-        typer.Option(
-            min=0.1,
-            metavar="SECONDS",
-            help="Wait for the request line and headers.",
-            rich_help_panel=_LIMITS,
-        ),
+        float, _limit(min=0.1, metavar="SECONDS", help="Wait for the request line and headers.")
     ] = 10.0,
-    max_connections: Annotated[
-        int,
-        typer.Option(min=1, metavar="N", help="Open connections.", rich_help_panel=_LIMITS),
-    ] = 512,
+    max_connections: Annotated[int, _limit(min=1, metavar="N", help="Open connections.")] = 512,
     max_client_connections: Annotated[
-        int,
-        typer.Option(
-            min=1, metavar="N", help="Open connections per client address.", rich_help_panel=_LIMITS
-        ),
+        int, _limit(min=1, metavar="N", help="Open connections per client address.")
     ] = 256,
     queue: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Queued documents; beyond it the server answers 429.",
-            rich_help_panel=_LIMITS,
-        ),
+        int, _limit(min=1, metavar="N", help="Queued documents; beyond it the server answers 429.")
     ] = 256,
     timeout: Annotated[
-        float,
-        typer.Option(
-            min=0.1, metavar="SECONDS", help="Time for a request.", rich_help_panel=_LIMITS
-        ),
+        float, _limit(min=0.1, metavar="SECONDS", help="Time for a request.")
     ] = 60.0,
     threads: ThreadsOption = 0,
     no_verify: NoVerifyOption = False,

@@ -7,11 +7,11 @@ import typer
 
 from one2set.cli.console import out, warn_of_skipped
 from one2set.cli.options import (
-    OUTPUT,
     FieldOption,
     MaxLineOption,
     OnErrorOption,
     ReportOption,
+    output_option,
 )
 from one2set.data.reading.streams import MAX_LINE
 
@@ -27,7 +27,7 @@ def stats(
     report: ReportOption = None,
     as_json: Annotated[
         bool,
-        typer.Option("--json", help="Print one JSON object per file.", rich_help_panel=OUTPUT),
+        output_option("--json", help="Print one JSON object per file."),
     ] = False,
 ) -> None:
     """Count documents and keyphrases, as in the paper's Table 1.

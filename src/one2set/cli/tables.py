@@ -87,18 +87,18 @@ def calibration_tables(calibration: "Calibration", check: "CrossValidation") -> 
     )
     table.add_column("off by", justify="right")
     for point in ("f1", "shown", "joined"):
-        one: CalibrationCheck = getattr(check, point)
+        figures: CalibrationCheck = getattr(check, point)
         for side_name in calibration.sides:
-            chosen = one.present == (side_name == "present")
+            chosen = figures.present == (side_name == "present")
             shown = max(int(chosen.sum()), 1)
-            f1 = (f"{one.before[side_name]:.4f}", f"{one.after[side_name]:.4f}")
+            f1 = (f"{figures.before[side_name]:.4f}", f"{figures.after[side_name]:.4f}")
             table.add_row(
                 f"{side_name}, {point}",
                 *(f if point != "joined" else "–" for f in f1),
                 f"{int(chosen.sum()):,}",
-                f"{one.correct[chosen].sum() / shown:.3f}",
-                f"{one.probabilities[chosen].sum() / shown:.3f}",
-                f"{one.calibration_error(side_name):.3f}",
+                f"{figures.correct[chosen].sum() / shown:.3f}",
+                f"{figures.probabilities[chosen].sum() / shown:.3f}",
+                f"{figures.calibration_error(side_name):.3f}",
             )
     table.caption = (
         "F1: mean of F1@5 and F1@M. Figures are of documents left out of the tuning, at the "

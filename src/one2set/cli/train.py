@@ -2,6 +2,7 @@
 
 from contextlib import ExitStack
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,7 +22,9 @@ SYSTEMS = (
     "exhird, copyrnn, transformer-missing-eos, settrans-no-codes, settrans-fixed, "
     "settrans-random, settrans-student, settrans-single"
 )
-_RUN, _SETTINGS, _LIMITS = "Run", "Settings", "Stop after"
+_run = partial(typer.Option, rich_help_panel="Run")
+_setting = partial(typer.Option, rich_help_panel="Settings")
+_limit = partial(typer.Option, rich_help_panel="Stop after")
 _SECONDS_BETWEEN_LINES = 30.0  # where there is no terminal to draw a bar on
 
 
@@ -35,104 +38,71 @@ def train(
     corpus: Annotated[
         Path, typer.Argument(metavar="CORPUS", help="A folder made by one2set prepare.")
     ],
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="RUN", help="The run folder.", rich_help_panel=_RUN),
-    ],
+    output: Annotated[Path, _run("--output", "-o", metavar="RUN", help="The run folder.")],
     system: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help=f"One of {SYSTEMS}. Default: settrans.",
-            show_default=False,
-            rich_help_panel=_SETTINGS,
-        ),
+        _setting(metavar="NAME", help=f"One of {SYSTEMS}. Default: settrans.", show_default=False),
     ] = None,
     scale: Annotated[
         str | None,
-        typer.Option(
+        _setting(
             metavar="NAME|FILE",
             help=f"Network size and training settings: {', '.join(SCALES)}, or a .toml file. "
             "Default: small; with --from, further.",
             show_default=False,
-            rich_help_panel=_SETTINGS,
         ),
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(
-            min=0,
-            metavar="N",
-            help="Random seed. Default: 0.",
-            show_default=False,
-            rich_help_panel=_SETTINGS,
-        ),
+        _setting(min=0, metavar="N", help="Random seed. Default: 0.", show_default=False),
     ] = None,
     set: Annotated[
         list[str],
-        typer.Option(
+        _setting(
             metavar="NAME=VALUE",
             help="Change a setting, such as train.batch_documents=12. Repeatable.",
             show_default=False,
-            rich_help_panel=_SETTINGS,
         ),
     ] = [],  # noqa: B006
     steps: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", help="Optimizer steps.", show_default=False, rich_help_panel=_LIMITS
-        ),
+        int | None, _limit(metavar="N", help="Optimizer steps.", show_default=False)
     ] = None,
     documents: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            help="Training examples, counted again in every epoch.",
-            show_default=False,
-            rich_help_panel=_LIMITS,
+        _limit(
+            metavar="N", help="Training examples, counted again in every epoch.", show_default=False
         ),
     ] = None,
-    minutes: Annotated[
-        float | None,
-        typer.Option(metavar="N", help="Time.", show_default=False, rich_help_panel=_LIMITS),
-    ] = None,
+    minutes: Annotated[float | None, _limit(metavar="N", help="Time.", show_default=False)] = None,
     from_: Annotated[
         str | None,
-        typer.Option(
+        _run(
             "--from",
             metavar="MODEL",
             help="Continue training a model: its folder, or default. The corpus must have its "
             "vocabulary: prepare --vocabulary MODEL.",
             show_default=False,
-            rich_help_panel=_RUN,
         ),
     ] = None,
     init: Annotated[
         Path | None,
-        typer.Option(
+        _run(
             metavar="RUN|MODEL",
             help="Start from the weights of another run or model.",
             show_default=False,
-            rich_help_panel=_RUN,
         ),
     ] = None,
     resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume",
-            help="Continue the run in RUN, or start a new one.",
-            rich_help_panel=_RUN,
-        ),
+        bool, _run("--resume", help="Continue the run in RUN, or start a new one.")
     ] = False,
     settings: Annotated[
         str | None,
-        typer.Option(
+        _setting(
             metavar="SCALE",
             help="Print every setting of a scale with its meaning, and exit.",
             callback=_print_settings,
             is_eager=True,
             show_default=False,
-            rich_help_panel=_SETTINGS,
         ),
     ] = None,
 ) -> None:
@@ -195,7 +165,7 @@ def train(
         except One2SetError:
             if processes.is_main:
                 raise
-            raise typer.Exit(2) from None  # the first process says it
+            raise typer.Exit(2) from None  # the first process prints the error
     if isinstance(event, Ended) and event.reason == "interrupted":
         raise typer.Exit(128 + (event.signal or 0))
 

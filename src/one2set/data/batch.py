@@ -113,7 +113,7 @@ class Batch:
 
     ids: tuple[str, ...]
     lengths: tuple[int, ...]
-    title_lengths: tuple[int, ...]  # how many of its first words tell what it is about
+    title_lengths: tuple[int, ...]  # the number of its first words that are the title
     oov: tuple[tuple[int, ...], ...]  # the dictionary ids of the extended ids V, V+1, …
     tokens: int  # target tokens without padding, by which a loss is normalised
     source: Tensor  # (B, S), unknown words are `<unk>`

@@ -93,21 +93,21 @@ class HeadTargetBuilder:
         for text, start, end in grouped:
             if start >= title > 0:
                 number, title = number + 1, 0
-            for one in self._stems(text):
-                if one in PUNCTUATION:
+            for word_stem in self._stems(text):
+                if word_stem in PUNCTUATION:
                     number += 1
                     continue
-                stems.append(one)
+                stems.append(word_stem)
                 first.append(start)
                 last.append(end)
                 segment.append(number)
         return SourceWords(tuple(stems), *(np.array(x, np.int64) for x in (first, last, segment)))
 
     def _stems(self, text: str) -> tuple[str, ...]:
-        found = self._words.get(text)
-        if found is None:
-            found = self._words[text] = tuple(map(stem, words_of(text)))
-        return found
+        stems = self._words.get(text)
+        if stems is None:
+            stems = self._words[text] = tuple(map(stem, words_of(text)))
+        return stems
 
     def _keyphrases(self, example: Example) -> set[Stems]:
         phrases: Iterable[Ids] = (*example.present, *example.absent)
@@ -133,8 +133,8 @@ def _label(
     """(P,) whether each span is a keyphrase."""
     openings = {phrase[0] for phrase in keyphrases}
     # Few words begin a keyphrase, so few spans need a look.
-    may_begin = np.array([one in openings for one in words.stems], np.bool_)
-    found = np.zeros(len(start), np.bool_)
-    for index in np.flatnonzero(may_begin[start] if len(start) else found):
-        found[index] = words.stems[start[index] : end[index] + 1] in keyphrases
-    return found
+    may_begin = np.array([word_stem in openings for word_stem in words.stems], np.bool_)
+    is_keyphrase = np.zeros(len(start), np.bool_)
+    for index in np.flatnonzero(may_begin[start] if len(start) else is_keyphrase):
+        is_keyphrase[index] = words.stems[start[index] : end[index] + 1] in keyphrases
+    return is_keyphrase

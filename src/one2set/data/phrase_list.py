@@ -25,7 +25,7 @@ from one2set.errors import DataError
 from one2set.text import DIGIT, stem_all, words_of
 
 FILE = "phrases.tsv"
-_MIN_DOCUMENTS = 10  # rarer phrases are hardly ever correct where they are absent
+_MIN_DOCUMENTS = 10  # rarer phrases are rarely correct as absent ones
 _WORDS = range(1, 6)  # longer ones are rare
 _UNREADABLE = {*SPECIALS, DIGIT, ".", ","}
 # Lines of spelling, stems and documents, in UTF-8.
@@ -84,14 +84,14 @@ class PhraseList:
         cls, documents_with: Mapping[Stems, int], spelling: Callable[[Stems], str]
     ) -> "PhraseList":
         """The phrases that enough documents have, the most frequent first."""
-        found = {
+        phrases = {
             stems: KnownPhrase(spelling(stems), documents)
             for stems, documents in documents_with.items()
             if documents >= _MIN_DOCUMENTS
             and len(stems) in _WORDS
             and _UNREADABLE.isdisjoint(stems)
         }
-        return cls(dict(sorted(found.items(), key=lambda pair: -pair[1].documents)))
+        return cls(dict(sorted(phrases.items(), key=lambda pair: -pair[1].documents)))
 
     @classmethod
     def from_examples(
@@ -105,11 +105,11 @@ class PhraseList:
         for ids, count in written.items():
             words = words_of(vocabulary.text(np.frombuffer(ids, np.int32).tolist()))
             spellings.setdefault(stem_all(words), Counter())[" ".join(words)] += count
-        found = cls._most_frequent(
+        most_frequent = cls._most_frequent(
             {stems: texts.total() for stems, texts in spellings.items()},
             lambda stems: spellings[stems].most_common(1)[0][0],
         )
-        return cls(dict(islice(found.phrases.items(), limit)))
+        return cls(dict(islice(most_frequent.phrases.items(), limit)))
 
     def merge(self, other: "PhraseList") -> "PhraseList":
         """The phrases of both. Those of this list keep their indices: a phrase classifier needs
@@ -136,20 +136,20 @@ class PhraseList:
     @classmethod
     def load(cls, folder: Path) -> "PhraseList":
         """The one in a model's folder; an empty one where there is none."""
-        found, path = cls({}), folder / FILE
+        phrase_list, path = cls({}), folder / FILE
         if not path.exists():
-            return found
+            return phrase_list
         try:
             content = path.read_bytes()
             if not _CONTENT.fullmatch(content):
                 raise ValueError
-            found._lines = content.decode().split("\n")[:-1]
+            phrase_list._lines = content.decode().split("\n")[:-1]
         except (ValueError, OSError):
             raise DataError(
                 "is not a phrase list", fix="make it again with one2set learn", path=path
             ) from None
-        found.checksum = crc32(content)
-        return found
+        phrase_list.checksum = crc32(content)
+        return phrase_list
 
     @cached_property
     def index(self) -> dict[Stems, int]:

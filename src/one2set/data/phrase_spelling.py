@@ -37,14 +37,14 @@ def tidy(phrase: str) -> str:
 
 
 def _close_up(text: str) -> str:
-    """Undo the spaces around marks that preprocessing makes: `alzheimer ' s`, `( eeg )`."""
+    """Remove the spaces that preprocessing adds around marks: `alzheimer ' s`, `( eeg )`."""
     text = re.sub(r"(?<=\w) ' ?(?=s\b)", "'", text)
-    return re.sub(r"\( | (?=\))", lambda found: found[0].strip(), text)
+    return re.sub(r"\( | (?=\))", lambda match: match[0].strip(), text)
 
 
 def _running_case(phrase: str, abstract: str) -> str | None:
     """A keyphrase without the capitals that only a list gives it: the abstract has its words in
-    lower case. None if the abstract does not tell whether a word has a capital of its own."""
+    lower case. None if the abstract does not show whether a word is capitalised."""
     for word in _CAPITALISED.findall(phrase):
         if f" {word.lower()}" in abstract:
             phrase = re.sub(rf"\b{word}\b", word.lower(), phrase)
@@ -76,7 +76,7 @@ class SpellingCounts:
                 self._words.setdefault(word.lower(), Counter())[word] += 1
 
     def spelling(self, stems: Stems) -> str:
-        """The most frequent spelling of a phrase. If no document tells its capitals, its words have
+        """The most frequent spelling of a phrase. If no document shows its capitals, its words have
         those that they have in other phrases."""
         if stems not in self._phrases:
             return " ".join(stems)
@@ -152,7 +152,7 @@ class PhraseSpeller:
 
     @cached_property
     def _joins(self) -> dict[tuple[str, str], str]:
-        """What stands between two words, in lower case."""
+        """The text between two words, in lower case."""
         counts: dict[tuple[str, str], Counter[str]] = {}
         for text in self._spellings():
             for left, right in pairwise(_WORD.finditer(text)):
@@ -160,7 +160,7 @@ class PhraseSpeller:
                 if between in _JOINS:
                     pair = left[0].lower(), right[0].lower()
                     counts.setdefault(pair, Counter())[between] += 1
-        return {pair: each.most_common(1)[0][0] for pair, each in counts.items()}
+        return {pair: counter.most_common(1)[0][0] for pair, counter in counts.items()}
 
 
 NO_SPELLER = PhraseSpeller(tuple)

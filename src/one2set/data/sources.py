@@ -18,14 +18,14 @@ from one2set.data.example import Example, Ids
 from one2set.data.specials import PAD, UNK
 
 MAX_OOV = 1000  # copyable unknown words of one document; further ones are `<unk>`
-USUAL_TITLE = 10  # words: the start of a document without a title stands for one
+USUAL_TITLE = 10  # words: the beginning of a document without a title is used instead
 
 
 class Sources(NamedTuple):
     """The sources of some documents."""
 
     lengths: tuple[int, ...]
-    title_lengths: tuple[int, ...]  # how many of its first words tell what it is about
+    title_lengths: tuple[int, ...]  # the number of its first words that are the title
     oov: tuple[dict[int, int], ...]  # of each document, dictionary id → extended id
     extended: Ints  # (B, S), unknown words have their extended ids
     first: Ints  # (B, S), the position of the first occurrence of the same word

@@ -209,7 +209,7 @@ class PieceVocabulary:
         model = json.loads(self._tokenizer.to_str())["model"]
         if model["type"] != "WordPiece":
             raise ConfigError(
-                f"the tokenizer is a {model['type']} model; only WordPiece tells where words begin"
+                f"the tokenizer is a {model['type']} model; only WordPiece marks where words begin"
             )
         pieces = list(SPECIALS) + [""] * self._tokenizer.get_vocab_size()
         for piece, id in self._tokenizer.get_vocab().items():
@@ -270,7 +270,7 @@ def load_vocabulary(folder: Path, *, size: int) -> Vocabulary:
                 counts.append(int(count))
     except OSError as error:
         raise ConfigError(
-            f"{folder} holds no vocabulary ({error.strerror}: {path.name}); "
+            f"{folder} contains no vocabulary ({error.strerror}: {path.name}); "
             "expected a folder that one2set wrote"
         ) from None
     except UnicodeDecodeError:

@@ -120,14 +120,14 @@ def to_record(comparison: Comparison) -> dict[str, object]:
             "name": system.name,
             "figures": {
                 name: {
-                    str(cell): dict(zip(METRIC_NAMES, found, strict=True))
-                    for cell, found in cells.items()
+                    str(cell): dict(zip(METRIC_NAMES, values, strict=True))
+                    for cell, values in cells.items()
                 }
                 for name, cells in system.metrics.items()
             },
             "#PK": system.counts["present"].predicted,
             "#AK": system.counts["absent"].predicted,
-            "MAE": {group: found.mean_absolute_error for group, found in system.counts.items()},
+            "MAE": {group: counts.mean_absolute_error for group, counts in system.counts.items()},
             "Dup": system.duplication,
             "predictions": system.num_read,
             "unique_predictions": system.num_unique,
@@ -152,8 +152,8 @@ def to_record(comparison: Comparison) -> dict[str, object]:
         "documents": comparison.num_documents,
         "resamples": comparison.resamples,
         "gold": {
-            group: {"per_document": found.gold, "documents_with_gold": found.documents_with_gold}
-            for group, found in first.counts.items()
+            group: {"per_document": counts.gold, "documents_with_gold": counts.documents_with_gold}
+            for group, counts in first.counts.items()
         },
         "systems": systems,
     }

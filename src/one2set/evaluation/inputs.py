@@ -62,26 +62,26 @@ def read_predictions(path: str, golds: Sequence[Gold]) -> list[list[str]]:
     """Read the predicted phrases of a system for each gold document, best first.
 
     A text file has lines `a;b;c`. A JSONL file has objects, which are matched by `id` if both sides
-    have ids, otherwise by order. The format is told by the extension (.txt, .jsonl), otherwise by
-    the first line.
+    have ids, otherwise by order. The extension (.txt, .jsonl) determines the format, otherwise
+    the first line does.
     """
     predictions = list(_predictions(path))
-    with_id = [one for one in predictions if one.id is not None]
+    with_id = [prediction for prediction in predictions if prediction.id is not None]
     if not with_id or golds[0].id is None:
         _check_length(path, len(predictions), "the gold", len(golds), "documents")
-        return [one.phrases for one in predictions]
+        return [prediction.phrases for prediction in predictions]
     by_id: dict[str | None, _Prediction] = {}
     known = {gold.id for gold in golds}
-    for one in predictions:
-        if (what := _id_problem(one, by_id, known)) is not None:
+    for prediction in predictions:
+        if (what := _id_problem(prediction, by_id, known)) is not None:
             raise DataError(
                 what,
                 fix="write one line for each gold document, with its id; or omit all ids if the "
                 "lines are in the order of the gold documents",
                 path=path,
-                line=one.line,
+                line=prediction.line,
             )
-        by_id[one.id] = one
+        by_id[prediction.id] = prediction
     missing = [gold.id for gold in golds if gold.id not in by_id]
     if missing:
         raise DataError(
@@ -100,14 +100,14 @@ class _Prediction(NamedTuple):
 
 
 def _id_problem(
-    one: _Prediction, by_id: dict[str | None, _Prediction], known: set[str | None]
+    prediction: _Prediction, by_id: dict[str | None, _Prediction], known: set[str | None]
 ) -> str | None:
-    if one.id is None:
+    if prediction.id is None:
         return "has no id, but other lines have one"
-    if one.id in by_id:
-        return f"repeats the id {one.id!r} of line {by_id[one.id].line}"
-    if one.id not in known:
-        return f"the id {one.id!r} is not in the gold"
+    if prediction.id in by_id:
+        return f"repeats the id {prediction.id!r} of line {by_id[prediction.id].line}"
+    if prediction.id not in known:
+        return f"the id {prediction.id!r} is not in the gold"
     return None
 
 
@@ -137,7 +137,7 @@ def _is_json(path: str, first_line: str) -> bool:
 
 
 def _prediction(number: int, line: str) -> _Prediction:
-    """Parse a line of JSON; ValueError says what is wrong."""
+    """Parse a line of JSON. Raises ValueError with the problem."""
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError as error:
@@ -147,10 +147,10 @@ def _prediction(number: int, line: str) -> _Prediction:
     keys = [key for key in _PHRASE_KEYS if key in record]
     if len(keys) != 1:
         raise ValueError(f"has {' and '.join(keys) or 'none'} of {', '.join(_PHRASE_KEYS)}")
-    found = record[keys[0]]
-    items = split_phrases(found) if isinstance(found, str) else found
+    phrases = record[keys[0]]
+    items = split_phrases(phrases) if isinstance(phrases, str) else phrases
     if not isinstance(items, list):
-        raise ValueError(f"{keys[0]} is {found!r}, neither a list nor a;b;c in one string")
+        raise ValueError(f"{keys[0]} is {phrases!r}, neither a list nor a;b;c in one string")
     id = record.get("id")
     return _Prediction(number, None if id is None else str(id), [_phrase(item) for item in items])
 
@@ -163,12 +163,12 @@ def _phrase(item: object) -> str:
 
 
 def _lines(path: str) -> Iterator[str]:
-    found = False
+    any_lines = False
     for _, line in read_lines(path, ErrorPolicy()):
         assert line is not None  # a line that is not UTF-8 has raised
-        found = True
+        any_lines = True
         yield line
-    if not found:
+    if not any_lines:
         raise _empty(path)
 
 

@@ -69,8 +69,8 @@ def alpha_ndcg(rankings: Rankings, cutoff: Cutoff) -> Floats:
 
 def _discounted(rankings: Rankings, gains: Floats, ideal: Floats, cutoff: Cutoff) -> Floats:
     discount = np.log2(rankings.rank + 1)
-    found = rankings.summed(gains / discount, cutoff)
-    return _ratio(found, rankings.summed(ideal / discount, cutoff))
+    gain = rankings.summed(gains / discount, cutoff)
+    return _ratio(gain, rankings.summed(ideal / discount, cutoff))
 
 
 # --- Metrics of a set of documents ----------------------------------------------------------------
@@ -99,15 +99,15 @@ def addends(rankings: Rankings, cutoff: Cutoff, protocol: Protocol) -> Floats:
     A metric of a set of documents, or of a bootstrap resample, is the ratio of the two sums over D.
     """
     precision, recall = precision_recall(rankings, cutoff, padded=protocol.padded)
-    one = np.ones_like(precision)
+    ones = np.ones_like(precision)
     pairs: list[tuple[Floats, Floats | Ints]]
-    pairs = [(precision, one), (recall, one), (f1_score(precision, recall), one)]
+    pairs = [(precision, ones), (recall, ones), (f1_score(precision, recall), ones)]
     if protocol.average == "micro":
         matches = rankings.summed(rankings.hit, cutoff)
         considered = num_considered(rankings, cutoff, padded=protocol.padded)
         pairs[:2] = [(matches, considered), (matches, rankings.num_gold)]
     # Ranking metrics are means over documents in every protocol.
-    pairs += [(order(rankings, cutoff), one) for order in (average_precision, ndcg, alpha_ndcg)]
+    pairs += [(order(rankings, cutoff), ones) for order in (average_precision, ndcg, alpha_ndcg)]
     added = np.array(pairs, dtype=np.float64)  # (6, 2, D)
     if protocol.skip_without_gold:
         added *= rankings.num_gold > 0
@@ -118,10 +118,10 @@ def addends(rankings: Rankings, cutoff: Cutoff, protocol: Protocol) -> Floats:
 
 def metrics_from_sums(sums: Floats, protocol: Protocol) -> Floats:
     """The metrics from summed addends (at least those of P, R and F1).  (…, 6, 2) → (6, …)"""
-    found = np.moveaxis(_ratio(sums[..., 0], sums[..., 1]), -1, 0)
+    metrics = np.moveaxis(_ratio(sums[..., 0], sums[..., 1]), -1, 0)
     if protocol.average != "mean-f1":
-        found[2] = f1_score(found[0], found[1])
-    return found
+        metrics[2] = f1_score(metrics[0], metrics[1])
+    return metrics
 
 
 class Counts(NamedTuple):

@@ -24,8 +24,8 @@ _NOVELTY_LOSS = 0.5  # the α of α-NDCG
 class Ranking(NamedTuple):
     """One document's ranking.
 
-    `hits[i]` says whether prediction i is a gold phrase; `covers[i]` are the indices of the gold
-    phrases of which it is a part, which is α-NDCG's relevance.
+    `hits[i]` is whether prediction i is a gold phrase; `covers[i]` are the indices of the gold
+    phrases that contain it, which is α-NDCG's relevance.
     """
 
     hits: Sequence[bool]
@@ -46,17 +46,19 @@ class Rankings:
     @classmethod
     def of(cls, rankings: Sequence[Ranking]) -> Self:
         """Convert the rankings of documents to columns."""
-        num_gold = np.array([one.num_gold for one in rankings], dtype=np.int64)
-        num_predicted = [len(one.hits) for one in rankings]
+        num_gold = np.array([ranking.num_gold for ranking in rankings], dtype=np.int64)
+        num_predicted = [len(ranking.hits) for ranking in rankings]
         document = np.repeat(np.arange(len(rankings)), num_predicted)
-        covers = list(chain.from_iterable(one.covers for one in rankings))
+        covers = list(chain.from_iterable(ranking.covers for ranking in rankings))
         prediction = np.repeat(np.arange(len(document)), list(map(len, covers)))
         within = np.array(list(chain.from_iterable(covers)), dtype=np.int64)
         first_gold = np.cumsum(num_gold) - num_gold  # (D,)
         return cls(
             num_gold=num_gold,
             document=document,
-            hit=np.array(list(chain.from_iterable(one.hits for one in rankings)), dtype=np.float64),
+            hit=np.array(
+                list(chain.from_iterable(ranking.hits for ranking in rankings)), dtype=np.float64
+            ),
             cover_prediction=prediction,
             cover_gold=within + first_gold[document[prediction]],
         )

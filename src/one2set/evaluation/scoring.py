@@ -152,12 +152,16 @@ def score(golds: Sequence[Gold], predictions: Iterable[Sequence[str]]) -> Scores
     ]
     everything = Rankings.of(
         [
-            Ranking(one.hits, one.covers, len(gold.phrases))
-            for one, gold in zip(matched, golds, strict=True)
+            Ranking(match.hits, match.covers, len(gold.phrases))
+            for match, gold in zip(matched, golds, strict=True)
         ]
     )
-    present = np.array(list(chain.from_iterable(one.present for one in matched)), dtype=np.bool_)
-    gold_present = np.array(list(chain.from_iterable(one.present for one in golds)), dtype=np.bool_)
+    present = np.array(
+        list(chain.from_iterable(match.present for match in matched)), dtype=np.bool_
+    )
+    gold_present = np.array(
+        list(chain.from_iterable(gold.present for gold in golds)), dtype=np.bool_
+    )
     return Scores(
         matched=matched,
         groups={
@@ -165,8 +169,8 @@ def score(golds: Sequence[Gold], predictions: Iterable[Sequence[str]]) -> Scores
             "absent": everything.only(~present, ~gold_present),
             "all": everything,
         },
-        num_read=np.array([one.num_read for one in matched]),
-        num_unique=np.array([one.num_unique for one in matched]),
+        num_read=np.array([match.num_read for match in matched]),
+        num_unique=np.array([match.num_unique for match in matched]),
     )
 
 
@@ -197,8 +201,8 @@ def evaluate(
 
     Examples:
         >>> documents = list(read("test.jsonl"))
-        >>> found = (keyphrases for _, keyphrases in KeyphraseGenerator().stream(documents))
-        >>> figures = evaluate(documents, [[one.text for one in some] for some in found])
+        >>> results = (keyphrases for _, keyphrases in KeyphraseGenerator().stream(documents))
+        >>> figures = evaluate(documents, [[k.text for k in result] for result in results])
         >>> present = figures["present"]
         >>> print(present["M"].f1)
     """

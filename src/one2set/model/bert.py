@@ -1,7 +1,7 @@
 """BERT's encoder, for pretrained weights.
 
 Its layers are post-norm and its positions are learned. A run loads pretrained weights from a model
-folder (`--init`), which recipes/default/start.py makes.
+folder (`--init`), which recipes/default/start.py creates.
 
 Shapes: D width; ΣS is packed, the pieces of all documents without padding.
 """

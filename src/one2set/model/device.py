@@ -10,13 +10,13 @@ from one2set.errors import ConfigError
 
 def choose_device(name: str) -> torch.device:
     """The device of this process; `auto` is CUDA, then MPS, then the CPU."""
-    found = {
+    available = {
         "cuda": torch.cuda.is_available(),
         "mps": torch.backends.mps.is_available(),
         "cpu": True,
     }
-    chosen = next(kind for kind in found if found[kind]) if name == "auto" else name
-    if not found[chosen]:
+    chosen = next(kind for kind in available if available[kind]) if name == "auto" else name
+    if not available[chosen]:
         raise ConfigError(
             f"machine.device is {chosen!r}, which this machine (or build of torch) does not have; "
             "leave it at auto"

@@ -87,7 +87,7 @@ def import_network(path: Path, *, heads: int, dropout: float = 0.1) -> Transform
 def import_vocabulary(path: Path, *, size: int) -> WordVocabulary:
     """The vocabulary of a checkpoint whose network knows `size` words.
 
-    Names that nobody writes stand for the words of a network that is larger than its dictionary,
+    Placeholder names stand for the words of a network that is larger than its dictionary,
     and for those with white space in them, which the release can have and we never read.
     """
     saved = _load(path, fix=_VOCABULARY)
@@ -108,7 +108,7 @@ def _load(path: Path, *, fix: str) -> dict[str, Any]:
         reason = str(error).splitlines()[0]
         raise DataError(f"is not a file that torch saved ({reason})", fix=fix, path=path) from None
     if not isinstance(saved, dict):
-        raise DataError(f"holds a {type(saved).__name__}, not a dict", fix=fix, path=path)
+        raise DataError(f"contains a {type(saved).__name__}, not a dict", fix=fix, path=path)
     return saved
 
 

@@ -1,7 +1,7 @@
 """The layers of the Transformer and SetTrans: attention, feed-forward, positions.
 
 All layers run on *packed* rows: the words (or target cells) of all documents of a batch,
-concatenated without padding. Only attention needs the document boundaries, which `Segments` holds.
+concatenated without padding. Only attention needs the document boundaries; `Segments` has them.
 
 Shapes: B documents, Q queries and K keys of all documents, q and k those of one document, D width,
 H heads, G documents attended together, R rows, T steps.

@@ -1,7 +1,7 @@
 """The manifest of a model folder: size and SHA-256 of every file, and the version that wrote them.
 
-Every writer of a model folder uses `write_model_folder`; whoever changes a file of an existing one
-calls `update_manifest` afterwards. Folders of earlier versions have no manifest.
+`write_model_folder` writes a folder with its manifest. After changing a file of an existing folder,
+call `update_manifest`. Folders of earlier versions have no manifest.
 """
 
 import json
@@ -46,7 +46,7 @@ def write_manifest(folder: Path) -> None:
     manifest = {
         "format": FORMAT,
         "versions": {"one2set": version("one2set")},
-        "files": {one.name: _describe(one) for one in files if _is_listed(one.name)},
+        "files": {path.name: _describe(path) for path in files if _is_listed(path.name)},
     }
     with atomic_file(folder / MANIFEST) as file:
         file.write(f"{json.dumps(manifest, indent=2)}\n".encode())
@@ -80,7 +80,7 @@ def check_manifest(folder: Path, *, ignore: Collection[str] = ()) -> None:
 def hash_files(folder: Path) -> dict[str, str]:
     """The hashes of the files that loaders read, by name: they identify a model."""
     files = sorted(path for path in folder.iterdir() if path.suffix in _READ)
-    return {one.name: _describe(one)["sha256"] for one in files if _is_listed(one.name)}
+    return {path.name: _describe(path)["sha256"] for path in files if _is_listed(path.name)}
 
 
 def _check_file(path: Path, expected: dict[str, Any]) -> None:
@@ -117,9 +117,9 @@ def _read_manifest(folder: Path) -> dict[str, dict[str, Any]] | None:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise DataError("is not the manifest of a model", fix=_FIX, path=path) from None
     if manifest.get("format") != FORMAT:
-        found = repr(manifest.get("format"))
+        version = repr(manifest.get("format"))
         fix = "install the version of one2set that wrote it"
-        raise DataError(f"has format {found:.40}; expected {FORMAT}", fix=fix, path=path)
+        raise DataError(f"has format {version:.40}; expected {FORMAT}", fix=fix, path=path)
     return files
 
 

@@ -1,7 +1,7 @@
 """Locations of models: in the package, in a run folder, or in a folder of their own.
 
-A *light* model has no network: only what was learnt beside one, and a calibration. Its folder has a
-file light.json, which may name another model's folder to share what that has learnt.
+A *light* model has no network, only extraction components and a calibration. Its folder has a file
+light.json, which may name another model's folder whose components it shares.
 """
 
 import json

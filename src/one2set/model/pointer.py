@@ -134,18 +134,18 @@ class Mixture:
     def top(self, count: int) -> ChosenTokens:
         """The `count` most probable words of each row (R, count), best first, by the same reason:
         they are among the vocabulary's `count` best and the document's own. None is listed twice;
-        where there are not so many, what fills up has probability 0."""
+        where there are fewer, the rest has probability 0."""
         with torch.no_grad():
             logsumexp, best, best_words = _summarise_top(self.features, self.weight, count)
             generated = self.gate[:, None] * (best - logsumexp[:, None]).exp()
             first = self._by_row(self.copy_source.first_positions)
-            # A word counts where it stands first; padding never does, as it says that 0 is first.
+            # A word counts at its first occurrence. Padding never does: its first occurrence is 0.
             counted = first == torch.arange(first.shape[1], device=first.device)
             own_words = self._own_words.where(counted, -1)
             twice = (best_words[:, :, None] == own_words[:, None]).any(2)
             tokens = torch.cat([best_words, self._own_words], dim=1)
             values = torch.cat([generated, self._own_probability(logsumexp)], dim=1)
-            # What stands here again comes last, behind even a word whose probability has vanished.
+            # Repeated words come last, even after words whose probability has vanished.
             values = values.masked_fill(torch.cat([twice, ~counted], dim=1), -1.0)
             value, index = values.topk(min(count, values.shape[1]))
             return ChosenTokens(tokens.gather(1, index), value.clamp_min(0.0))
@@ -192,7 +192,7 @@ class Mixture:
         return x.repeat_interleave(counts, dim=0, output_size=len(self.features))
 
     def _own_probability(self, logsumexp: Tensor) -> Tensor:
-        """(R, S) P of the document's words, complete where each stands first."""
+        """(R, S) P of the document's words; complete at the first occurrence of each."""
         size = self.weight.shape[0]
         logits = torch.cat(
             [

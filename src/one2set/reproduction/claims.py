@@ -142,23 +142,23 @@ def _check_beats_baselines(results: Results) -> Outcome:
     )
     comparisons = len(_BASELINES) * len(figures)
     significant = sum(
-        found[metric].significant and found[metric].mean > 0
-        for found in (results.differences(_SET, row, results.reference) for row in _BASELINES)
+        differences[metric].significant and differences[metric].mean > 0
+        for differences in (results.differences(_SET, row, results.reference) for row in _BASELINES)
         for metric in figures
     )
-    told = (
+    summary = (
         f"{significant} of {comparisons} differences on {results.reference} are positive and "
         "significant."
     )
     return Outcome(
         won >= _ALMOST_ALL * comparisons,
-        f"SetTrans is ahead of {', '.join(better)} F1s. {told}",
+        f"SetTrans is ahead of {', '.join(better)} F1s. {summary}",
         join_reasons(
             explain_count(results, _SET, "num_present"),
             explain_bias(results, "present_f1_m"),
             explain_training_end(results, _SET),
         ),
-        told if significant < _ALMOST_ALL * comparisons else "",
+        summary if significant < _ALMOST_ALL * comparisons else "",
     )
 
 
@@ -205,15 +205,15 @@ def _check_collapse(row: str) -> Callable[[Results], Outcome]:
 
 def _check_fewer_and_repeated(results: Results) -> Outcome:
     row = "settrans-fixed"
-    said = {name: count_unique(results, name) for name in (row, _SET)}
+    counts = {name: count_unique(results, name) for name in (row, _SET)}
     repeats = {name: on_reference_set(results, name, "duplication") for name in (row, _SET)}
-    fewer, more = said[row] < said[_SET], repeats[row] > repeats[_SET]
+    fewer, more = counts[row] < counts[_SET], repeats[row] > repeats[_SET]
     missing = [] if fewer else ["predict fewer phrases"]
     missing += [] if more else ["repeat itself more"]
     figures: tuple[Metric, ...] = ("num_present", "num_absent", "duplication")
     # The sum of both counts falls if one of them does; Dup must rise.
-    found = results.differences(row, _SET, results.reference)
-    fallen = [metric for metric in figures[:2] if found[metric].mean < 0]
+    differences = results.differences(row, _SET, results.reference)
+    fallen = [metric for metric in figures[:2] if differences[metric].mean < 0]
     return Outcome(
         fewer and more,
         f"{format_rows(results, (row, _SET), figures, on_reference_set)}. "
@@ -254,21 +254,23 @@ def _lambda_row(value: float) -> str:
 
 
 def _check_larger_lambda_predicts_fewer(results: Results) -> Outcome:
-    told, rises, unclear = [], [], []
+    series, rises, unclear = [], [], []
     counts: tuple[Metric, Metric] = ("num_present", "num_absent")
     for metric in counts:
         values = [on_reference_set(results, _lambda_row(value), metric) for value in LAMBDAS]
-        told.append(f"{SHORT[metric]} {', '.join(f'{x:.2f}' for x in values)}")
+        series.append(f"{SHORT[metric]} {', '.join(f'{x:.2f}' for x in values)}")
         for (a, b), (x, y) in zip(pairwise(LAMBDAS), pairwise(values), strict=True):
             step = f"{SHORT[metric]} from λ = {a} to {b}"
-            found = results.differences(_lambda_row(b), _lambda_row(a), results.reference)[metric]
+            difference = results.differences(_lambda_row(b), _lambda_row(a), results.reference)[
+                metric
+            ]
             if y >= x:
                 rises.append(step)
-            if not found.significant:
-                unclear.append(f"{step} [{found.low:+.2f}, {found.high:+.2f}]")
+            if not difference.significant:
+                unclear.append(f"{step} [{difference.low:+.2f}, {difference.high:+.2f}]")
     return Outcome(
         not rises,
-        f"λ = {', '.join(map(str, LAMBDAS))}: {'; '.join(told)}.",
+        f"λ = {', '.join(map(str, LAMBDAS))}: {'; '.join(series)}.",
         f"It does not fall everywhere: {', '.join(rises)}.",
         f"These steps are not significant: {', '.join(unclear)}." if unclear else "",
     )
@@ -277,10 +279,12 @@ def _check_larger_lambda_predicts_fewer(results: Results) -> Outcome:
 def _check_two_steps_beat_one(results: Results) -> Outcome:
     rows = (_SET, "settrans-steps-1")
     figures: tuple[Metric, Metric] = ("present_f1_m", "absent_f1_m")
-    two, one = (fmean(on_reference_set(results, row, metric) for metric in figures) for row in rows)
+    two_steps, one_step = (
+        fmean(on_reference_set(results, row, metric) for metric in figures) for row in rows
+    )
     not_significant = explain_insignificance(results, *rows, figures)
     return Outcome(
-        two > one,
+        two_steps > one_step,
         format_rows(results, rows, figures, on_reference_set).replace("SetTrans", "K = 2")
         + f". {_differences(results, *rows, figures)}",
         join_reasons(not_significant, explain_training_end(results, _SET)),

@@ -30,11 +30,15 @@ class Forecast:
     def __init__(self, done: Iterable[JobFolder], splits: Sequence[str]) -> None:
         self._per_example: dict[str, list[float]] = defaultdict(list)
         self._measuring: dict[str, list[float]] = defaultdict(list)
-        for one in done:
-            record, name = one.training_record(), one.job.row.name
+        for job_folder in done:
+            record, name = job_folder.training_record(), job_folder.job.row.name
             if record.examples_seen:
-                self._per_example[one.job.row.system].append(record.seconds / record.examples_seen)
-            self._measuring[name].append(sum(one.measured(split).seconds for split in splits))
+                self._per_example[job_folder.job.row.system].append(
+                    record.seconds / record.examples_seen
+                )
+            self._measuring[name].append(
+                sum(job_folder.measured(split).seconds for split in splits)
+            )
 
     def note(self, job: Job, examples_seen: int, seconds: float) -> None:
         """Record the speed of a running training."""
@@ -53,15 +57,15 @@ class Forecast:
 
     def total(self, jobs: Iterable[tuple[Job, int]]) -> float | None:
         """Estimate the remaining time of several jobs, one after the other."""
-        found = [self.seconds(job, examples_seen) for job, examples_seen in jobs]
-        known = [seconds for seconds in found if seconds is not None]
-        return sum(known) if len(known) == len(found) else None
+        estimates = [self.seconds(job, examples_seen) for job, examples_seen in jobs]
+        known = [seconds for seconds in estimates if seconds is not None]
+        return sum(known) if len(known) == len(estimates) else None
 
 
 def _estimate(known: dict[str, list[float]], name: str) -> float | None:
     if known.get(name):
         return fmean(known[name])
-    everything = [seconds for found in known.values() for seconds in found]
+    everything = [seconds for values in known.values() for seconds in values]
     return fmean(everything) if everything else None
 
 
@@ -91,11 +95,11 @@ class Plan:
     @property
     def num_examples(self) -> int:
         """The number of examples that all trainings see together."""
-        return sum(one.job.num_examples for one in self.jobs.values())
+        return sum(job_folder.job.num_examples for job_folder in self.jobs.values())
 
     def done(self) -> list[JobFolder]:
         """The jobs that are done."""
-        return [one for one in self.jobs.values() if one.done(self.splits)]
+        return [job_folder for job_folder in self.jobs.values() if job_folder.done(self.splits)]
 
     def run(self, start: Launch, *, tidy: bool) -> Iterator[JobEvent]:
         """Run the jobs that are not done, until this process or others have done them. A failed job
@@ -103,19 +107,21 @@ class Plan:
         while True:
             taken: list[JobFolder] = []
             worked = False
-            for one in self.jobs.values():
-                if not self.is_next(one):
+            for job_folder in self.jobs.values():
+                if not self.is_next(job_folder):
                     continue
-                with one.locked() as lock:
+                with job_folder.locked() as lock:
                     if lock is None:
-                        taken.append(one)
-                    elif not one.done(self.splits):  # by another process in the meantime
+                        taken.append(job_folder)
+                    elif not job_folder.done(self.splits):  # by another process in the meantime
                         worked = True
                         try:
-                            yield from self._perform(one, lock, start, tidy, beside=len(taken))
+                            yield from self._perform(
+                                job_folder, lock, start, tidy, beside=len(taken)
+                            )
                         except One2SetError as error:
-                            self.failed[one.job.name] = error
-                            yield self.event("failed", one.job)
+                            self.failed[job_folder.job.name] = error
+                            yield self.event("failed", job_folder.job)
             if worked:
                 continue
             if not taken:
@@ -123,28 +129,30 @@ class Plan:
             yield self.event("waiting", taken[0].job, beside=len(taken) - 1)
             time.sleep(SECONDS_BETWEEN_ROUNDS)
 
-    def is_next(self, one: JobFolder) -> bool:
+    def is_next(self, job_folder: JobFolder) -> bool:
         """Whether a job is not done and can start."""
-        before = one.job.before
+        before = job_folder.job.before
         if before is not None and not self.jobs[before.name].done(self.splits):
             return False
-        return not one.done(self.splits) and one.job.name not in self.failed
+        return not job_folder.done(self.splits) and job_folder.job.name not in self.failed
 
     def _perform(
-        self, one: JobFolder, lock: IO[bytes], start: Launch, tidy: bool, *, beside: int
+        self, job_folder: JobFolder, lock: IO[bytes], start: Launch, tidy: bool, *, beside: int
     ) -> Iterator[JobEvent]:
         forecast = self.forecast()
-        event = partial(self.event, job=one.job, forecast=forecast, beside=beside)
+        event = partial(self.event, job=job_folder.job, forecast=forecast, beside=beside)
         yield event("begun")
-        first, began = one.examples_seen(), time.monotonic()
-        for examples_seen in one.train(lock, start, tidy=tidy):
-            forecast.note(one.job, examples_seen - first, time.monotonic() - began)
-            yield event("training", examples_seen={one.job.name: examples_seen})
-        for split in one.measure(self.splits):
+        first, began = job_folder.examples_seen(), time.monotonic()
+        for examples_seen in job_folder.train(lock, start, tidy=tidy):
+            forecast.note(job_folder.job, examples_seen - first, time.monotonic() - began)
+            yield event("training", examples_seen={job_folder.job.name: examples_seen})
+        for split in job_folder.measure(self.splits):
             yield event(
-                "measuring", split=split, examples_seen={one.job.name: one.job.num_examples}
+                "measuring",
+                split=split,
+                examples_seen={job_folder.job.name: job_folder.job.num_examples},
             )
-        yield self.event("done", one.job, beside=beside)
+        yield self.event("done", job_folder.job, beside=beside)
 
     def forecast(self) -> Forecast:
         return Forecast(self.done(), self.splits)
@@ -161,8 +169,10 @@ class Plan:
     ) -> JobEvent:
         """An event of a job, with the progress of all jobs. `examples_seen` are those of running
         jobs."""
-        done = {one.job.name for one in self.done()}
-        left = [one.job for one in self.jobs.values() if one.job.name not in done]
+        done = {job_folder.job.name for job_folder in self.done()}
+        left = [
+            job_folder.job for job_folder in self.jobs.values() if job_folder.job.name not in done
+        ]
         so_far = [(other, examples_seen.get(other.name, 0)) for other in left]
         unseen = sum(max(other.num_examples - seen, 0) for other, seen in so_far)
         seconds = (forecast or self.forecast()).total(so_far)

@@ -85,17 +85,18 @@ def explain_training_end(results: Results, row: str) -> str:
 
 def explain_count(results: Results, row: str, metric: Metric) -> str:
     """Say whether a row predicts far more or fewer phrases than there are; "" if not."""
-    said = on_reference_set(results, row, metric)
+    predicted = on_reference_set(results, row, metric)
     gold = results.gold(results.reference, metric)
-    if not gold or 0.67 < said / gold < 1.5:
+    if not gold or 0.67 < predicted / gold < 1.5:
         return ""
     kind: Side = "present" if metric == "num_present" else "absent"
     text = (
-        f"{ROWS[row].label} predicts {said:.2f} {kind} phrases per document; there are {gold:.2f}"
+        f"{ROWS[row].label} predicts {predicted:.2f} {kind} phrases per document; "
+        f"there are {gold:.2f}"
     )
     codes = results.codes(row, results.reference)
     if codes:
-        null = fmean(one.null for one in codes[codes_by_side(len(codes))[kind]])
+        null = fmean(code.null for code in codes[codes_by_side(len(codes))[kind]])
         text += f"; {null:.0%} of the output of its {kind} codes is ∅"
     repeated = on_reference_set(results, row, "duplication")
     return f"{text}, and {format_number(repeated, '.0%')} of its phrases are duplicates."
@@ -117,11 +118,11 @@ def explain_bias(results: Results, metric: Metric) -> str:
 
 def format_differences(results: Results, row: str, base: str, figures: Sequence[Metric]) -> str:
     """`present F1@M +0.014 [+0.002, +0.026]; …`: differences on the reference set."""
-    found = results.differences(row, base, results.reference)
+    differences = results.differences(row, base, results.reference)
     parts = []
     for metric in figures:
         mean, low, high = (
-            format_number(number, f"+{_format_of(metric)}") for number in found[metric]
+            format_number(number, f"+{_format_of(metric)}") for number in differences[metric]
         )
         parts.append(f"{SHORT[metric]} {mean} [{low}, {high}]")
     return "; ".join(parts)
@@ -132,11 +133,11 @@ def explain_insignificance(
 ) -> str:
     """Say which differences on the reference set are not significantly positive, or negative if
     `sign` is −1; "" if all are."""
-    found = results.differences(row, base, results.reference)
+    differences = results.differences(row, base, results.reference)
     unclear = [
         SHORT[metric]
         for metric in figures
-        if not (found[metric].significant and sign * found[metric].mean > 0)
+        if not (differences[metric].significant and sign * differences[metric].mean > 0)
     ]
     if not unclear:
         return ""
@@ -146,6 +147,6 @@ def explain_insignificance(
     )
 
 
-def join_reasons(*found: str) -> str:
+def join_reasons(*reasons: str) -> str:
     """Join the reasons that were found."""
-    return " ".join(filter(None, found)) or "No reason could be computed from what was measured."
+    return " ".join(filter(None, reasons)) or "No reason could be computed from what was measured."

@@ -42,17 +42,17 @@ def draw_figures(results: Results) -> dict[str, PageFigure]:
         from matplotlib.figure import Figure as Picture
     except ImportError:
         raise missing_extra("matplotlib", extra="train", purpose="Drawing figures") from None
-    found: dict[str, PageFigure] = {}
-    for one in _DRAWINGS:
+    figures: dict[str, PageFigure] = {}
+    for drawing in _DRAWINGS:
         with rc_context(_STYLE):
-            picture = Picture(figsize=one.size, layout="constrained")
-            if not one.draw(picture, results):
+            picture = Picture(figsize=drawing.size, layout="constrained")
+            if not drawing.draw(picture, results):
                 continue
             file = io.BytesIO()
             picture.savefig(file, format="svg", metadata={"Date": None})
-        caption = one.caption.format(set=results.reference)
-        found[one.name] = PageFigure(one.name, file.getvalue(), caption)
-    return found
+        caption = drawing.caption.format(set=results.reference)
+        figures[drawing.name] = PageFigure(drawing.name, file.getvalue(), caption)
+    return figures
 
 
 def _line(
@@ -138,8 +138,8 @@ def _draw_steps(picture: "Picture", results: Results) -> bool:
     speeds = (("training", results.training_speed), ("generation", results.generation_speed))
     for shift, (name, speed) in zip((-0.18, 0.18), speeds, strict=True):
         base = speed("transformer")
-        found = [(k, speed(row)) for k, row in zip(STEPS, rows, strict=True)]
-        known = [(k, value.mean) for k, value in found if value is not None]
+        values = [(k, speed(row)) for k, row in zip(STEPS, rows, strict=True)]
+        known = [(k, value.mean) for k, value in values if value is not None]
         assert base is not None
         colour = _PRESENT if name == "training" else _ABSENT
         bars = right.bar(
@@ -178,7 +178,7 @@ def _draw_codes(picture: "Picture", results: Results) -> bool:
         numbers = range(1, len(codes) + 1)
         below = [0.0] * len(codes)
         for side, colour in (("present", _PRESENT), ("absent", _ABSENT), ("null", _NULL)):
-            shares = [getattr(one, side) for one in codes]
+            shares = [getattr(code, side) for code in codes]
             label = "∅" if side == "null" else side
             axes.bar(numbers, shares, bottom=below, color=colour, label=label, width=0.8)
             below = [low + share for low, share in zip(below, shares, strict=True)]
@@ -231,7 +231,7 @@ _DRAWINGS = (
     ),
     _Drawing(
         "codes",
-        "What each control code says on {set}: shares of present phrases, absent phrases and ∅.",
+        "The output of each control code on {set}: present phrases, absent phrases and ∅.",
         _draw_codes,
         (7.5, 5.2),
     ),

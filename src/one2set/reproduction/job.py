@@ -286,8 +286,8 @@ class JobFolder:
     def _sessions(self) -> list[dict[str, Any]]:
         paths = [self.folder / name for name in ("sittings.jsonl", "sessions.jsonl")]
         lines = [line for path in paths if path.exists() for line in path.read_bytes().splitlines()]
-        found = [orjson.loads(line) for line in lines]
-        return [{"examples": one.get("visits"), **one} for one in found]
+        sessions = [orjson.loads(line) for line in lines]
+        return [{"examples": session.get("visits"), **session} for session in sessions]
 
     def _save_record(self, progress: Progress) -> None:
         engine, decoding, null_bias = self._engine(), self.job.row.decoding, AS_TRAINED
@@ -300,8 +300,8 @@ class JobFolder:
         record = TrainingRecord(
             examples_seen=progress.documents,
             seconds=progress.seconds,
-            cpu_seconds=sum(one["cpu_seconds"] for one in sessions),
-            cpu_examples=sum(one["examples"] for one in sessions),
+            cpu_seconds=sum(session["cpu_seconds"] for session in sessions),
+            cpu_examples=sum(session["examples"] for session in sessions),
             parameters=sum(weight.numel() for weight in engine.network.parameters()),
             null_bias=null_bias,
             ended=datetime.now(UTC),
@@ -327,15 +327,15 @@ class JobFolder:
         for split in left:
             yield split
             documents = load_documents(self._setup.corpus, split)
-            found, addends = measure(engine, documents, null_bias=null_bias)
+            measured, addends = measure(engine, documents, null_bias=null_bias)
             with atomic_file(self._measured(split, "npz")) as file:
                 np.savez_compressed(file, **addends._asdict())
             with atomic_file(self._measured(split, "json")) as file:
-                file.write(found.model_dump_json(indent=2).encode())
+                file.write(measured.model_dump_json(indent=2).encode())
 
 
 def has_ended(folder: Path, corpus: Corpus) -> bool:
-    """Whether there is a run that has come to its end."""
+    """Whether there is a run, and it has ended."""
     if not Run.exists(folder):
         return False
     run = Run.load(folder)

@@ -57,7 +57,7 @@ class Measured(BaseModel):
     figures: dict[Metric, float]
     gold: dict[Metric, float]  # num_present and num_absent of the gold phrases
     seconds: float  # wall time of generation
-    cpu_seconds: float  # CPU time of generation, which other work on the machine hardly changes
+    cpu_seconds: float  # CPU time of generation, on which other work has little effect
     codes: tuple[CodeShares, ...]  # (N,), empty for a system without codes
 
 
@@ -115,14 +115,18 @@ def measure(
 def _addends(scores: Scores) -> DocumentAddends:
     f1 = [addends(scores.groups[g], cutoff, YE2021)[:, :3] for g, cutoff in CELLS.values()]
     present, absent = (scores.groups[side].num_predicted for side in SIDES)
-    one = np.ones_like(present)
-    pairs = [(present, one), (absent, one), (scores.num_read - scores.num_unique, scores.num_read)]
+    ones = np.ones_like(present)
+    pairs = [
+        (present, ones),
+        (absent, ones),
+        (scores.num_read - scores.num_unique, scores.num_read),
+    ]
     counts = np.array(pairs, dtype=np.float64)  # (3, 2, D)
     return DocumentAddends(np.stack(f1, axis=1), counts.transpose(2, 0, 1))
 
 
 def _score(golds: Sequence[Gold], predictions: Sequence[Prediction]) -> Scores:
-    return score(golds, [[slot.text for slot in one.phrases] for one in predictions])
+    return score(golds, [[slot.text for slot in prediction.phrases] for prediction in predictions])
 
 
 def _f1(scores: Scores, group: Group, cutoff: Cutoff) -> float:
@@ -132,14 +136,14 @@ def _f1(scores: Scores, group: Group, cutoff: Cutoff) -> float:
 def code_shares(golds: Sequence[Gold], predictions: Sequence[Prediction]) -> tuple[CodeShares, ...]:
     """For each code, the fractions of documents in which it generates a present phrase, an absent
     phrase or ∅."""
-    number = max((len(one.slots) for one in predictions), default=0)
-    said = np.zeros((number, 2))
+    number = max((len(prediction.slots) for prediction in predictions), default=0)
+    counts = np.zeros((number, 2))
     for gold, prediction in zip(golds, predictions, strict=True):
         words = gold.phrase_words([slot.text for slot in prediction.slots])
-        for slot, spoken in zip(prediction.slots, words, strict=True):
+        for slot, phrase in zip(prediction.slots, words, strict=True):
             if slot.text:
-                said[slot.code, 0 if stem_all(spoken) in gold.source else 1] += 1
-    shares = said / max(len(predictions), 1)
+                counts[slot.code, 0 if stem_all(phrase) in gold.source else 1] += 1
+    shares = counts / max(len(predictions), 1)
     return tuple(
         CodeShares(present=present, absent=absent, null=1 - present - absent)
         for present, absent in shares.tolist()
@@ -152,16 +156,16 @@ def tune_null_bias(engine: Engine, documents: Sequence[Document]) -> NullBias:
     Documents are predicted once without ∅; each bias then replaces some phrases by ∅.
     """
     golds = [gold_from_document(document) for document in documents]
-    spoken = list(engine.predict(documents, null_bias=NO_NULL))
+    predictions = list(engine.predict(documents, null_bias=NO_NULL))
 
     def quality(bias: NullBias, side: Group) -> float:
-        scores = _score(golds, [apply_null_bias(one, bias) for one in spoken])
+        scores = _score(golds, [apply_null_bias(one, bias) for one in predictions])
         return _f1(scores, side, "5") + _f1(scores, side, "M")
 
     bias = AS_TRAINED
     for side in SIDES:
         tried = [bias._replace(**{side: value}) for value in _BIASES]
         # The smallest of equally good biases.
-        tried.sort(key=lambda one: abs(getattr(one, side)))
+        tried.sort(key=lambda bias: abs(getattr(bias, side)))
         bias = max(tried, key=lambda one: quality(one, side))
     return bias

@@ -130,7 +130,7 @@ def in_order(rows: Sequence[ReportRow], known: dict[str, ReportRow]) -> list[Rep
     for row in rows:
         if row.after is not None:
             before = known.get(row.after) or ReportRow(row.after, row.after, row.after)
-            ordered |= {one.name: one for one in in_order([before], known)}
+            ordered |= {earlier.name: earlier for earlier in in_order([before], known)}
         ordered[row.name] = row
     return list(ordered.values())
 

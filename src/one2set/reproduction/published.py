@@ -32,14 +32,14 @@ class Value(NamedTuple):
 @cache
 def published_figures() -> dict[tuple[str, str, Metric], Value]:
     """The values of Tables 2 to 5, by system, set and metric."""
-    found: dict[tuple[str, str, Metric], Value] = {}
+    values: dict[tuple[str, str, Metric], Value] = {}
     for table in _TABLES:
         for system, sets in _file()[table].items():
             for name, figures in sets.items():
                 for metric, numbers in figures.items():
                     # Table 5 repeats rows of the other tables, without deviations.
-                    found.setdefault((system, name, metric), Value(*numbers))
-    return found
+                    values.setdefault((system, name, metric), Value(*numbers))
+    return values
 
 
 def published_value(system: str, split: str, metric: Metric) -> Value | None:

@@ -49,16 +49,16 @@ def run_plan_on_ray(plan: Plan, *, processes: int, tidy: bool) -> Iterator[JobEv
         while True:
             room = max(_room(ray, needs), 1)  # machines may come and go
             taken: list[JobFolder] = []
-            for name, one in plan.jobs.items():
-                if name in running or not plan.is_next(one):
+            for name, job_folder in plan.jobs.items():
+                if name in running or not plan.is_next(job_folder):
                     continue
-                if not one.is_free():
-                    taken.append(one)
+                if not job_folder.is_free():
+                    taken.append(job_folder)
                 elif len(running) < room:
-                    far = JobFolder(one.job, setup, one.folder.parent.absolute())
+                    far = JobFolder(job_folder.job, setup, job_folder.folder.parent.absolute())
                     result = task.remote(far, plan.splits, processes, tidy, code)
-                    running[name] = _Running(one, result, one.examples_seen())
-                    yield plan.event("begun", one.job, beside=len(running) - 1)
+                    running[name] = _Running(job_folder, result, job_folder.examples_seen())
+                    yield plan.event("begun", job_folder.job, beside=len(running) - 1)
             if not running and not taken:
                 return
             if running:
@@ -93,13 +93,13 @@ def _do(far: JobFolder, splits: Sequence[str], processes: int, tidy: bool, code:
 
 def _wait(ray: Any, plan: Plan, running: dict[str, _Running]) -> Iterator[JobEvent]:
     """Wait until a job ends, at most some seconds."""
-    by_result = {one.result: name for name, one in running.items()}
+    by_result = {job_folder.result: name for name, job_folder in running.items()}
     ended, _ = ray.wait(list(by_result), timeout=SECONDS_BETWEEN_ROUNDS)
     for result in ended:
-        one = running.pop(by_result[result]).folder
+        job_folder = running.pop(by_result[result]).folder
         try:
             ray.get(result)
-            _expect_done(one, plan.splits)
+            _expect_done(job_folder, plan.splits)
         except ray.exceptions.RayError as error:
             if isinstance(getattr(error, "cause", None), InterruptionError):
                 continue  # its worker was stopped and saved a checkpoint: start it again
@@ -107,26 +107,26 @@ def _wait(ray: Any, plan: Plan, running: dict[str, _Running]) -> Iterator[JobEve
                 error, ray.exceptions.RayTaskError
             ):
                 raise  # a bug of ours
-            plan.failed[one.job.name] = cause or DataError(
-                f"{one.job.row.name} could not be done: {type(error).__name__}, {error}",
-                fix="see what Ray's logs say of it, and run the same again",
-                path=one.folder,
+            plan.failed[job_folder.job.name] = cause or DataError(
+                f"{job_folder.job.row.name} could not be done: {type(error).__name__}, {error}",
+                fix="see Ray's logs, and run the same command again",
+                path=job_folder.folder,
             )
         except ConfigError as error:
-            plan.failed[one.job.name] = error
-        what: EventKind = "failed" if one.job.name in plan.failed else "done"
-        yield plan.event(what, one.job, beside=len(running))
+            plan.failed[job_folder.job.name] = error
+        what: EventKind = "failed" if job_folder.job.name in plan.failed else "done"
+        yield plan.event(what, job_folder.job, beside=len(running))
 
 
-def _expect_done(one: JobFolder, splits: Sequence[str]) -> None:
+def _expect_done(job_folder: JobFolder, splits: Sequence[str]) -> None:
     """Wait until the results of another machine are visible here; raise ConfigError if they
     never are."""
     until = time.monotonic() + _SECONDS_TO_BE_SEEN
-    while not one.done(splits):
+    while not job_folder.done(splits):
         if time.monotonic() > until:
             raise ConfigError(
-                f"{one.job.row.name} was done, but not in {one.folder} of this machine; --output "
-                "must be a folder that all machines of the cluster share"
+                f"{job_folder.job.row.name} was done, but not in {job_folder.folder} of this "
+                "machine; --output must be a folder that all machines of the cluster share"
             )
         time.sleep(SECONDS_BETWEEN_ROUNDS)
 
@@ -134,12 +134,14 @@ def _expect_done(one: JobFolder, splits: Sequence[str]) -> None:
 def _progress(plan: Plan, running: Mapping[str, _Running]) -> JobEvent:
     """The progress of all running jobs, as an event of the first."""
     forecast, examples_seen = plan.forecast(), {}
-    for name, one in running.items():
-        job = one.folder.job
+    for name, job_folder in running.items():
+        job = job_folder.folder.job
         examples_seen[name] = (
-            job.num_examples if one.folder.trained() else one.folder.examples_seen()
+            job.num_examples if job_folder.folder.trained() else job_folder.folder.examples_seen()
         )
-        forecast.note(job, examples_seen[name] - one.examples_seen, time.monotonic() - one.began)
+        forecast.note(
+            job, examples_seen[name] - job_folder.examples_seen, time.monotonic() - job_folder.began
+        )
     first = next(iter(running.values())).folder
     sets = first.unmeasured(plan.splits) if first.trained() else []
     return plan.event(
@@ -154,7 +156,7 @@ def _progress(plan: Plan, running: Mapping[str, _Running]) -> JobEvent:
 
 def _stop(ray: Any, running: Mapping[str, _Running]) -> None:
     """Ask all trainings to save a checkpoint, and wait until they have."""
-    results = [one.result for one in running.values()]
+    results = [job_folder.result for job_folder in running.values()]
     for result in results:
         ray.cancel(result)
     if results:
@@ -169,10 +171,10 @@ def _needs(ray: Any, plan: Plan, processes: int) -> dict[str, int]:
     if machine.device in ("auto", "cuda") and ray.cluster_resources().get("GPU"):
         needs["num_gpus"] = processes
     if not _room(ray, needs):
-        told = " and ".join(f"{count} {_RESOURCES[name]}s" for name, count in needs.items())
+        resources = " and ".join(f"{count} {_RESOURCES[name]}s" for name, count in needs.items())
         raise ConfigError(
-            f"a job takes {told}, and no machine of the Ray cluster has that many; ask for less "
-            "with --processes or --set machine.threads=…, or connect to another (RAY_ADDRESS)"
+            f"a job takes {resources}, and no machine of the Ray cluster has that many; ask for "
+            "less with --processes or --set machine.threads=…, or connect to another (RAY_ADDRESS)"
         )
     return needs
 

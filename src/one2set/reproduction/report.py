@@ -101,8 +101,8 @@ def _blocks(
         Heading("Assignment steps and speed"),
         *_figure(pictures, "steps"),
         Paragraph(
-            "Speeds are by CPU time, which other work on a machine hardly changes. The paper's "
-            "are of a GPU."
+            "Speeds are by CPU time, on which other work on a machine has little effect. The "
+            "paper's are of a GPU."
         ),
         tables.speeds(results),
         Heading("Control codes"),
@@ -126,14 +126,14 @@ def _blocks(
 
 
 def _summary(results: Results, judged: Sequence[CheckedClaim]) -> list[PageBlock]:
-    counts = Counter(one.verdict for one in judged)
-    told = {
+    counts = Counter(claim.verdict for claim in judged)
+    phrases = {
         "holds": "hold",
         "holds, not significant": "hold without being significant",
         "does not hold": "do not hold",
         "not measured": "were not measured",
     }
-    verdicts = ", ".join(f"{counts[verdict]} {told[verdict]}" for verdict in _KINDS)
+    verdicts = ", ".join(f"{counts[verdict]} {phrases[verdict]}" for verdict in _KINDS)
     planned = rows_for(PARTS)
     missing = [row.name for row in planned if not results.has(row.name)]
     splits = results.setup.corpus.manifest.splits
@@ -160,12 +160,12 @@ def _summary(results: Results, judged: Sequence[CheckedClaim]) -> list[PageBlock
 def _claims_table(judged: Sequence[CheckedClaim]) -> PageTable:
     rows: list[list[TableCell | str]] = [
         [
-            TableCell(one.claim.text, note=one.claim.rule),
-            TableCell(one.verdict, kind=_KINDS[one.verdict]),
-            one.numbers,
-            one.reason,
+            TableCell(checked.claim.text, note=checked.claim.rule),
+            TableCell(checked.verdict, kind=_KINDS[checked.verdict]),
+            checked.numbers,
+            checked.reason,
         ]
-        for one in judged
+        for checked in judged
     ]
     return PageTable(
         ["claim, and the rule", "verdict", "numbers", "likely reason"], rows, words=True
@@ -188,10 +188,13 @@ def _beyond(results: Results) -> list[PageBlock]:
         "Each row is compared with the row that it changes. The release omits the <eos> of "
         "documents without absent phrases. With a beam, each code has its own."
     )
-    biases = [one.training_record().null_bias for one in results.rows.get("settrans-bias", [])]
+    biases = [
+        job_folder.training_record().null_bias
+        for job_folder in results.rows.get("settrans-bias", [])
+    ]
     if biases:
-        told = "; ".join(f"{bias.present:+.1f} and {bias.absent:+.1f}" for bias in biases)
-        text += f" Biases on log P(∅) of present and absent codes, tuned on validation: {told}."
+        pairs = "; ".join(f"{bias.present:+.1f} and {bias.absent:+.1f}" for bias in biases)
+        text += f" Biases on log P(∅) of present and absent codes, tuned on validation: {pairs}."
     return [
         Paragraph(f"On `{results.reference}`. {text}"),
         tables.beyond(results),
@@ -205,14 +208,17 @@ def _protocol(results: Results, command: str) -> list[PageBlock]:
     train, validation = config.train, config.validation
     # A row that starts from another adds its own examples to those of the other.
     num_examples = {
-        one.job.num_examples for jobs in results.rows.values() for one in jobs if not one.before
-    }
-    told = ", ".join(f"{count:,}" for count in sorted(num_examples))
-    further = {
-        one.job.num_examples
+        job_folder.job.num_examples
         for jobs in results.rows.values()
-        for one in jobs
-        if one.before and one.job.num_examples
+        for job_folder in jobs
+        if not job_folder.before
+    }
+    limits = ", ".join(f"{count:,}" for count in sorted(num_examples))
+    further = {
+        job_folder.job.num_examples
+        for jobs in results.rows.values()
+        for job_folder in jobs
+        if job_folder.before and job_folder.job.num_examples
     }
     more = ", ".join(f"{count:,}" for count in sorted(further)) or "none measured"
     chosen = "highest F1@M over all phrases" if validation.select_by == "f1" else "lowest loss"
@@ -224,7 +230,7 @@ def _protocol(results: Results, command: str) -> list[PageBlock]:
         Paragraph(
             "All rows were trained on the same documents, by one loop: "
             f"schedule `{train.schedule}` with {train.warmup_steps:,} steps of warm-up, rate "
-            f"{train.learning_rate:g} (recurrent networks, as their authors, 1e-3), limit {told} "
+            f"{train.learning_rate:g} (recurrent networks, as their authors, 1e-3), limit {limits} "
             f"examples; rows that start from another one's weights: {more} more. The best "
             f"weights are those of the {chosen} on {documents:,} validation documents (2RF1: "
             "highest reward). Test sets were used once, after that. Greedy search, protocol "
@@ -247,10 +253,10 @@ def _short_hash(results: Results) -> str:
 
 def _commands(results: Results) -> list[str]:
     return [
-        shlex.join(["one2set", *one.command()])
+        shlex.join(["one2set", *job_folder.command()])
         for row in ROWS
-        for one in results.rows.get(row, [])
-        if one.job.row.decoding is None
+        for job_folder in results.rows.get(row, [])
+        if job_folder.job.row.decoding is None
     ]
 
 
@@ -262,24 +268,24 @@ def _records(results: Results, judged: Sequence[CheckedClaim]) -> dict[str, obje
         "reference": results.reference,
         "claims": [
             {
-                "claim": one.claim.text,
-                "rule": one.claim.rule,
-                "verdict": one.verdict,
-                "numbers": one.numbers,
-                "reason": one.reason,
+                "claim": checked.claim.text,
+                "rule": checked.claim.rule,
+                "verdict": checked.verdict,
+                "numbers": checked.numbers,
+                "reason": checked.reason,
             }
-            for one in judged
+            for checked in judged
         ],
         "rows": [
             {
                 "row": row,
-                "seed": one.job.seed,
+                "seed": job_folder.job.seed,
                 "set": split,
-                **{str(metric): one.measured(split).figures[metric] for metric in METRICS},
+                **{str(metric): job_folder.measured(split).figures[metric] for metric in METRICS},
                 "published": _published(row, split),
             }
             for row, jobs in results.rows.items()
-            for one in jobs
+            for job_folder in jobs
             for split in results.splits
         ],
         "rank_correlations": [
@@ -296,7 +302,11 @@ def _records(results: Results, judged: Sequence[CheckedClaim]) -> dict[str, obje
             for split in splits
             for metric in METRICS
         ],
-        "jobs": [_job_record(one, results) for jobs in results.rows.values() for one in jobs],
+        "jobs": [
+            _job_record(job_folder, results)
+            for jobs in results.rows.values()
+            for job_folder in jobs
+        ],
     }
 
 
@@ -305,19 +315,19 @@ def _published(row: str, split: str) -> dict[str, float | None]:
     return {metric: value and value.mean for metric, value in values.items()}
 
 
-def _job_record(one: JobFolder, results: Results) -> dict[str, object]:
+def _job_record(job_folder: JobFolder, results: Results) -> dict[str, object]:
     """The cost of a job. Rows that start from another one list their own examples only."""
-    record = one.training_record()
+    record = job_folder.training_record()
     return {
-        "row": one.job.row.name,
-        "seed": one.job.seed,
-        "starts_from": None if one.before is None else one.before.job.row.name,
+        "row": job_folder.job.row.name,
+        "seed": job_folder.job.seed,
+        "starts_from": None if job_folder.before is None else job_folder.before.job.row.name,
         "examples_seen": record.examples_seen,
         "training_hours": record.seconds / 3600,
         "training_cpu_hours": record.cpu_seconds / 3600,
-        "generation_hours": sum(one.measured(s).seconds for s in results.splits) / 3600,
+        "generation_hours": sum(job_folder.measured(s).seconds for s in results.splits) / 3600,
         "parameters": record.parameters,
         "ended": record.ended.isoformat(),
         "machine": record.machine,
-        "command": None if one.job.row.decoding else ["one2set", *one.command()],
+        "command": None if job_folder.job.row.decoding else ["one2set", *job_folder.command()],
     }

@@ -80,8 +80,8 @@ class Results:
         jobs = setup.jobs(rows_for(PARTS), seeds)
         plan = Plan(jobs, setup, root, splits=setup.splits)
         self.rows: dict[str, list[JobFolder]] = {}
-        for one in plan.done():
-            self.rows.setdefault(one.job.row.name, []).append(one)
+        for job_folder in plan.done():
+            self.rows.setdefault(job_folder.job.row.name, []).append(job_folder)
         # Jobs of another corpus, scale, code or number of training examples.
         self.others = sum(match.string not in plan.jobs for match in names)
 
@@ -92,11 +92,11 @@ class Results:
     def splits(self) -> list[str]:
         return self.setup.splits
 
-    def _measured(self, one: JobFolder, split: str) -> Measured:
+    def _measured(self, job_folder: JobFolder, split: str) -> Measured:
         """The metrics of a job on a set, read once."""
-        key = one.job.name, split
+        key = job_folder.job.name, split
         if key not in self._read:
-            self._read[key] = one.measured(split)
+            self._read[key] = job_folder.measured(split)
         return self._read[key]
 
     @cached_property
@@ -110,20 +110,24 @@ class Results:
 
     @property
     def seeds(self) -> list[int]:
-        return sorted({one.job.seed for jobs in self.rows.values() for one in jobs})
+        return sorted({job_folder.job.seed for jobs in self.rows.values() for job_folder in jobs})
 
     # --- Figures ----------------------------------------------------------------------------------
 
     def value(self, row: str, split: str, metric: Metric) -> Value | None:
         """A metric on one set, over the seeds that have it."""
-        return self._over_seeds(row, lambda one: _get_metric(self._measured(one, split), metric))
+        return self._over_seeds(
+            row, lambda job_folder: _get_metric(self._measured(job_folder, split), metric)
+        )
 
     def average(self, row: str, metric: Metric) -> Value | None:
         """The mean of a metric over all sets, over the seeds that have it."""
 
-        def over_sets(one: JobFolder) -> float | None:
-            found = [_get_metric(self._measured(one, split), metric) for split in self.splits]
-            known = [value for value in found if value is not None]
+        def over_sets(job_folder: JobFolder) -> float | None:
+            values = [
+                _get_metric(self._measured(job_folder, split), metric) for split in self.splits
+            ]
+            known = [value for value in values if value is not None]
             return fmean(known) if known else None
 
         return self._over_seeds(row, over_sets)
@@ -134,7 +138,7 @@ class Results:
         return self._measured(any_job, split).gold[metric]
 
     def _over_seeds(self, row: str, of: Callable[[JobFolder], float | None]) -> Value | None:
-        found = [of(one) for one in self.rows.get(row, [])]
+        found = [of(job_folder) for job_folder in self.rows.get(row, [])]
         values = [value for value in found if value is not None]
         if not values:
             return None
@@ -142,16 +146,16 @@ class Results:
 
     def codes_by_seed(self, row: str, split: str) -> list[Sequence[CodeShares]]:
         """The output of each control code, seed by seed."""
-        return [self._measured(one, split).codes for one in self.rows.get(row, [])]
+        return [self._measured(job_folder, split).codes for job_folder in self.rows.get(row, [])]
 
     def codes(self, row: str, split: str) -> list[CodeShares]:
         """The output of each control code, mean over seeds. Single codes play other roles in other
         seeds; only their halves can be compared."""
         return [
             CodeShares(
-                present=fmean(one.present for one in shares),
-                absent=fmean(one.absent for one in shares),
-                null=fmean(one.null for one in shares),
+                present=fmean(share.present for share in shares),
+                absent=fmean(share.absent for share in shares),
+                null=fmean(share.null for share in shares),
             )
             for shares in zip(*self.codes_by_seed(row, split), strict=True)
         ]
@@ -168,8 +172,8 @@ class Results:
 
     def _bootstrap(self, row: str, base: str, split: str) -> dict[Metric, Difference]:
         pair = [self._addends(name, split) for name in (base, row)]
-        f1 = np.stack([one.f1 for one in pair], axis=1)  # (D, 2, 4, 3, 2)
-        counts = np.stack([one.counts for one in pair], axis=1)  # (D, 2, 3, 2)
+        f1 = np.stack([addends.f1 for addends in pair], axis=1)  # (D, 2, 4, 3, 2)
+        counts = np.stack([addends.counts for addends in pair], axis=1)  # (D, 2, 3, 2)
         values = np.concatenate(
             [metrics_from_sums(f1.sum(axis=0), YE2021)[2], _ratios(counts.sum(axis=0))], axis=1
         )  # (2, 7)
@@ -189,7 +193,7 @@ class Results:
 
     def _addends(self, row: str, split: str) -> DocumentAddends:
         """What each document adds to the metrics, mean over seeds."""
-        seeds = [one.addends(split) for one in self.rows[row]]
+        seeds = [job_folder.addends(split) for job_folder in self.rows[row]]
         return DocumentAddends(*(np.mean(arrays, axis=0) for arrays in zip(*seeds, strict=True)))
 
     # --- Rank order -------------------------------------------------------------------------------
@@ -215,8 +219,8 @@ class Results:
     def training_speed(self, row: str) -> Value | None:
         """Training documents per second of CPU time, or of wall time if CPU time is unknown."""
 
-        def speed(one: JobFolder) -> float:
-            record = one.training_record()
+        def speed(job_folder: JobFolder) -> float:
+            record = job_folder.training_record()
             if record.cpu_seconds and record.cpu_examples:
                 return record.cpu_examples / record.cpu_seconds
             return record.examples_seen / record.seconds
@@ -226,21 +230,23 @@ class Results:
     def generation_speed(self, row: str) -> Value | None:
         """Generated documents per second of CPU time, over all sets."""
 
-        def speed(one: JobFolder) -> float:
-            found = [self._measured(one, split) for split in self.splits]
-            return sum(x.documents for x in found) / sum(x.cpu_seconds for x in found)
+        def speed(job_folder: JobFolder) -> float:
+            measured = [self._measured(job_folder, split) for split in self.splits]
+            return sum(x.documents for x in measured) / sum(x.cpu_seconds for x in measured)
 
         return self._over_seeds(row, speed)
 
     def curves(self, row: str, name: str) -> list[Curve]:
         """The learning curve of a validation metric, for each seed."""
         curves = []
-        for one in self.rows.get(row, []):
-            history = one.history()
+        for job_folder in self.rows.get(row, []):
+            history = job_folder.history()
             train = [line for line in history if line["kind"] == "train"]
             valid = [line for line in history if line["kind"] == "valid" and name in line]
             if train and valid:
                 steps, documents = ([line[key] for line in train] for key in ("step", "documents"))
                 at = np.interp([line["step"] for line in valid], [0, *steps], [0, *documents])
-                curves.append(Curve(row, one.job.seed, at.tolist(), [x[name] for x in valid]))
+                curves.append(
+                    Curve(row, job_folder.job.seed, at.tolist(), [x[name] for x in valid])
+                )
         return curves

@@ -107,12 +107,12 @@ def _table(
 def _rank_correlations(
     results: Results, rows: Sequence[str], groups: Sequence[tuple[str, str, Sequence[Metric]]]
 ) -> list[TableCell | str]:
-    found = [
+    correlations = [
         results.rank_correlation(rows, split, metric)
         for _, split, figures in groups
         for metric in figures
     ]
-    return [_NONE if rho is None else f"{rho:+.2f}" for rho in found]
+    return [_NONE if rho is None else f"{rho:+.2f}" for rho in correlations]
 
 
 def _oracle(results: Results, split: str, metric: Metric) -> TableCell:
@@ -185,8 +185,8 @@ def _change(results: Results, row: str) -> list[str]:
     base = "transformer" if row.startswith("transformer") else "settrans"
     if row == base or not results.has(base):
         return [_NONE] * 4
-    found = results.differences(row, base, results.reference)
-    gains = [_difference(found["present_f1_m"]), _difference(found["absent_f1_m"])]
+    differences = results.differences(row, base, results.reference)
+    gains = [_difference(differences["present_f1_m"]), _difference(differences["absent_f1_m"])]
     trained = ROWS[row].decoding is None
     training = _longer(results.training_speed, row, base) if trained else _NONE
     return [*gains, training, _longer(results.generation_speed, row, base)]
@@ -199,8 +199,8 @@ def _longer(speed: Callable[[str], Value | None], row: str, base: str) -> str:
     return f"{theirs.mean / mine.mean:.2f}×"
 
 
-def _difference(one: Difference) -> str:
-    return f"{one.mean:+.3f}{'*' if one.significant else ''}"
+def _difference(difference: Difference) -> str:
+    return f"{difference.mean:+.3f}{'*' if difference.significant else ''}"
 
 
 def significance(results: Results, pairs: Iterable[tuple[str, str, str]]) -> PageTable:
@@ -208,12 +208,14 @@ def significance(results: Results, pairs: Iterable[tuple[str, str, str]]) -> Pag
     rows: list[list[TableCell | str]] = []
     for row, base, split in pairs:
         if results.has(row, base):
-            found = results.differences(row, base, split)
+            differences = results.differences(row, base, split)
             cells = [
                 TableCell(
-                    _difference(one), f"{one.low:+.3f} to {one.high:+.3f}", strong=one.significant
+                    _difference(difference),
+                    f"{difference.low:+.3f} to {difference.high:+.3f}",
+                    strong=difference.significant,
                 )
-                for one in (found[metric] for metric in CELLS)
+                for difference in (differences[metric] for metric in CELLS)
             ]
             rows.append([f"{ROWS[row].label} minus {ROWS[base].label}, {split}", *cells])
     groups = [("Present", 2), ("Absent", 2)]
@@ -224,14 +226,14 @@ def speeds(results: Results) -> PageTable:
     """Documents per second of CPU time, also relative to Transformer."""
     rows = [*SYSTEM_ROWS, *(steps_row(k) for k in STEPS if k != 2), "settrans-beam"]
     paper = published_speed()
-    found = []
+    cells = []
     for row in filter(results.has, rows):
         own = ROWS[row].decoding is None
         train = _speed(results.training_speed, row, paper.training) if own else [_NONE, _NONE]
         generate = _speed(results.generation_speed, row, paper.generation)
-        found.append([ROWS[row].label, *train, *generate])
+        cells.append([ROWS[row].label, *train, *generate])
     columns = ["", "documents/s", "× Transformer", "documents/s", "× Transformer"]
-    return PageTable(columns, found, [("Training", 2), ("Generation", 2)])
+    return PageTable(columns, cells, [("Training", 2), ("Generation", 2)])
 
 
 def _speed(speed: Callable[[str], Value | None], row: str, paper: float) -> list[TableCell | str]:
@@ -244,13 +246,13 @@ def _speed(speed: Callable[[str], Value | None], row: str, paper: float) -> list
 def jobs(results: Results) -> PageTable:
     """The examples, hours and parameters of each job."""
     rows = []
-    for one in (one for row in ROWS for one in results.rows.get(row, [])):
-        record = one.training_record()
-        generated = sum(one.measured(split).seconds for split in results.splits)
+    for job_folder in (job_folder for row in ROWS for job_folder in results.rows.get(row, [])):
+        record = job_folder.training_record()
+        generated = sum(job_folder.measured(split).seconds for split in results.splits)
         rows.append(
             [
-                one.job.row.name,
-                str(one.job.seed),
+                job_folder.job.row.name,
+                str(job_folder.job.seed),
                 f"{record.examples_seen:,}",
                 str(timedelta(seconds=round(record.seconds))),
                 str(timedelta(seconds=round(record.cpu_seconds))),

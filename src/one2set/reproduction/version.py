@@ -44,14 +44,14 @@ class _Code(ast.NodeTransformer):
 
 def _modules(package: Path) -> dict[Path, ast.Module]:
     """The roots and all modules that they import, directly or indirectly."""
-    found: dict[Path, ast.Module] = {}
+    modules: dict[Path, ast.Module] = {}
     waiting = [_file(package, name) for name in _ROOTS]
     while waiting:
         path = waiting.pop()
-        if path is not None and path not in found:
-            found[path] = ast.parse(path.read_text(encoding="utf-8"))
-            waiting += [_file(package, name) for name in _imports(found[path])]
-    return found
+        if path is not None and path not in modules:
+            modules[path] = ast.parse(path.read_text(encoding="utf-8"))
+            waiting += [_file(package, name) for name in _imports(modules[path])]
+    return modules
 
 
 def _imports(module: ast.Module) -> Iterator[str]:

@@ -20,7 +20,7 @@ ALL = -1  # window: all earlier phrases
 MAX_PHRASES, MAX_WORDS = 20, 5  # phrases of a nested row, words of a phrase
 NESTED_STEPS = MAX_PHRASES * (MAX_WORDS + 2) + 1  # each with its kind and `<sep>`, then `<eos>`
 _NONE = -1  # no word
-_REQUIRED = (  # one of which must follow
+_REQUIRED = (  # one of them must follow
     (_NONE, _NONE, _NONE),  # inside a phrase: any word
     (PRESENT_START, ABSENT_START, _NONE),  # at the start
     (PRESENT_START, ABSENT_START, EOS),  # after a phrase
@@ -72,7 +72,7 @@ class ExclusiveNested:
 
 
 def _required_words(position: Tensor, number: Tensor) -> Tensor:
-    """(R, 3) the words of which one must follow, given the `position` of the next word in its
+    """(R, 3) the words, one of which must follow, given the `position` of the next word in its
     phrase and the `number` of the phrase; `_NONE` where any word may follow."""
     at_start = 1 + (number > 0).long() + (number == MAX_PHRASES).long()
     case = at_start.where(position == 0, 4 * (position > MAX_WORDS).long())
@@ -80,7 +80,7 @@ def _required_words(position: Tensor, number: Tensor) -> Tensor:
 
 
 def _positions(is_end: Tensor) -> Tensor:
-    """(R, t + 1) how many words of its phrase stand before each word and before the next one, where
+    """(R, t + 1) how many words of its phrase precede each word and the next one, where
     `is_end` (R, t) are the words that end a phrase."""
     index = torch.arange(is_end.shape[1] + 1, device=is_end.device)
     begins = pad(is_end, (1, 0), value=True)

@@ -424,7 +424,7 @@ def _advise(key: str, known: Sequence[str]) -> str:
     near = [_RENAMED[key]] if key in _RENAMED else get_close_matches(key, known, n=1, cutoff=0.75)
     if near:
         return f"did you mean {near[0]}?"
-    section = [each for each in known if each.startswith(f"{key.partition('.')[0]}.")]
+    section = [name for name in known if name.startswith(f"{key.partition('.')[0]}.")]
     return f"expected one of {', '.join(section or known)}"
 
 

@@ -98,7 +98,7 @@ def _without_denormals() -> Iterator[None]:
 
 
 class _Trainer:
-    """The state of a run, and the operations that `train` is made of."""
+    """The state of a run, and the operations of `train`."""
 
     def __init__(self, task: Task, processes: Processes, signals: Sequence[int]) -> None:
         run, built = task.run, task.built

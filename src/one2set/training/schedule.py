@@ -23,7 +23,7 @@ class Progress(BaseModel):
     documents: int = 0  # examples seen, over all epochs
     seconds: float = 0.0  # of training, over all sessions
     validated: int = 0  # the step of the last validation
-    best: float | None = None  # loss or F1 of the best weights, as `select_by` says
+    best: float | None = None  # loss or F1 of the best weights, depending on `select_by`
     best_loss: float | None = None  # their loss
     best_step: int = 0
     validations_without_improvement: int = Field(  # since the best one
@@ -39,7 +39,7 @@ class Progress(BaseModel):
         return self.epoch + (self.batch > 0)
 
     def advance(self, *, documents: int, last: bool) -> None:
-        """Count a step; `last` says whether it ends its epoch."""
+        """Count a step; `last` if it ends its epoch."""
         self.step += 1
         self.documents += documents
         self.epoch, self.batch = (self.epoch + 1, 0) if last else (self.epoch, self.batch + 1)

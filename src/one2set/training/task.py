@@ -41,7 +41,9 @@ def open_run(
     corpus.verify()
     if Run.exists(folder):
         if not resume:
-            raise ConfigError(f"{folder} holds a run; continue it with --resume, or name another")
+            raise ConfigError(
+                f"{folder} contains a run; continue it with --resume, or choose another folder"
+            )
         run = Run.load(folder)
         run.check_arguments(system=system, seed=seed, corpus=corpus)
         if scale is None:
@@ -147,10 +149,12 @@ def load_initial_heads(heads: Heads, path: Path) -> None:
     ours, theirs = heads.state_dict(), other.state_dict()
     common = [stems for stems in heads.phrase_list.index if stems in other.phrase_list.index]
     rows = torch.tensor([heads.phrase_list.index[stems] for stems in common], dtype=torch.int64)
-    given = torch.tensor([other.phrase_list.index[stems] for stems in common], dtype=torch.int64)
+    other_rows = torch.tensor(
+        [other.phrase_list.index[stems] for stems in common], dtype=torch.int64
+    )
     for name, weight in ours.items():
         if name.startswith("phrases.out."):
             if weight.shape[1:] == theirs[name].shape[1:]:
-                weight[rows] = theirs[name][given]
+                weight[rows] = theirs[name][other_rows]
         elif weight.shape == theirs[name].shape:
             weight.copy_(theirs[name])

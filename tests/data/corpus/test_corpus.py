@@ -89,7 +89,7 @@ def test_a_shard_of_another_size_is_refused(folder: Path) -> None:
     path = folder / "train" / "00001.arrow"
     size = path.stat().st_size
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(DataError, match=f"has {size - 1:,} bytes; the manifest says {size:,}"):
+    with pytest.raises(DataError, match=f"has {size - 1:,} bytes; the manifest has {size:,}"):
         Corpus(folder)
     path.unlink()
     with pytest.raises(DataError, match=r"has 0 bytes.*make the corpus again") as caught:

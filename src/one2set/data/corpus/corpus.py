@@ -148,7 +148,7 @@ class Corpus:
                 path = self.folder / name / shard.file
                 size = path.stat().st_size if path.exists() else 0
                 if size != shard.bytes:
-                    raise _changed(path, f"has {size:,} bytes; the manifest says {shard.bytes:,}")
+                    raise _changed(path, f"has {size:,} bytes; the manifest has {shard.bytes:,}")
 
     def split(self, name: str) -> Split:
         """The examples of a split: "train", "valid" or the name of a test set."""
@@ -181,7 +181,7 @@ class Corpus:
         hashes[vocabulary_file(self.folder)] = self.manifest.vocabulary_sha256
         for path, digest in hashes.items():
             if not path.exists() or file_hash(path) != digest:
-                raise _changed(path, "does not have the hash that the manifest says")
+                raise _changed(path, "does not have the hash of the manifest")
 
 
 def _changed(path: Path, what: str) -> DataError:

@@ -121,9 +121,9 @@ def prepare(
         for name, repeat, paths in _groups(splits, inputs.oversample):
             writers[name].begin(repeat)
             read_all = (read(path, fields=fields, errors=errors) for path in paths)
-            found = split_into_chunks(chain.from_iterable(read_all))
+            chunks = split_into_chunks(chain.from_iterable(read_all))
             encode = partial(encode_documents, tokenizer=tokenizer)
-            for chunk in ordered_map(encode, found, workers=workers, describe=describe_chunk):
+            for chunk in ordered_map(encode, chunks, workers=workers, describe=describe_chunk):
                 for target, kept in selection.choose(chunk, name).items():
                     if pieces is None:
                         counted = target == TRAIN

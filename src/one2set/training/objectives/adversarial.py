@@ -140,7 +140,7 @@ def score_tokens(scores: Tensor, rollout: Rollout) -> Tensor:
     return scores.gather(1, phrase.clamp(min=0)) * (word | (after_word & rollout.mask))
 
 
-def _phrases_by_document(*rollout: Rollout) -> list[list[Phrases]]:
+def _phrases_by_document(*rollouts: Rollout) -> list[list[Phrases]]:
     """For each document, its phrases in each of the rollouts."""
-    by_document = zip(*(one.rows() for one in rollout), strict=True)
+    by_document = zip(*(rollout.rows() for rollout in rollouts), strict=True)
     return [[split_at_separators(row) for row in rows] for rows in by_document]

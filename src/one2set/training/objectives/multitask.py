@@ -55,8 +55,8 @@ class MultiTaskLoss(nn.Module):
         return F.binary_cross_entropy_with_logits(logits, labels, reduction="sum")
 
     def _phrase_loss(self, states: Tensor, batch: Batch) -> Tensor:
-        """() The cross entropy of which listed phrases the document has. Rare phrases, from which
-        less can be learnt, have lower weights."""
+        """() The cross entropy of the listed phrases that the document has. Rare phrases, from
+        which less can be learnt, have lower weights."""
         assert batch.heads is not None
         logits = self.heads.phrases(states, batch.lengths, batch.title_lengths)  # (B, A)
         labels = torch.zeros_like(logits)

@@ -89,8 +89,8 @@ def generate_rollouts(
         """Each document has one row per strategy."""
         random = sampled[rows % len(strategies)]
         chosen = ChosenTokens(torch.empty_like(rows), torch.empty_like(mixture.gate))
-        for some, pick in ((random, Mixture.sample), (~random, Mixture.greedy)):
-            where = some.nonzero().squeeze(1)
+        for selected, pick in ((random, Mixture.sample), (~random, Mixture.greedy)):
+            where = selected.nonzero().squeeze(1)
             if len(where):
                 chosen.tokens[where], chosen.probability[where] = pick(mixture.select(where))
         return chosen
@@ -134,13 +134,13 @@ def split_present_absent_tokens(row: TokenIds) -> tuple[list[TokenIds], list[Tok
 
 
 def _phrases(row: TokenIds) -> list[TokenIds]:
-    found: list[TokenIds] = []
+    phrases: list[TokenIds] = []
     for mark, run in groupby(row, key=lambda token: token if token in MARKS else None):
         if mark is None:
-            found.append(tuple(run))
+            phrases.append(tuple(run))
         elif mark == PEOS:
-            found += [(PEOS,) for _ in run]
-    return found
+            phrases += [(PEOS,) for _ in run]
+    return phrases
 
 
 class AdaptiveReward:
