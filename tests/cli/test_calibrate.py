@@ -64,6 +64,6 @@ def test_calibration_needs_known_keyphrases(tiny_model: Path, tmp_path: Path) ->
     with pytest.raises(DataError, match="document 'x' has no keyphrases"):
         run("calibrate", tiny_model, path)
     path.write_text('{"id": "x", "title": "", "abstract": "", "keyphrases": ["a"]}\n')
-    with pytest.raises(DataError, match="says phrases for fewer than 2 documents"):
+    with pytest.raises(DataError, match="generates phrases for fewer than 2 documents"):
         run("calibrate", tiny_model, path)
     assert not (tiny_model / "calibration.json").exists()

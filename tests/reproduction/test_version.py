@@ -60,7 +60,7 @@ def test_only_code_counts(tmp_path: Path) -> None:
     (tmp_path / "training").mkdir()
 
     def version_with(text: str) -> str:
-        (tmp_path / "training/task.py").write_text(text, encoding="utf-8")
+        (tmp_path / "training/loop.py").write_text(text, encoding="utf-8")
         return code_version.__wrapped__(tmp_path)
 
     base = version_with(_CODE)
@@ -85,7 +85,7 @@ def test_the_version_covers_training_but_not_extraction(
     base = version_of()
     assert base == code_version()
     edit(package / "extraction" / "phrase_classifier.py", "_DROPOUT = 128, 3", "_DROPOUT = 129, 3")
-    edit(package / "cli" / "train.py", "Maximum steps", "Most steps")
+    edit(package / "cli" / "train.py", "Optimizer steps", "Steps")
     assert version_of() == base
     edit(
         package / "training" / "objectives" / "set_loss.py",
@@ -121,7 +121,7 @@ def test_moving_a_module_makes_no_other_version(
 
 def test_the_version_covers_training_and_measuring_but_not_the_report(package: Path) -> None:
     names = {str(path.relative_to(package)) for path in version._modules(package)}
-    assert {"training/systems.py", "training/objectives/set_loss.py", "model/exhird.py"} <= names
+    assert {"training/loop.py", "training/objectives/set_loss.py", "model/exhird.py"} <= names
     assert {"evaluation/metrics.py", "prediction/engine.py", "data/batch.py"} <= names
     assert not {path.split("/")[0] for path in names} & {
         "export",

@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 # These modules train and measure; everything else that matters is imported by them.
-_ROOTS = ("one2set.training.task", "one2set.reproduction.measure")
+_ROOTS = ("one2set.training.loop", "one2set.reproduction.measure")
 _PACKAGE = Path(str(files("one2set")))
 
 
