@@ -41,7 +41,7 @@ _MIN_DEVIATION = 1e-3
 _DROPOUT = 0.2  # of the span rescorer
 _MIN_DOCUMENTS = 15  # to fit a scorer
 # Documents that the MLPs are fitted on, evenly spaced. 80,000 take 8 GB of memory.
-_MAX_SCORER_DOCUMENTS, MAX_RESCORER_DOCUMENTS = 80_000, 24_000
+_MAX_SCORER_DOCUMENTS, MAX_RESCORER_DOCUMENTS = 80_000, 16_000
 _MIN_CLASSIFIED = 20  # documents that have a phrase: fewer are too few to learn from
 
 
