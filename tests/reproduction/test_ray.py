@@ -225,7 +225,7 @@ def test_errors_are_reported_as_without_ray(
     assert "only Transformers have layers to freeze" in str(errors["catseq"])
     assert "Traceback" not in str(errors["catseq"])
     assert isinstance(errors["settrans-fixed"], DataError)
-    assert "RayError, The worker died unexpectedly.; see what Ray's logs" in str(
+    assert "RayError, The worker died unexpectedly.; see Ray's logs" in str(
         errors["settrans-fixed"]
     )
 

@@ -12,6 +12,7 @@ import pytest
 from one2set.data.document import Document
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.prediction.stream import Check
+from one2set.serving import batching
 from one2set.serving.batching import Batcher
 from one2set.serving.limits import BusyError, Limits
 from one2set.serving.metrics import Metrics
@@ -119,7 +120,7 @@ def test_turns_are_limited(text: str, size: int) -> None:
 
 def test_clients_share_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """However much one has sent: who had a turn goes behind those who had none."""
-    monkeypatch.setattr("one2set.serving.batching._BATCH_DOCUMENTS", 3)
+    monkeypatch.setattr(batching, "_BATCH_DOCUMENTS", 3)
 
     async def test() -> None:
         batcher = make(engine := Engine())
