@@ -83,6 +83,18 @@ def test_each_document_loses_only_its_own_contributions(documents: list[Document
         np.testing.assert_allclose(features[own], apart.features()[order], rtol=1e-5, atol=1e-5)
 
 
+def test_documents_without_words_take_nothing_from_others(documents: list[Document]) -> None:
+    """An empty document has no first word, whose document its keyphrases could be taken for."""
+    empty = Document("empty", "", "", documents[2].keyphrases)
+    lexicon = build_lexicon([LabelledTexts([empty, *documents * 4, empty])])
+    texts = LabelledTexts([empty, documents[2], empty])
+    grams = CandidateNgrams(texts.words, lexicon, Contributions.of(texts))
+    single = LabelledTexts([documents[2]])
+    apart = CandidateNgrams(single.words, lexicon, Contributions.of(single))
+    order, other = np.argsort(grams.hash), np.argsort(apart.hash)
+    assert np.array_equal(grams.features()[order], apart.features()[other])
+
+
 def test_fitting_a_scorer_needs_documents_with_keyphrases(documents: list[Document]) -> None:
     with pytest.raises(DataError, match="5 documents are too few"):
         fit_candidate_scorer(*[chunk_documents(documents[:5])] * 2)

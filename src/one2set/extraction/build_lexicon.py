@@ -15,7 +15,7 @@ import numpy as np
 from one2set.arrays import Flags, Floats, Ints
 from one2set.data.document import Document
 from one2set.extraction.lexicon import Keys, Lexicon, Logs, WordCounts, key_of
-from one2set.extraction.ngrams import LONGEST, HashedTexts, Hashes, hash_of
+from one2set.extraction.ngrams import LONGEST, HashedTexts, Hashes, hash_of, hash_with_document
 from one2set.text import stem_all
 
 _CHUNK = 2000  # documents
@@ -36,14 +36,6 @@ class LabelledTexts:
         self.keyphrases: list[Phrases] = [
             list({stem_all(words) for words in one.phrase_words()} - {()}) for one in documents
         ]
-
-    def hash_phrases(self, phrases: Iterable[tuple[int, Sequence[str]]]) -> Hashes:
-        """The hashes in their documents (`HashedTexts.hash_in_document`) of stemmed phrases, each
-        with the number of its document."""
-        pairs = [(document, hash_of(stems)) for document, stems in phrases]
-        document = np.array([number for number, _ in pairs], np.int64)
-        hashes = np.array([name for _, name in pairs], np.uint64)
-        return self.words.hash_in_document(self.words.start[document], hashes)
 
 
 def chunk_documents(documents: Iterable[Document]) -> list[LabelledTexts]:
@@ -75,17 +67,17 @@ class Contributions(NamedTuple):
         pairs = [(d, stems) for d, each in enumerate(texts.keyphrases) for stems in each]
         words = [(d, (word,)) for d, stems in pairs for word in stems]
         return cls(
-            texts.hash_phrases((d, stems[:1]) for d, stems in pairs),
-            texts.hash_phrases((d, stems[-1:]) for d, stems in pairs),
-            texts.hash_phrases(words),
-            texts.hash_phrases(pairs),
+            _hash_phrases((d, stems[:1]) for d, stems in pairs),
+            _hash_phrases((d, stems[-1:]) for d, stems in pairs),
+            _hash_phrases(words),
+            _hash_phrases(pairs),
         )
 
     def subtract_from_words(self, counts: WordCounts, words: HashedTexts) -> WordCounts:
         """The counts (S,) of the words of these documents, without each document's own."""
         which = words.hash_in_document(np.arange(len(words.hash)), words.hash)
         texts = _subtract(counts.texts, 1)
-        kept = texts >= _MIN_WORD_TEXTS
+        kept = texts > _MIN_WORD_TEXTS - 0.5  # counts are rounded
         own = (np.isin(which, one) for one in (self.begin, self.end, self.inside))
         others = zip((counts.begin, counts.end, counts.inside), own, strict=True)
         return WordCounts(texts * kept, *(_subtract(count, one) * kept for count, one in others))
@@ -99,6 +91,13 @@ class Contributions(NamedTuple):
         texts = _subtract(texts, 1)
         kept = (keyphrases > _MIN_KEYPHRASES - 0.5) | (texts > _MIN_TEXTS - 0.5)
         return keyphrases * kept, texts * kept
+
+
+def _hash_phrases(phrases: Iterable[tuple[int, Sequence[str]]]) -> Hashes:
+    """The hashes of stemmed phrases in their documents, each with the document's number."""
+    pairs = [(document, hash_of(stems)) for document, stems in phrases]
+    document = np.array([number for number, _ in pairs], np.int64)
+    return hash_with_document(document, np.array([name for _, name in pairs], np.uint64))
 
 
 def _subtract(counts: Floats, own: Flags | int) -> Floats:

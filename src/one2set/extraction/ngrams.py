@@ -91,7 +91,12 @@ class HashedTexts(NamedTuple):
 
     def hash_in_document(self, at: Ints, hashes: Hashes) -> Hashes:
         """Hashes (O,) of n-grams that start at `at` (O,), made different in different documents."""
-        return hashes ^ ((self.document[at].astype(np.uint64) + np.uint64(1)) * _DOCUMENT)
+        return hash_with_document(self.document[at], hashes)
+
+
+def hash_with_document(document: Ints, hashes: Hashes) -> Hashes:
+    """Hashes (O,) of n-grams, made different in different documents (O,)."""
+    return hashes ^ ((document.astype(np.uint64) + np.uint64(1)) * _DOCUMENT)
 
 
 class HashedPhrases(NamedTuple):

@@ -122,14 +122,13 @@ def _examples(chunk: LabelledTexts, lexicon: Lexicon) -> tuple[Float32s, Flags]:
     """The features of all n-grams of counted documents, and whether each is a keyphrase.
     (Q, F), (Q,)"""
     grams = CandidateNgrams(chunk.words, lexicon, Contributions.of(chunk))
-    return grams.features(), are_keyphrases(chunk, grams)
+    return grams.features(), are_keyphrases(grams)
 
 
-def are_keyphrases(chunk: LabelledTexts, grams: CandidateNgrams) -> Flags:
-    """(Q,) whether each n-gram is a keyphrase."""
-    return np.isin(
-        chunk.words.hash_in_document(grams.at, grams.hash), Contributions.of(chunk).keyphrases
-    )
+def are_keyphrases(grams: CandidateNgrams) -> Flags:
+    """(Q,) whether each n-gram of counted documents is a keyphrase."""
+    assert grams.counted is not None
+    return np.isin(grams.text.hash_in_document(grams.at, grams.hash), grams.counted.keyphrases)
 
 
 def _standard_deviations(given: Float32s) -> Float32s:
@@ -251,4 +250,4 @@ def _rescorer_examples(
     kept = log_odds >= MIN_LOG_ODDS
     edges = states[grams.at[kept]], states[(grams.at + grams.length - 1)[kept]]
     given = np.column_stack([*edges, features[kept], log_odds[kept]]).astype(np.float32)
-    return given, log_odds[kept], are_keyphrases(chunk, grams)[kept].astype(np.float32)
+    return given, log_odds[kept], are_keyphrases(grams)[kept].astype(np.float32)
