@@ -41,6 +41,8 @@ def test_a_transposed_matrix_and_an_empty_one() -> None:
 def test_values_are_found_in_a_sorted_table(table: list[int]) -> None:
     found = find_sorted(np.array(table, np.int64), np.arange(12))
     assert found.tolist() == [table.index(n) if n in table else -1 for n in range(12)]
+    rows = find_sorted(np.array(table, np.int64), np.arange(12).reshape(3, 4))
+    assert rows.tolist() == found.reshape(3, 4).tolist()
 
 
 ARRAYS: dict[str, NDArray[Any]] = {
@@ -65,6 +67,15 @@ def test_arrays_are_saved_as_safetensors(tmp_path: Path) -> None:
             assert found[name].dtype == array.dtype
             np.testing.assert_array_equal(found[name], array)
     assert all(array.flags.aligned for array in map_arrays(tmp_path / "ours").values())
+
+
+def test_arrays_may_be_mapped_from_the_file_they_replace(tmp_path: Path) -> None:
+    save_arrays(tmp_path / "a", ARRAYS)
+    mapped = map_arrays(tmp_path / "a")
+    save_arrays(tmp_path / "a", {**mapped, "more": np.ones(3)})
+    for found in (mapped, map_arrays(tmp_path / "a")):
+        for name, array in ARRAYS.items():
+            np.testing.assert_array_equal(found[name], array)
 
 
 def test_damaged_files_are_told(tmp_path: Path) -> None:

@@ -64,15 +64,18 @@ def distinct(values: NDArray[_N]) -> NDArray[_N]:
 
 
 def find_sorted(table: NDArray[_N], values: NDArray[_N]) -> Ints:
-    """(n,) the index of each value in a sorted table; −1 if it is not there."""
+    """The index of each value in a sorted table, in the shape of the values; −1 if it is not
+    there."""
     if not len(table):
-        return np.full(len(values), -1)
+        return np.full(values.shape, -1)
     at = np.minimum(table.searchsorted(values), len(table) - 1)
     return np.where(table[at] == values, at, -1)
 
 
 def save_arrays(path: Path, arrays: Arrays) -> None:
-    """Write arrays as a safetensors file."""
+    """Write arrays as a safetensors file. They may be mapped from the file that is replaced."""
+    from one2set.atomic import atomic_file  # imports shutil, which readers of arrays do not need
+
     # Wider types first, and a header of a multiple of 8 bytes, so that all are aligned.
     ordered = sorted(arrays.items(), key=lambda pair: -pair[1].dtype.itemsize)
     header, end = {}, 0
@@ -82,7 +85,7 @@ def save_arrays(path: Path, arrays: Arrays) -> None:
         header[name] = {"dtype": kind, "shape": array.shape, "data_offsets": (begin, end)}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    with path.open("wb") as file:
+    with atomic_file(path) as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for _, array in ordered:
             file.write(np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes())

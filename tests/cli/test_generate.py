@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from one2set.data import document
 from one2set.data.reading.readers import read
 from one2set.errors import ConfigError, DataError
 from tests.commands import invoke, parse_jsonl
@@ -52,6 +53,21 @@ def test_a_text(model: Path) -> None:
     shown = run(model, TEXT, "--more")
     for one in found["keyphrases"]:
         assert f"{one['score']:.2f}  {one['text']}" in shown
+
+
+@pytest.mark.parametrize("model", ["default", "light"])
+def test_a_document_is_tokenised_once(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+    for name in ("tokenise", "words_of"):
+        original = getattr(document, name)
+
+        def count(text: str, *, tokenised: bool = False, original: Any = original) -> Any:
+            texts.append(text)
+            return original(text, tokenised=tokenised)
+
+        monkeypatch.setattr(document, name, count)
+    run(Path(model), TEXT)
+    assert sorted(text for text in texts if text in TEXT.split("\n")) == sorted(TEXT.split("\n"))
 
 
 def test_files_folders_standard_input_and_texts_in_their_order(model: Path, tmp_path: Path) -> None:

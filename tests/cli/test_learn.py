@@ -92,7 +92,7 @@ def test_scorers_learn_from_more_documents_of_an_oversampled_file(
     assert sampled == ["a0", "a3", "a6", "a9", *(f"b{n}" for n in range(12))]
     for wrong, message in {
         "b.jsonl": "expected FILE=N",
-        "b.jsonl=0": "expected 1 or more",
+        "b.jsonl=0": "expected FILE=N with N of 1 or more",
         "c.jsonl=2": "names c.jsonl, which is not read",
     }.items():
         with pytest.raises(ConfigError, match=message):

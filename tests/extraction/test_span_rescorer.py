@@ -170,7 +170,7 @@ def test_an_exported_model_is_taught(
     update_manifest(exported)
     text = documents[0].text
     before = KeyphraseGenerator(exported, threads=1).generate(text, more=3)
-    add_span_rescorer(exported, candidate_scorer, lambda: documents)
+    add_span_rescorer(exported, candidate_scorer, documents)
     update_manifest(exported)
     assert (exported / FILE).exists()
     after = KeyphraseGenerator(exported, threads=1).generate(text, more=3)

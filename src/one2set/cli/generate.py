@@ -45,7 +45,7 @@ from one2set.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from one2set.bulk.output_formats import Format
-    from one2set.data.document import Document
+    from one2set.data.document import Document, StemmedDocument
     from one2set.data.reading.records import Fields
     from one2set.data.reading.streams import ErrorPolicy
     from one2set.data.reading.texts import TextOutput
@@ -292,7 +292,8 @@ class _Read:
                 f'one2set generate "{" ".join(inputs)}"'
             )
 
-    def documents(self) -> "Iterator[Document]":
+    def documents(self) -> "Iterator[StemmedDocument]":
+        from one2set.data.document import StemmedDocument
         from one2set.keyphrases.language import looks_foreign
         from one2set.keyphrases.passages import estimate_passages
 
@@ -303,14 +304,14 @@ class _Read:
                 if self._texts is not None:
                     self._texts.write(document)
                 self._look_for_words(document)
-                words = document.words()
-                self._passages += estimate_passages(len(words))
-                if looks_foreign(words):
+                stemmed = StemmedDocument.of(document)
+                self._passages += estimate_passages(len(stemmed.words))
+                if looks_foreign(stemmed.words):
                     _warn(
                         f"{document.id}: does not look like English, which the model was "
                         "trained on; its keyphrases will be poor"
                     )
-                yield document
+                yield stemmed
 
     def check(self) -> None:
         """Count the pieces of work: each passage is read by the network, then scored."""

@@ -182,8 +182,8 @@ def more_option(more: int, fewer: int) -> float:
 def parse_oversample(option: str) -> tuple[str, int]:
     """FILE=N of --oversample as a pair."""
     file, equals, repeat = option.rpartition("=")
-    if not equals or not repeat.isdecimal():
-        raise ConfigError(f"--oversample is {option!r}; expected FILE=N, such as data.jsonl=2")
-    if int(repeat) < 1:
-        raise ConfigError(f"--oversample {option}; expected 1 or more")
+    if not equals or not repeat.isdecimal() or int(repeat) < 1:
+        raise ConfigError(
+            f"--oversample is {option!r}; expected FILE=N with N of 1 or more, such as data.jsonl=2"
+        )
     return file, int(repeat)

@@ -44,7 +44,11 @@ class Document:
 
     def words(self) -> list[str]:
         """The words of the title and the abstract: a network's input."""
-        return self.title_words() + words_of(self.abstract, tokenised=self.tokenised)
+        return self.title_words() + self.abstract_words()
+
+    def abstract_words(self) -> list[str]:
+        """The words of the abstract."""
+        return words_of(self.abstract, tokenised=self.tokenised)
 
     def tokens(self) -> Tokens:
         """`words` with their spans in `text`. The full stop after the title has an empty span."""
@@ -56,6 +60,10 @@ class Document:
         shift = len(self.text) - len(self.abstract)
         moved: list[Span] = [(start + shift, end + shift) for start, end in abstract.spans]
         return Tokens(title.words + abstract.words, title.spans + moved)
+
+    def count_title_words(self, spans: Sequence[Span]) -> int:
+        """The number of words of the title, of the spans that `tokens` has returned."""
+        return bisect_left(spans, (len(self.text) - len(self.abstract),))
 
     def phrase_words(self, phrases: Sequence[str] | None = None) -> list[list[str]]:
         """The words of phrases, tokenised like this document; by default of its own keyphrases."""
@@ -82,8 +90,9 @@ class StemmedDocument:
     title_length: int
 
     @classmethod
-    def of(cls, document: Document) -> "StemmedDocument":
-        """Tokenise and stem a document."""
+    def of(cls, document: "Document | StemmedDocument") -> "StemmedDocument":
+        """Tokenise and stem a document, unless that is done."""
+        if isinstance(document, StemmedDocument):
+            return document
         words, spans = document.tokens()
-        abstract = len(document.text) - len(document.abstract)  # where it begins
-        return cls(document, words, spans, stem_all(words), bisect_left(spans, (abstract,)))
+        return cls(document, words, spans, stem_all(words), document.count_title_words(spans))

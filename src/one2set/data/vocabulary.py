@@ -77,15 +77,20 @@ class WordVocabulary:
         return {word: id for id, word in enumerate(self.words)}
 
     def encode(self, document: Document) -> Example:
-        phrases = document.phrase_words()
-        return self._example(document, document.words(), phrases)
+        title = document.title_words()
+        source = title + document.abstract_words()
+        return self._example(document.id, source, len(title), document.phrase_words())
 
     def read(self, document: Document) -> tuple[Example, list[Span]]:
         words, spans = document.tokens()
-        return self._example(document, words, []), spans
+        return self._example(document.id, words, document.count_title_words(spans), []), spans
 
     def _example(
-        self, document: Document, source: Sequence[str], phrases: Sequence[Sequence[str]]
+        self,
+        id: str,
+        source: Sequence[str],
+        title_length: int,
+        phrases: Sequence[Sequence[str]],
     ) -> Example:
         split = split_present_absent(phrases, source)
         unknown: dict[str, int] = {}
@@ -101,9 +106,9 @@ class WordVocabulary:
             )
 
         return Example(
-            document.id,
+            id,
             source=ids(source),
-            title_length=len(document.title_words()),
+            title_length=title_length,
             present=tuple(ids(phrases[i]) for i in split.present),
             absent=tuple(ids(phrases[i]) for i in split.absent),
             unknown=tuple(unknown),

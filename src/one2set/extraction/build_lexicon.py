@@ -29,9 +29,13 @@ class LabelledTexts:
     """The hashed texts and the stemmed keyphrases of some documents."""
 
     def __init__(self, documents: Sequence[Document]) -> None:
+        titles = [document.title_words() for document in documents]
         self.words = HashedTexts.of(
-            [stem_all(one.words()) for one in documents],
-            (len(one.title_words()) for one in documents),
+            [
+                stem_all(title + document.abstract_words())
+                for title, document in zip(titles, documents, strict=True)
+            ],
+            map(len, titles),
         )
         self.keyphrases: list[Phrases] = [
             list({stem_all(words) for words in one.phrase_words()} - {()}) for one in documents

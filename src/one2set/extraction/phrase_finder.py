@@ -80,6 +80,6 @@ class PhraseFinder:
         within = np.arange(count.sum()) - np.repeat(count.cumsum() - count, count)
         possible = self.by_rarest[np.repeat(first, count) + within]
         wanted = self.phrases.words[possible]  # (n, L)
-        there = words[np.minimum(words.searchsorted(wanted), len(words) - 1)] == wanted
-        found: Ints = possible[(there | (wanted == 0)).all(axis=1)]
+        occurs = find_sorted(words, wanted) >= 0
+        found: Ints = possible[(occurs | (wanted == 0)).all(axis=1)]
         return found

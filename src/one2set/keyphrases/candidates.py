@@ -15,7 +15,7 @@ from typing import NamedTuple, overload
 
 import numpy as np
 
-from one2set.arrays import Flags, Floats, Ints
+from one2set.arrays import Flags, Floats, Ints, find_sorted
 from one2set.data.control_codes import Side
 from one2set.data.document import Document, StemmedDocument
 from one2set.data.phrase_list import Stems
@@ -186,9 +186,8 @@ class CandidateBuilder:
         self._proposals: dict[StemmedDocument, Proposals] = {}
         words = hash_words(document.stems)
         self._index = NgramIndex(words)
-        distinct, first, counts = np.unique(words, return_index=True, return_counts=True)
+        self._words, first, counts = np.unique(words, return_index=True, return_counts=True)
         # The last one stands for all words that the document does not have.
-        self._words = np.append(distinct, np.uint64(0))
         self._counts = np.append(np.minimum(counts, _MAX_COUNT), 0)
         self._in_title = np.append(first < document.title_length, False)
 
@@ -265,8 +264,7 @@ class CandidateBuilder:
         count, frequency = np.maximum(phrases.length, 1), np.ones(len(phrases.length))
         in_title = np.zeros(len(phrases.length))
         for at, words in enumerate(phrases.words.T):
-            which = self._words[:-1].searchsorted(words)
-            which = np.where(self._words[which] == words, which, -1)
+            which = find_sorted(self._words, words)
             frequency *= np.where(phrases.length > at, self._counts[which], 1)
             again = (phrases.words[:, :at] == words[:, None]).any(axis=1)
             in_title += self._in_title[which] & ~again

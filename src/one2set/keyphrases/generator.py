@@ -18,7 +18,7 @@ from one2set.data.phrase_spelling import PhraseSpeller
 from one2set.extraction.knowledge import Knowledge
 from one2set.keyphrases.calibration import Calibration
 from one2set.keyphrases.exploration import BIASES, Exploration, explore
-from one2set.keyphrases.inputs import Text, iterate_documents
+from one2set.keyphrases.inputs import AnyDocument, Text, iterate_documents
 from one2set.keyphrases.loading import load_predictor
 from one2set.keyphrases.passages import passages
 from one2set.keyphrases.results import KeyphraseList
@@ -172,7 +172,7 @@ class KeyphraseGenerator:
 
     def stream(
         self,
-        documents: Iterable[Document],
+        documents: Iterable[AnyDocument],
         *,
         top: int | None = None,
         min_score: float = 0.0,
@@ -225,7 +225,7 @@ class KeyphraseGenerator:
         return self._stream(iterate_documents(documents), selection, check)
 
     def _stream(
-        self, documents: Iterable[Document], selection: Selection, check: Check
+        self, documents: Iterable[AnyDocument], selection: Selection, check: Check
     ) -> Iterator[tuple[Document, KeyphraseList]]:
         calibration, speller = self._calibration, self._speller
         least = min(side.threshold_at(selection.more) for side in calibration.sides.values())
@@ -238,7 +238,7 @@ class KeyphraseGenerator:
 
     def explore(
         self,
-        documents: Iterable[Document],
+        documents: Iterable[AnyDocument],
         dial: Sequence[float] = BIASES,
         *,
         check: Check = go_on,
@@ -251,7 +251,7 @@ class KeyphraseGenerator:
             yield explore(document, read, model, selections, check)
 
     def _read(
-        self, documents: Iterable[Document], null_bias: NullBias, check: Check
+        self, documents: Iterable[AnyDocument], null_bias: NullBias, check: Check
     ) -> Iterator[tuple[StemmedDocument, Passages]]:
         """Each document, with what the network says of its passages."""
         waiting: deque[tuple[StemmedDocument, list[StemmedDocument]]] = deque()

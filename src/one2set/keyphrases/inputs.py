@@ -4,15 +4,16 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 
-from one2set.data.document import Document
+from one2set.data.document import Document, StemmedDocument
 from one2set.data.reading.records import document_from_text
 from one2set.errors import DataError
 
 Text = str | Document
+AnyDocument = Document | StemmedDocument  # the latter if the caller needs its words too
 _LONGEST = 40  # characters of a value in a message
 
 
-def iterate_documents(texts: Iterable[Text]) -> Iterator[Document]:
+def iterate_documents(texts: Iterable[Text | AnyDocument]) -> Iterator[AnyDocument]:
     """The document of each text, in their order.
 
     A list, a column of a table (pandas, polars, pyarrow) and any other iterable of strings or
@@ -31,8 +32,8 @@ def iterate_documents(texts: Iterable[Text]) -> Iterator[Document]:
     return map(_document, values, count(1))
 
 
-def _document(value: Text, number: int) -> Document:
-    if isinstance(value, Document):
+def _document(value: Text | AnyDocument, number: int) -> AnyDocument:
+    if isinstance(value, AnyDocument):
         return value
     if isinstance(value, str):
         return document_from_text(value)

@@ -2,8 +2,7 @@
 
 import math
 import shutil
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice, tee
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from one2set.data.document import Document
@@ -60,25 +59,18 @@ def learn_from_documents(
             shutil.copy(inherited, partial)
         knowledge.save(partial)
         if fits_all and not is_light(folder) and knowledge.candidate_scorer is not None:
-            add_span_rescorer(partial, knowledge.candidate_scorer, sample or documents)
+            add_span_rescorer(partial, knowledge.candidate_scorer, (sample or documents)())
 
 
-def add_span_rescorer(
-    folder: Path, scorer: CandidateScorer, sample: Callable[[], Iterable[Document]]
-) -> None:
+def add_span_rescorer(folder: Path, scorer: CandidateScorer, sample: Iterable[Document]) -> None:
     """Fit a span rescorer to the network of an exported folder, on a sample of the documents that
     the candidate scorer counted, and save it there."""
-    every = math.ceil(max(sum(1 for _ in _labelled(sample())), 1) / MAX_RESCORER_DOCUMENTS)
-    chosen, read = tee(islice(_labelled(sample()), 0, None, every))
-    pairs = zip(chosen, Runtime(folder).encode_words(read), strict=True)
+    labelled = [document for document in sample if document.keyphrases is not None]
+    chosen = labelled[:: max(math.ceil(len(labelled) / MAX_RESCORER_DOCUMENTS), 1)]
     states = (
         (document, encoded.states.pool(document.tokens().spans))
-        for document, encoded in pairs
+        for document, encoded in zip(chosen, Runtime(folder).encode_words(chosen), strict=True)
         if encoded.states is not None
     )
     if (rescorer := fit_span_rescorer(scorer, states)) is not None:
         rescorer.save(folder)
-
-
-def _labelled(documents: Iterable[Document]) -> Iterator[Document]:
-    return (document for document in documents if document.keyphrases is not None)

@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.middleware.cors import CORSMiddleware
 
 from one2set import __version__
-from one2set.data.document import Document
+from one2set.data.document import Document, StemmedDocument
 from one2set.keyphrases.exploration import Exploration
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.keyphrases.language import looks_foreign
@@ -64,7 +64,9 @@ class _Generate:
     def __call__(
         self, generator: KeyphraseGenerator, documents: Sequence[Document], check: Check
     ) -> Iterator[tuple[list[Keyphrase], list[str]]]:
-        for document, found in generator.stream(documents, **asdict(self.wanted), check=check):
+        stemmed = list(map(StemmedDocument.of, documents))
+        stream = generator.stream(stemmed, **asdict(self.wanted), check=check)
+        for document, (_, found) in zip(stemmed, stream, strict=True):
             yield found, _notices(document)
 
 
@@ -75,14 +77,16 @@ class _Explore:
     def __call__(
         self, generator: KeyphraseGenerator, documents: Sequence[Document], check: Check
     ) -> Iterator[tuple[Exploration, list[str]]]:
-        for found in generator.explore(documents, check=check):
-            yield found, _notices(found.document)
+        stemmed = list(map(StemmedDocument.of, documents))
+        stream = generator.explore(stemmed, check=check)
+        for document, found in zip(stemmed, stream, strict=True):
+            yield found, _notices(document)
 
 
-def _notices(document: Document) -> list[str]:
-    if not any(map(str.isalnum, document.text)):
+def _notices(document: StemmedDocument) -> list[str]:
+    if not any(map(str.isalnum, document.document.text)):
         return ["the text contains no words"]
-    if looks_foreign(document.words()):
+    if looks_foreign(document.words):
         return ["the text does not look like English, which the model was trained on"]
     return []
 

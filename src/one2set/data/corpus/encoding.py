@@ -68,7 +68,8 @@ def encode_documents(documents: list[Document], *, tokenizer: Path | None) -> En
     tokens: list[list[int]] = []
     rows: list[EncodedDocument] = []
     for document in documents:
-        title, source = document.title_words(), document.words()
+        title = document.title_words()
+        source = title + document.abstract_words()
         if tokenizer is None:
             phrases = document.phrase_words()
             split = split_present_absent(phrases, source)

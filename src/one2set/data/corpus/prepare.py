@@ -64,7 +64,8 @@ _SKIPPED = "skipped.jsonl"
 class Inputs:
     """The input files of a corpus. Each test set is a split of its own name.
 
-    `oversample` maps training files to the number of times that an epoch draws their documents.
+    `oversample` maps training files to the number of times that an epoch draws their documents,
+    1 or more.
     """
 
     train: Sequence[str]
@@ -201,13 +202,11 @@ def _check(inputs: Inputs, filters: Filters) -> None:
                 f"a test set is named {name!r}; expected letters, digits, - and _, "
                 f"and not {TRAIN} or {VALID}; pass --test NAME=FILE"
             )
-    for path, repeat in inputs.oversample.items():
+    for path in inputs.oversample:
         if path not in inputs.train:
             raise ConfigError(
                 f"--oversample names {path}, which is no training file; pass --train {path} too"
             )
-        if repeat < 1:
-            raise ConfigError(f"--oversample {path}={repeat}; expected 1 or more")
     others = [*inputs.valid, *inputs.tests.values(), *inputs.exclude]
     twice = [path for path in inputs.train if inputs.train.count(path) > 1]
     for path in filter(is_pipe, others + twice):
