@@ -84,7 +84,7 @@ def test_what_holds_no_texts_is_refused_at_once(texts: Any, message: str) -> Non
 )
 def test_a_value_that_is_no_text_is_named(value: Any, message: str) -> None:
     found = iterate_documents([*TEXTS, value])
-    assert [next(found).text, next(found).text] == TEXTS
+    assert [next(found), next(found)] == list(map(document_from_text, TEXTS))
     with pytest.raises(DataError, match=message) as error:
         next(found)
     assert len(str(error.value)) < 250
@@ -103,4 +103,6 @@ _MAKERS: list[Callable[[list[str]], Any]] = [list, tuple, iter, pandas.Series]
 @settings(max_examples=25)
 @given(st.lists(ANY_TEXT, max_size=4), st.sampled_from(_MAKERS))
 def test_any_texts(texts: list[str], make: Callable[[list[str]], Any]) -> None:
-    assert [one.text for one in iterate_documents(make(texts))] == texts
+    documents = list(map(document_from_text, texts))
+    assert list(iterate_documents(make(texts))) == documents
+    assert [document.text for document in documents] == texts

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from one2set.data.document import Document
+from one2set.keyphrases.inputs import AnyDocument
 from one2set.keyphrases.results import KeyphraseList
 from one2set.prediction.stream import Check, go_on
 from one2set.serving.app import create_app
@@ -261,7 +262,7 @@ class Endless(Slow):
         self.begun, self.ended = threading.Event(), threading.Event()
 
     def stream(
-        self, documents: Iterable[Document], *, check: Check = go_on, **selection: Any
+        self, documents: Iterable[AnyDocument], *, check: Check = go_on, **selection: Any
     ) -> Iterator[tuple[Document, KeyphraseList]]:
         self.begun.set()
         deadline = time.monotonic() + LATE

@@ -11,9 +11,10 @@ import pytest
 from fastapi.testclient import TestClient
 from starlette.types import Message, Receive, Scope, Send
 
-from one2set.data.document import Document
+from one2set.data.document import Document, StemmedDocument
 from one2set.errors import ConfigError
 from one2set.keyphrases.generator import KeyphraseGenerator
+from one2set.keyphrases.inputs import AnyDocument
 from one2set.keyphrases.results import Keyphrase, KeyphraseList
 from one2set.serving.app import create_app
 from one2set.serving.limits import Access, Gate, Limits
@@ -30,12 +31,12 @@ class Slow(KeyphraseGenerator):
         self.seconds, self.done = seconds, 0
 
     def stream(
-        self, documents: Iterable[Document], **selection: Any
+        self, documents: Iterable[AnyDocument], **selection: Any
     ) -> Iterator[tuple[Document, KeyphraseList]]:
-        for document in documents:
+        for document in map(StemmedDocument.of, documents):
             time.sleep(self.seconds)
             self.done += 1
-            yield document, KeyphraseList()
+            yield document.document, KeyphraseList()
 
 
 class Held(Slow):
@@ -46,7 +47,7 @@ class Held(Slow):
         self.free = threading.Event()
 
     def stream(
-        self, documents: Iterable[Document], **selection: Any
+        self, documents: Iterable[AnyDocument], **selection: Any
     ) -> Iterator[tuple[Document, KeyphraseList]]:
         self.free.wait(60)
         return super().stream(documents, **selection)
@@ -203,12 +204,12 @@ class Repeated(Slow):
     """A generator that finds a phrase everywhere."""
 
     def stream(
-        self, documents: Iterable[Document], **selection: Any
+        self, documents: Iterable[AnyDocument], **selection: Any
     ) -> Iterator[tuple[Document, KeyphraseList]]:
-        for document in documents:
-            spans = [(n, n + 1) for n in range(len(document.text))]
+        for document in map(StemmedDocument.of, documents):
+            spans = [(n, n + 1) for n in range(len(document.document.text))]
             found = [Keyphrase("x", 1.0, present=True, spans=tuple(spans))]
-            yield document, KeyphraseList(found)
+            yield document.document, KeyphraseList(found)
 
 
 def test_an_answer_that_is_too_large() -> None:
