@@ -53,6 +53,12 @@ def test_chunks_and_how_far_reading_has_come(source: Source, documents: list[Doc
     assert chunks[-1].bytes_read == sum(Path(path).stat().st_size for path in source.inputs)
 
 
+def test_the_first_chunks_are_small(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All cores get some of a short file."""
+    monkeypatch.setattr(pipeline, "_FIRST", 2)
+    assert [len(chunk.documents) for chunk in source.chunks()] == [2, 4, 8, 7, 0]
+
+
 def test_a_chunk_of_long_documents_is_short(
     source: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,7 +32,9 @@ from one2set.keyphrases.selection import Selection
 from one2set.parallel import ordered_map
 from one2set.prediction.stream import WINDOW, Predictor
 
-_CHARACTERS = 1 << 20  # a longer chunk ends early: books are not abstracts
+# The first chunks are small, so that all cores get some of a short file, and progress is seen soon.
+_FIRST = 16  # documents
+_CHARACTERS = 1 << 10  # a document, on average; a longer chunk ends early: books are not abstracts
 _DIGEST = 32  # hexadecimal digits
 _OTHER_INPUT = "resume with the same input, or pass --overwrite to start again"
 
@@ -122,12 +124,14 @@ class Source:
 
 
 def _split(documents: Iterator[Document]) -> Iterator[list[Document]]:
-    chunk, characters = [], 0
+    chunk, characters, done = [], 0, 0
     for document in documents:
         chunk.append(document)
         characters += len(document.text)
-        if len(chunk) == WINDOW or characters >= _CHARACTERS:
+        size = min(_FIRST + done, WINDOW)
+        if len(chunk) >= size or characters >= size * _CHARACTERS:
             yield chunk
+            done += len(chunk)
             chunk, characters = [], 0
     if chunk:
         yield chunk

@@ -1,6 +1,5 @@
 """Write what `generate` and `predict` make of many documents, with resume and progress."""
 
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -13,6 +12,7 @@ from one2set.cli import console
 from one2set.cli.console import err
 from one2set.cli.progress import show_progress
 from one2set.cores import count_cores
+from one2set.data.reading.streams import count_bytes
 from one2set.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -155,8 +155,7 @@ class _Tally:
         self._done = self._before = done_before
         self._cut = self._skipped = 0
         self.bytes_done = 0
-        # The size of standard input and folders is unknown: then no time is estimated.
-        self.total_bytes = sum(os.path.getsize(path) for path in inputs if os.path.isfile(path))
+        self.total_bytes = count_bytes(inputs)  # 0 for standard input: no time is estimated
 
     def count(self, result: "Lines") -> None:
         """Add a chunk; some of it may have been done before."""

@@ -10,6 +10,7 @@ import typer
 
 from one2set.cli.console import write
 from one2set.cli.options import FieldOption, output_option
+from one2set.cli.progress import waiting
 from one2set.errors import ConfigError
 from one2set.evaluation.protocols import PROTOCOLS, YE2021, Protocol, get_protocol
 
@@ -90,11 +91,13 @@ def evaluate(
     if bootstrap < 0 or seed < 0:
         raise ConfigError(f"--bootstrap is {bootstrap}, --seed is {seed}; expected 0 or more")
     chosen = get_protocol(protocol)
-    golds, paths = _inputs(files, source, target, predictions, field)
-    systems = {
-        name: score(golds, read_predictions(path, golds)) for name, path in _names(paths).items()
-    }
-    comparison = compare(systems, chosen, resamples=bootstrap, seed=seed)
+    with waiting(lambda: "scoring"):
+        golds, paths = _inputs(files, source, target, predictions, field)
+        systems = {
+            name: score(golds, read_predictions(path, golds))
+            for name, path in _names(paths).items()
+        }
+        comparison = compare(systems, chosen, resamples=bootstrap, seed=seed)
     if per_document is not None:
         _write_per_document(per_document, golds, systems, chosen)
     if as_json:

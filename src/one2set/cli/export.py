@@ -11,6 +11,7 @@ from one2set.cli.options import (
     OutputFolderOption,
     OverwriteOption,
 )
+from one2set.cli.progress import waiting
 from one2set.errors import missing_extra
 
 
@@ -44,10 +45,12 @@ def export(
     from one2set.model.paths import find_model_folder
 
     folder = find_model_folder(model)
-    export_model(folder, output, int8=not float32, overwrite=overwrite, verify=not no_verify)
+    with waiting(lambda: f"exporting {folder}"):
+        export_model(folder, output, int8=not float32, overwrite=overwrite, verify=not no_verify)
     size = sum(path.stat().st_size for path in output.iterdir())
     err.print(f"{output}: {size / 1e6:.1f} MB", soft_wrap=True)
     original = Engine.load(folder, device="cpu", verify=False)
-    same, said = count_shared_phrases(original, Runtime(output))
+    with waiting(lambda: "comparing"):
+        same, said = count_shared_phrases(original, Runtime(output))
     out.print(f"on the bundled sample, {same:,} of {said:,} phrases equal the original network's")
     err.print(f'next: one2set generate --model {output} "Some text"', soft_wrap=True)

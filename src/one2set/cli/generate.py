@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 Shown = Literal["text", "json", "jsonl", "csv", "xlsx", "html", "bib", "parquet"]
 _FILE_ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,4}$")  # report.doc, graph.js
 _WEB = re.compile(r"(?:https?://|www\.)\S+$", re.IGNORECASE)
+_READING = 12  # the time that a network takes for a passage, in times of scoring its phrases
 
 
 def generate(
@@ -314,15 +315,20 @@ class _Read:
                 yield stemmed
 
     def check(self) -> None:
-        """Count the pieces of work: each passage is read by the network, then scored."""
+        """Count the pieces of work: the network reads each passage, if there is one, then its
+        phrases are scored."""
         self._checks += 1
 
     def describe(self) -> str:
-        """What is going on: how many documents are read, or how much of a long one is."""
-        if self._number > 1:
-            return f"{self._number:,} documents read, working on {self._last}"
-        share = min(self._checks / max(2 * self._passages, 1), 0.99)
-        return f"working on {self._last}" + (f", {share:.0%}" if self._passages > 1 else "")
+        """What is going on, and how much of it is done."""
+        many = self._number > 1
+        what = f"{self._number:,} documents read" if many else f"working on {self._last}"
+        if self._passages < 2:
+            return what
+        read = min(self._checks, self._passages)
+        scored = self._checks - read
+        share = (_READING * read + scored) / ((_READING + 1) * self._passages)
+        return f"{what}, {min(share, 0.99):.0%}"
 
     def _look_for_words(self, document: "Document") -> None:
         """Warn of documents without words, once it is known that not all are like that."""

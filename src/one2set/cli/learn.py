@@ -18,6 +18,7 @@ from one2set.cli.options import (
     ReportOption,
     parse_oversample,
 )
+from one2set.cli.progress import waiting
 from one2set.data.reading.streams import MAX_LINE
 from one2set.errors import ConfigError, missing_extra
 
@@ -84,7 +85,10 @@ def learn(
             f"--oversample names {min(unknown)}, which is not read; pass --documents "
             f"{min(unknown)} too"
         )
-    with ErrorPolicy(on_error, report, max_line=max_line) as errors:
+    with (
+        ErrorPolicy(on_error, report, max_line=max_line) as errors,
+        waiting(lambda: f"learning, {errors.bytes_read / 1e6:,.0f} MB read"),
+    ):
         fields = Fields.from_options(field)
 
         def read_all() -> "Iterator[Document]":

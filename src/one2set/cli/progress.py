@@ -1,4 +1,5 @@
-"""One progress display for all commands: a bar on a terminal, elsewhere a line now and then."""
+"""One progress display for all commands: a bar on a terminal, elsewhere nothing, or lines that a
+log can hold."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +13,6 @@ if TYPE_CHECKING:  # imported where a bar is shown: a short text has its keyphra
     from rich.progress import Progress, ProgressColumn, TaskID
 
 _SECONDS_OF_SILENCE = 2.0
-_SECONDS_BETWEEN_LINES = 30.0  # where there is no terminal
 
 
 class Display:
@@ -75,7 +75,7 @@ def show_waiting(items: Iterator[_Item], describe: Callable[[], str]) -> Iterato
     """Yield items; while one takes long, show that there is work going on."""
     end = object()
     while True:
-        with _waiting(describe):
+        with waiting(describe):
             item = next(items, end)
         if item is end:
             return
@@ -83,9 +83,12 @@ def show_waiting(items: Iterator[_Item], describe: Callable[[], str]) -> Iterato
 
 
 @contextmanager
-def _waiting(describe: Callable[[], str]) -> Iterator[None]:
-    """On a terminal, a line with the time after two seconds, which is gone before anything else is
-    printed; elsewhere, a line every half minute."""
+def waiting(describe: Callable[[], str]) -> Iterator[None]:
+    """On a terminal, show a line with the time after two seconds. It is gone before anything else
+    is printed."""
+    if not err.is_terminal:
+        yield
+        return
     done = Event()
     thread = Thread(target=_show_time, args=(done, describe), daemon=True)
     thread.start()
@@ -97,10 +100,6 @@ def _waiting(describe: Callable[[], str]) -> Iterator[None]:
 
 
 def _show_time(done: Event, describe: Callable[[], str]) -> None:
-    if not err.is_terminal:
-        while not done.wait(_SECONDS_BETWEEN_LINES):
-            err.print(f"{describe()} …", soft_wrap=True)
-        return
     if done.wait(_SECONDS_OF_SILENCE):
         return
     from rich import progress as rich

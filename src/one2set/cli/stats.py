@@ -13,6 +13,7 @@ from one2set.cli.options import (
     ReportOption,
     output_option,
 )
+from one2set.cli.progress import waiting
 from one2set.data.reading.streams import MAX_LINE
 
 
@@ -43,7 +44,10 @@ def stats(
     from one2set.data.reading.streams import ErrorPolicy, printable
 
     rows = []
-    with ErrorPolicy(on_error, report, max_line=max_line) as errors:
+    with (
+        ErrorPolicy(on_error, report, max_line=max_line) as errors,
+        waiting(lambda: f"{errors.bytes_read / 1e6:,.0f} MB read"),
+    ):
         for path in paths:
             documents = read(path, fields=Fields.from_options(field), errors=errors)
             measured = compute_statistics(documents, name=printable(path))

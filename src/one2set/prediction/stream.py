@@ -82,7 +82,7 @@ class NoNetwork:
         check: Check = go_on,
     ) -> Iterator[Prediction]:
         """A prediction without slots for each document."""
-        for document in checked(documents, check):
+        for document in documents:  # no work, no check
             yield Prediction(document.id, (), "score", source_length=0, read_length=0)
 
 

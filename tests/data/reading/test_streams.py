@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from one2set.data.reading.streams import (
     STDIN,
     ErrorPolicy,
+    count_bytes,
     is_pipe,
     label,
     open_stream,
@@ -298,3 +299,10 @@ def test_a_report_of_long_values_is_short(tmp_path: Path) -> None:
     with ErrorPolicy("skip", tmp_path / "report") as errors:
         errors.report("x" * 10**6, fix="y" * 10**6, path="a.txt")
     assert (tmp_path / "report").stat().st_size < 2000
+
+
+def test_the_size_of_files_and_folders(tmp_path: Path) -> None:
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "a.txt").write_bytes(b"12345")
+    (tmp_path / "inside" / "b.txt").write_bytes(b"123")
+    assert count_bytes(["-", str(tmp_path), str(tmp_path / "a.txt")]) == 13

@@ -45,7 +45,7 @@ from one2set.data.corpus.selection import DocumentSelection, Filters, SelectedDo
 from one2set.data.example import Ids
 from one2set.data.reading.readers import read
 from one2set.data.reading.records import Fields
-from one2set.data.reading.streams import ErrorPolicy, is_pipe, printable
+from one2set.data.reading.streams import ErrorPolicy, count_bytes, is_pipe, printable
 from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import (
     PieceVocabulary,
@@ -82,9 +82,8 @@ class Inputs:
         return {name: paths for name, paths in splits.items() if paths}
 
     def bytes(self) -> int:
-        """The size of all files, for the progress bar; 0 for standard input and folders."""
-        paths = chain(self.exclude, *self.splits().values())
-        return sum(os.path.getsize(path) for path in paths if os.path.isfile(path))
+        """The size of all files, for the progress bar."""
+        return count_bytes(chain(self.exclude, *self.splits().values()))
 
 
 def prepare(

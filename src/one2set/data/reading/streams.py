@@ -9,7 +9,7 @@ import io
 import os
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -29,6 +29,15 @@ MAX_LINE = 1 << 27  # bytes of a line or of a text: what is in memory at once
 # becomes more than 32 MB; it may refer back to as much as the window.
 _ZSTD_PIECE, _ZSTD_WINDOW = 1 << 10, 1 << 28
 _OR_SKIP = "or pass --on-error skip to leave it out"
+
+
+def count_bytes(paths: Iterable[str]) -> int:
+    """The size of files and folders, for a progress bar; that of standard input is unknown."""
+    total = 0
+    for path in paths:
+        below = (os.path.join(folder, name) for folder, _, all in os.walk(path) for name in all)
+        total += sum(os.path.getsize(file) for file in (path, *below) if os.path.isfile(file))
+    return total
 
 
 class ErrorPolicy:
