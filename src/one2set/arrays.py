@@ -52,15 +52,15 @@ def single_thread_matmul(a: Float32s, b: Float32s) -> Float32s:
 
 def silu(x: Float32s) -> Float32s:
     """x · σ(x)"""
-    found: Float32s = x * (0.5 * (1 + np.tanh(0.5 * x)))
-    return found
+    product: Float32s = x * (0.5 * (1 + np.tanh(0.5 * x)))
+    return product
 
 
 def distinct(values: NDArray[_N]) -> NDArray[_N]:
     """The distinct values, sorted. `numpy.unique` would import numpy.ma, a sixth of the start."""
     ordered = np.sort(values)
-    found: NDArray[_N] = ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
-    return found
+    is_first = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
+    return np.asarray(ordered[is_first])
 
 
 def find_sorted(table: NDArray[_N], values: NDArray[_N]) -> Ints:
@@ -97,12 +97,12 @@ def map_arrays(path: Path) -> Arrays:
     content = np.memmap(path, np.uint8, "r").view(np.ndarray)
     start = 8 + int.from_bytes(content[:8].tobytes(), "little")
     header = json.loads(content[8:start].tobytes())
-    found = {}
-    for name, one in header.items():
-        begin, end = one["data_offsets"]
+    arrays = {}
+    for name, entry in header.items():
+        begin, end = entry["data_offsets"]
         data = content[start + begin : start + end]
-        found[name] = data.view(_DTYPES[one["dtype"]]).reshape(one["shape"])
-    return found
+        arrays[name] = data.view(_DTYPES[entry["dtype"]]).reshape(entry["shape"])
+    return arrays
 
 
 def load_arrays(

@@ -75,11 +75,11 @@ def atomic_folder(path: Path, *, own_files: OwnFiles | None = None) -> Iterator[
 
 def files_below(folder: Path) -> set[str]:
     """The names of all files below a folder, relative to it. Links are files."""
-    found = set()
+    paths = set()
     for place, folders, names in os.walk(folder):
         links = (name for name in folders if os.path.islink(os.path.join(place, name)))
-        found |= {os.path.relpath(os.path.join(place, name), folder) for name in (*names, *links)}
-    return found
+        paths |= {os.path.relpath(os.path.join(place, name), folder) for name in (*names, *links)}
+    return paths
 
 
 def _check_replaceable(path: Path, own_files: OwnFiles | None) -> None:

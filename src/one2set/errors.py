@@ -48,8 +48,8 @@ class DataError(One2SetError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """So that one from another process arrives whole."""
-        again = partial(DataError, self.what, fix=self.fix, path=self.path, line=self.line)
-        return again, ()
+        rebuild = partial(DataError, self.what, fix=self.fix, path=self.path, line=self.line)
+        return rebuild, ()
 
 
 def missing_extra(package: str, *, extra: str, purpose: str) -> ConfigError:

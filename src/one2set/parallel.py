@@ -80,12 +80,12 @@ class _Pool(Generic[Task, Result]):
         while True:
             _, future = self._waiting[0]
             try:
-                found = future.result()
+                result = future.result()
             except BrokenProcessPool:
                 self._repair()
                 continue
             self._waiting.popleft()
-            return found
+            return result
 
     def shutdown(self) -> None:
         self._executor.shutdown(cancel_futures=True)

@@ -142,10 +142,10 @@ def _folded(word: str) -> str:
     if not any(c.isalnum() for c in word):
         return "'" if word[0] in _APOSTROPHES else word[0]
     # A compatibility character may expand to marks: ½ is 1⁄2, ⑴ is (1), ำ begins with a ring.
-    kept = "".join(c for c in word if c.isalnum() or _is_combining(c))
-    while _is_combining(kept[0]):
-        kept = kept[1:]
-    return kept
+    letters = "".join(c for c in word if c.isalnum() or _is_combining(c))
+    while _is_combining(letters[0]):
+        letters = letters[1:]
+    return letters
 
 
 class _Stems(dict[str, str]):

@@ -93,7 +93,7 @@ def test_html_marks_what_stands_in_the_text_and_escapes_it() -> None:
     assert "<b>" not in "".join(page(BOTH))
 
 
-def workbook(found: keyphrase_formats.Found) -> list[list[list[object]]]:
+def workbook(found: keyphrase_formats.Results) -> list[list[list[object]]]:
     sink = io.BytesIO()
     write_workbook(found, sink)
     book = openpyxl.load_workbook(io.BytesIO(sink.getvalue()))

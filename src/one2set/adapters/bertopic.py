@@ -57,13 +57,13 @@ class KeyphraseRepresentation(BaseRepresentation):  # type: ignore[misc]
         """What BERTopic asks. `documents` is a table with the columns Document and Topic. A topic
         in which nothing is found keeps its words."""
         texts = {topic: self._chosen(documents, topic) for topic in topics}
-        found = self._keyphrases({text for chosen in texts.values() for text in chosen})
+        keyphrases = self._keyphrases({text for chosen in texts.values() for text in chosen})
         # How many documents of a topic are expected to have a phrase, in any inflection.
         expected: dict[int, Expected] = {topic: defaultdict(float) for topic in topics}
         spelling: dict[Stems, tuple[float, str]] = {}  # where it is likeliest
         for topic, chosen in texts.items():
             for text in chosen:
-                for phrase, score in found[text]:
+                for phrase, score in keyphrases[text]:
                     stems = stem_all(words_of(phrase))
                     expected[topic][stems] += score
                     spelling[stems] = max(spelling.get(stems, (0.0, "")), (score, phrase))
@@ -87,9 +87,11 @@ class KeyphraseRepresentation(BaseRepresentation):  # type: ignore[misc]
             self._kept: dict[tuple[str, Side | None, float], Weighed] = {}
         keys = [(text, self.only, self.more) for text in texts]
         new = [key for key in keys if key not in self._kept]
-        found = self._generator.generate((key[0] for key in new), only=self.only, more=self.more)
-        for key, keyphrases in zip(new, found, strict=True):
-            self._kept[key] = [(one.text.lower(), one.score) for one in keyphrases]
+        results = self._generator.generate((key[0] for key in new), only=self.only, more=self.more)
+        for key, keyphrases in zip(new, results, strict=True):
+            self._kept[key] = [
+                (keyphrase.text.lower(), keyphrase.score) for keyphrase in keyphrases
+            ]
         return {key[0]: self._kept[key] for key in keys}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -113,5 +115,5 @@ def _weighed(expected: Mapping[int, Expected]) -> dict[int, list[tuple[Stems, fl
             (stems, count / total * math.log1p(average / everywhere[stems]))
             for stems, count in counts.items()
         ]
-        weighed[topic] = sorted(weights, key=lambda one: -one[1])
+        weighed[topic] = sorted(weights, key=lambda pair: -pair[1])
     return weighed

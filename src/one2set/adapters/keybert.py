@@ -70,18 +70,18 @@ class KeyBERT:
         texts = [docs] if isinstance(docs, str) else docs
         # Where not everything is allowed, all must be looked at.
         top = _ALL if candidates or keyphrase_ngram_range else top_n
-        allowed = None if candidates is None else {stem_all(words_of(one)) for one in candidates}
-        found = []
+        allowed = None if candidates is None else {stem_all(words_of(text)) for text in candidates}
+        results = []
         for keyphrases in self._generator.generate(
             texts, top=top, only=self._only, more=_EVERY_CODE
         ):
-            kept = [
-                (one.text, round(one.score, 4))
-                for one in keyphrases
-                if _fits(words_of(one.text), keyphrase_ngram_range, allowed)
+            keywords = [
+                (keyphrase.text, round(keyphrase.score, 4))
+                for keyphrase in keyphrases
+                if _fits(words_of(keyphrase.text), keyphrase_ngram_range, allowed)
             ]
-            found.append(kept[:top_n])
-        return found[0] if len(found) == 1 else found  # KeyBERT's rule
+            results.append(keywords[:top_n])
+        return results[0] if len(results) == 1 else results  # KeyBERT's rule
 
 
 def extract_keywords(

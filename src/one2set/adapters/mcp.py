@@ -79,17 +79,17 @@ class ReadableFolder:
 
     def find(self, name: str) -> Path:
         """The file of this name, which is relative to the folder."""
-        found = self._resolve(name)
-        if found is None:
+        file = self._resolve(name)
+        if file is None:
             raise DataError(
                 f"there is no file {name!r} in the folder",
                 fix="list_files shows the names that can be read",
             )
-        if (size := found.stat().st_size) > _MOST_BYTES:
+        if (size := file.stat().st_size) > _MOST_BYTES:
             raise DataError(
                 f"{name!r} has {size:,} bytes", fix=f"at most {_MOST_BYTES:,} are read; split it"
             )
-        return found
+        return file
 
     def names(self) -> Iterator[str]:
         """The names of all files that `find` finds, sorted within each folder."""
@@ -103,12 +103,12 @@ class ReadableFolder:
     def _resolve(self, name: str) -> Path | None:
         """Where the file really is, all links followed; None if that is not inside, or hidden."""
         try:
-            found = (self._root / name).resolve(strict=True)
-            inside = found.relative_to(self._root)
+            file = (self._root / name).resolve(strict=True)
+            inside = file.relative_to(self._root)
         except (OSError, ValueError, RuntimeError):  # missing, outside, or a circle of links
             return None
         hidden = any(part.startswith(".") for part in inside.parts)
-        return found if found.is_file() and not hidden else None
+        return file if file.is_file() and not hidden else None
 
 
 def make_server(generator: KeyphraseGenerator, folder: Path | None = None) -> MCPServer:

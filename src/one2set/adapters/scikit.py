@@ -51,10 +51,10 @@ class KeyphraseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mis
         """The keyphrases of each text, best first."""
         if not hasattr(self, "_generator"):
             self.fit(X)
-        found = self._generator.generate(
+        results = self._generator.generate(
             X, top=self.top, min_score=self.min_score, only=self.only, more=self.more
         )
-        return [[one.text.lower() for one in keyphrases] for keyphrases in found]
+        return [[keyphrase.text.lower() for keyphrase in keyphrases] for keyphrases in results]
 
     def __call__(self, text: str) -> list[str]:
         """Those of one text: what a vectoriser asks its analyzer."""

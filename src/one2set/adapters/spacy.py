@@ -64,13 +64,18 @@ class KeyphraseComponent:
         """Process documents in order. `batch_size` is ignored: our batches are by length."""
         if self._generator is None:
             self._generator = KeyphraseGenerator(self._model, threads=self._threads)
-        docs, again = tee(stream)
-        documents = (document_from_text(doc.text) for doc in again)
-        found = self._generator.stream(documents, **asdict(self._selection))
-        for doc, (_, keyphrases) in zip(docs, found, strict=True):
+        docs, copies = tee(stream)
+        documents = (document_from_text(doc.text) for doc in copies)
+        results = self._generator.stream(documents, **asdict(self._selection))
+        for doc, (_, keyphrases) in zip(docs, results, strict=True):
             doc.user_data[_KEY] = [
-                [one.text, one.score, one.present, [list(span) for span in one.spans]]
-                for one in keyphrases
+                [
+                    keyphrase.text,
+                    keyphrase.score,
+                    keyphrase.present,
+                    [list(span) for span in keyphrase.spans],
+                ]
+                for keyphrase in keyphrases
             ]
             yield doc
 

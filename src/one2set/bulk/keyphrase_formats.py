@@ -15,7 +15,7 @@ from one2set.errors import missing_extra
 from one2set.keyphrases.results import Keyphrase
 from one2set.text import Span
 
-Found = Iterable[tuple[Document, Sequence[Keyphrase]]]
+Results = Iterable[tuple[Document, Sequence[Keyphrase]]]
 
 _COLUMNS = ("document", "keyphrase", "score", "present", "spans")
 _SHEET_ROWS = 1_000_000  # Excel has 1,048,576
@@ -35,16 +35,16 @@ li { margin: .1rem 0 } .score { opacity: .7; font-variant-numeric: tabular-nums 
 """
 
 
-def jsonl(found: Found) -> Iterator[str]:
+def jsonl(results: Results) -> Iterator[str]:
     """One object a line; `one2set evaluate` reads it."""
-    for document, keyphrases in found:
+    for document, keyphrases in results:
         yield _json(document, keyphrases) + "\n"
 
 
-def array(found: Found) -> Iterator[str]:
+def array(results: Results) -> Iterator[str]:
     """One JSON array."""
     separator = "[\n"
-    for document, keyphrases in found:
+    for document, keyphrases in results:
         yield separator + _json(document, keyphrases)
         separator = ",\n"
     yield "[]\n" if separator == "[\n" else "\n]\n"
@@ -54,10 +54,10 @@ def _json(document: Document, keyphrases: Sequence[Keyphrase]) -> str:
     return format_keyphrases(document, keyphrases).decode().rstrip()
 
 
-def table(found: Found) -> Iterator[str]:
+def table(results: Results) -> Iterator[str]:
     """CSV: a keyphrase a line, its spans as `start-end` with spaces between."""
     yield ",".join(_COLUMNS) + "\r\n"
-    for pair in found:
+    for pair in results:
         lines = io.StringIO()
         rows = csv.writer(lines)
         for id, text, score, kind, spans in _rows(*pair):
@@ -68,16 +68,22 @@ def table(found: Found) -> Iterator[str]:
 def _rows(
     document: Document, keyphrases: Sequence[Keyphrase]
 ) -> Iterator[tuple[str, str, float, str, str]]:
-    for one in keyphrases:
-        spans = " ".join(f"{start}-{end}" for start, end in one.spans)
-        yield document.id, one.text, round(one.score, 4), "yes" if one.present else "no", spans
+    for keyphrase in keyphrases:
+        spans = " ".join(f"{start}-{end}" for start, end in keyphrase.spans)
+        yield (
+            document.id,
+            keyphrase.text,
+            round(keyphrase.score, 4),
+            "yes" if keyphrase.present else "no",
+            spans,
+        )
 
 
-def write_workbook(found: Found, target: IO[bytes]) -> None:
+def write_workbook(results: Results, target: IO[bytes]) -> None:
     """An Excel file with the columns of the CSV."""
     openpyxl = import_openpyxl()
     book = openpyxl.Workbook(write_only=True)
-    for _, rows in groupby(enumerate(chain.from_iterable(starmap(_rows, found))), _sheet_of):
+    for _, rows in groupby(enumerate(chain.from_iterable(starmap(_rows, results))), _sheet_of):
         sheet = book.create_sheet()
         sheet.append(_COLUMNS)
         for _, row in rows:
@@ -109,34 +115,35 @@ def import_openpyxl() -> Any:
     return openpyxl
 
 
-def bibtex(found: Found) -> Iterator[str]:
+def bibtex(results: Results) -> Iterator[str]:
     """An entry a document: its title, and its keyphrases as `keywords`."""
     keys: Counter[str] = Counter()
-    for document, keyphrases in found:
+    for document, keyphrases in results:
         key = _NOT_IN_KEY.sub("-", document.id) or "document"
         keys[key] += 1
         unique = key if keys[key] == 1 else f"{key}-{keys[key]}"
         title = f"  title = {{{_latex(document.title)}}},\n" if document.title else ""
-        phrases = ", ".join(_latex(one.text) for one in keyphrases)
+        phrases = ", ".join(_latex(keyphrase.text) for keyphrase in keyphrases)
         yield f"@misc{{{unique},\n{title}  keywords = {{{phrases}}}\n}}\n\n"
 
 
 def _latex(text: str) -> str:
-    return _LATEX_SPECIAL.sub(lambda found: _LATEX.get(found[0], "\\" + found[0]), text)
+    return _LATEX_SPECIAL.sub(lambda match: _LATEX.get(match[0], "\\" + match[0]), text)
 
 
-def page(found: Found) -> Iterator[str]:
+def page(results: Results) -> Iterator[str]:
     """A page of its own: texts with their keyphrases marked."""
     yield _STYLE
-    for document, keyphrases in found:
+    for document, keyphrases in results:
         yield f'<section>\n<h2>{html.escape(document.id)}</h2>\n<p class="text">'
         for part, marked in cut_at_spans(document.text, spans_of(keyphrases)):
             yield f"<mark>{html.escape(part)}</mark>" if marked else html.escape(part)
         yield "</p>\n"
         for title, lines in by_kind(keyphrases):
             items = "".join(
-                f'<li>{html.escape(one.text)} <span class="score">{one.score:.2f}</span></li>\n'
-                for one in lines
+                f"<li>{html.escape(keyphrase.text)} "
+                f'<span class="score">{keyphrase.score:.2f}</span></li>\n'
+                for keyphrase in lines
             )
             yield f"<h3>{title}</h3>\n<ul>\n{items}</ul>\n"
         yield "</section>\n"
@@ -146,13 +153,13 @@ def page(found: Found) -> Iterator[str]:
 def by_kind(keyphrases: Sequence[Keyphrase]) -> Iterator[tuple[str, list[Keyphrase]]]:
     """Present and absent ones, each with its heading."""
     for title, present in (("Present", True), ("Absent", False)):
-        if lines := [one for one in keyphrases if one.present == present]:
+        if lines := [keyphrase for keyphrase in keyphrases if keyphrase.present == present]:
             yield title, lines
 
 
 def spans_of(keyphrases: Sequence[Keyphrase]) -> list[Span]:
     """All places of all keyphrases."""
-    return [span for one in keyphrases for span in one.spans]
+    return [span for keyphrase in keyphrases for span in keyphrase.spans]
 
 
 def cut_at_spans(text: str, spans: Iterable[Span]) -> Iterator[tuple[str, bool]]:

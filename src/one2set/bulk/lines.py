@@ -34,10 +34,10 @@ def format_prediction(
     """A JSON line for `one2set evaluate`; with `slots`, it includes every slot."""
     candidates = CandidateBuilder(StemmedDocument.of(document)).generated(prediction)
     probabilities = calibration.probabilities(candidates).tolist()
-    said = {
-        slot: (one, p)
-        for one, p in zip(candidates, probabilities, strict=True)
-        for slot in one.slots
+    by_slot = {
+        slot: (candidate, p)
+        for candidate, p in zip(candidates, probabilities, strict=True)
+        for slot in candidate.slots
     }
     record: dict[str, Any] = {
         "id": prediction.id,
@@ -46,9 +46,9 @@ def format_prediction(
                 "text": slot.text,
                 "score": _rounded(slot.score),
                 "probability": _rounded(p),
-                "present": one.present,
+                "present": candidate.present,
             }
-            for slot, (one, p) in ((slot, said[slot]) for slot in prediction.phrases)
+            for slot, (candidate, p) in ((slot, by_slot[slot]) for slot in prediction.phrases)
         ],
     }
     if prediction.read_length < prediction.source_length:
@@ -92,13 +92,13 @@ def format_keyphrases(
         **({"title": document.title, "abstract": document.abstract} if texts else {}),
         "keyphrases": [
             {
-                "text": one.text,
-                "score": round(one.score, 4),
-                "present": one.present,
-                "spans": one.spans,
+                "text": keyphrase.text,
+                "score": round(keyphrase.score, 4),
+                "present": keyphrase.present,
+                "spans": keyphrase.spans,
             }
-            | ({} if one.id is None else {"id": one.id})
-            for one in keyphrases
+            | ({} if keyphrase.id is None else {"id": keyphrase.id})
+            for keyphrase in keyphrases
         ],
     }
     return orjson.dumps(record) + b"\n"
@@ -109,12 +109,12 @@ def parse_keyphrases(line: bytes) -> tuple[Document, list[Keyphrase]]:
     record = orjson.loads(line)
     keyphrases = [
         Keyphrase(
-            one["text"],
-            one["score"],
-            one["present"],
-            tuple((start, end) for start, end in one["spans"]),
-            one.get("id"),
+            entry["text"],
+            entry["score"],
+            entry["present"],
+            tuple((start, end) for start, end in entry["spans"]),
+            entry.get("id"),
         )
-        for one in record["keyphrases"]
+        for entry in record["keyphrases"]
     ]
     return Document(record["id"], record.get("title", ""), record.get("abstract", "")), keyphrases

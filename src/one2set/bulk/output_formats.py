@@ -34,7 +34,7 @@ _ROWS = 4096  # of a Parquet file in memory at once
 
 
 def choose_format(
-    name: str, wish: Format | None, *, like: str, allowed: Sequence[Format]
+    name: str, requested: Format | None, *, like: str, allowed: Sequence[Format]
 ) -> Format:
     """Choose the format of an output by its name; a folder, whose name ends in /, gets that of the
     input. Fails if a required package is missing."""
@@ -44,11 +44,11 @@ def choose_format(
             "folder, and copy it when it is complete"
         )
     if name.endswith("/"):
-        chosen = wish or ("parquet" if like.endswith(".parquet") else "jsonl")
+        chosen = requested or ("parquet" if like.endswith(".parquet") else "jsonl")
         if chosen not in RAW:
             raise ConfigError(f"--format is {chosen}; a folder has parts in jsonl or parquet")
     else:
-        chosen = _named_format(name, wish, allowed)
+        chosen = _named_format(name, requested, allowed)
     if chosen == "parquet":
         _pyarrow()
     if chosen == "xlsx":
@@ -58,12 +58,12 @@ def choose_format(
     return chosen
 
 
-def _named_format(name: str, wish: Format | None, allowed: Sequence[Format]) -> Format:
+def _named_format(name: str, requested: Format | None, allowed: Sequence[Format]) -> Format:
     """The format that the name of a file says, which a wish must not contradict."""
-    compression = next((each for each in _COMPRESSED if name.endswith(each)), "")
+    compression = next(filter(name.endswith, _COMPRESSED), "")
     ending = Path(name.removesuffix(compression)).suffix.lower()
     formats = {**{f".{format}": format for format in allowed}, **_ENDINGS}
-    named = formats.get(ending) if ending else wish or "jsonl"
+    named = formats.get(ending) if ending else requested or "jsonl"
     is_packed = named in ("parquet", "xlsx")
     if named is None or named not in allowed or (compression and is_packed):
         endings = [ending for ending, format in formats.items() if format in allowed]
@@ -71,9 +71,9 @@ def _named_format(name: str, wish: Format | None, allowed: Sequence[Format]) -> 
             f"the output is {name}; expected a name that ends in {', '.join(endings)}, or such a "
             "text format with .gz or .zst behind it, or in / for a folder"
         )
-    if wish not in (None, named):
+    if requested not in (None, named):
         raise ConfigError(
-            f"--format is {wish}, but the output is {name}; rename it, or leave out --format"
+            f"--format is {requested}, but the output is {name}; rename it, or leave out --format"
         )
     return named
 

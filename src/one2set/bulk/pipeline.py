@@ -86,10 +86,11 @@ class Source:
                 )
             )
             hashed, end = sha256(), 0
-            for some in _split(documents):
-                first, end = end, end + len(some)
-                for one in some:
-                    hashed.update(repr((one.id, one.title, one.abstract, one.tokenised)).encode())
+            for chunk in _split(documents):
+                first, end = end, end + len(chunk)
+                for document in chunk:
+                    content = document.id, document.title, document.abstract, document.tokenised
+                    hashed.update(repr(content).encode())
                 digest = hashed.hexdigest()[:_DIGEST]
                 if first < state.done and state.digests.get(end) != digest:
                     raise DataError(
@@ -98,7 +99,7 @@ class Source:
                         fix=_OTHER_INPUT,
                     )
                 if end > state.done:
-                    yield Chunk(first, some, errors.bytes_read, errors.skipped, digest)
+                    yield Chunk(first, chunk, errors.bytes_read, errors.skipped, digest)
             if end < state.done:
                 raise DataError(
                     f"the input has {end:,} documents, but {state.done:,} were processed already",
@@ -139,18 +140,20 @@ def _split(documents: Iterator[Document]) -> Iterator[list[Document]]:
 
 def expand_patterns(inputs: Sequence[str]) -> list[str]:
     """Replace patterns such as `in/*.parquet` by the files that match, sorted."""
-    found = []
-    for each in inputs:
-        if has_magic(each) and not os.path.exists(each):
+    paths = []
+    for pattern in inputs:
+        if has_magic(pattern) and not os.path.exists(pattern):
             matches = (
-                remote_matches(each) if is_remote(each) else sorted(glob(each, recursive=True))
+                remote_matches(pattern)
+                if is_remote(pattern)
+                else sorted(glob(pattern, recursive=True))
             )
             if not matches:
-                raise DataError("matches no file", fix="check the pattern", path=each)
-            found += matches
+                raise DataError("matches no file", fix="check the pattern", path=pattern)
+            paths += matches
         else:
-            found.append(each)
-    return found
+            paths.append(pattern)
+    return paths
 
 
 # Turns documents into lines, and counts the truncated documents.
@@ -175,8 +178,8 @@ class Keyphrases:
         generator = KeyphraseGenerator(self.model, threads=self.threads, verify=False)
 
         def lines(documents: Sequence[Document]) -> tuple[list[bytes], int]:
-            found = generator.stream(map(with_title, documents), **asdict(self.wanted))
-            return [format_keyphrases(*pair, texts=self.texts) for pair in found], 0
+            results = generator.stream(map(with_title, documents), **asdict(self.wanted))
+            return [format_keyphrases(*pair, texts=self.texts) for pair in results], 0
 
         return lines
 
@@ -206,15 +209,15 @@ class Raw:
         calibration = Calibration() if self.text else Calibration.load(self.model)
 
         def lines(documents: Sequence[Document]) -> tuple[list[bytes], int]:
-            made, cut = [], 0
+            output, cut = [], 0
             for document, prediction in predict_all(predictor, documents):
                 cut += prediction.read_length < prediction.source_length
-                made.append(
+                output.append(
                     format_as_text(prediction)
                     if self.text
                     else format_prediction(document, prediction, calibration, slots=self.slots)
                 )
-            return made, cut
+            return output, cut
 
         return lines
 

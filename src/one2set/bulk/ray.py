@@ -33,7 +33,7 @@ def run_on_ray(source: Source, work: Work, state: ResumeState, *, workers: int) 
     `workers` is the number of actors; 0 for one on every CPU but one.
     """
     ray = _ray_data()
-    here = {"ray.io/node-id": ray.get_runtime_context().get_node_id()}
+    this_node = {"ray.io/node-id": ray.get_runtime_context().get_node_id()}
     files = ray.put({path.name: path.read_bytes() for path in model_files(work.model)})
     size = workers or max(int(ray.cluster_resources()["CPU"]) - 1, 1)
     source = _absolute(source)
@@ -44,7 +44,7 @@ def run_on_ray(source: Source, work: Work, state: ResumeState, *, workers: int) 
             fn_args=(source, state),
             batch_format="pyarrow",
             num_cpus=_READER_CPUS,
-            label_selector=here,
+            label_selector=this_node,
         )
         .map_batches(
             _Actor,
@@ -93,15 +93,15 @@ def _table(value: Any) -> "pa.Table":
 
 
 def _values(table: "pa.Table") -> Iterator[Any]:
-    return (pickle.loads(each) for each in table.column("value").to_pylist())
+    return (pickle.loads(pickled) for pickled in table.column("value").to_pylist())
 
 
 def _absolute(source: Source) -> Source:
     """Make paths absolute, for other processes. Pipes are refused."""
-    for each in source.inputs:
-        if is_pipe(each):
-            raise ConfigError(f"{each} cannot be read by Ray; pass files, or leave out --engine")
-    inputs = tuple(each if is_remote(each) else os.path.abspath(each) for each in source.inputs)
+    for path in source.inputs:
+        if is_pipe(path):
+            raise ConfigError(f"{path} cannot be read by Ray; pass files, or leave out --engine")
+    inputs = tuple(path if is_remote(path) else os.path.abspath(path) for path in source.inputs)
     return replace(source, inputs=inputs, report=source.report and source.report.absolute())
 
 

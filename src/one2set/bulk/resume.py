@@ -50,18 +50,18 @@ class Journal:
         """Continue the journal in a file. An empty one gets these settings; others must have the
         same."""
         self._file = file
-        found, size = _read_journal(file)
+        entries, size = _read_journal(file)
         file.seek(size)
         file.truncate()
-        if found is None:
-            found = _Entries(_plain(settings), overwrite=overwrite)
-            self._append({"settings": found.settings, "overwrite": overwrite})
-        elif differences := _differences(found.settings, _plain(settings)):
+        if entries is None:
+            entries = _Entries(_plain(settings), overwrite=overwrite)
+            self._append({"settings": entries.settings, "overwrite": overwrite})
+        elif differences := _differences(entries.settings, _plain(settings)):
             raise ConfigError(
                 f"{Path(file.name).parent} was started with other settings: {differences}; "
                 "resume it with those, or pass --overwrite to start again"
             )
-        self.entries = found
+        self.entries = entries
 
     def add(self, end: int, digest: str) -> None:
         """Add the digest of the input up to a number of documents."""
@@ -240,20 +240,20 @@ def find_finished(path: Path, settings: Mapping[str, Any]) -> ResumeState | None
     journal = path / _JOURNAL if is_folder else _journal_beside(path)
     try:
         with journal.open("rb") as file:
-            found, _ = _read_journal(file)
+            entries, _ = _read_journal(file)
     except OSError:
-        found = None
-    if found is None or not found.complete:
+        entries = None
+    if entries is None or not entries.complete:
         raise ConfigError(
             f"{path} exists, and there is no record of what it was made of; pass --overwrite to "
             "make it again, or name another output"
         )
-    if differences := _differences(found.settings, _plain(settings)):
+    if differences := _differences(entries.settings, _plain(settings)):
         raise ConfigError(
             f"{path} is complete, but was made with other settings: {differences}; pass "
             "--overwrite to make it again, or name another output"
         )
-    return ResumeState(max(found.digests, default=0), found.digests)
+    return ResumeState(max(entries.digests, default=0), entries.digests)
 
 
 def _unfinished_folder(path: Path) -> Path:
@@ -270,7 +270,7 @@ def _check_target(path: Path, *, is_folder: bool, overwrite: bool) -> None:
     if path.is_dir() != is_folder:
         kind = "a folder" if path.is_dir() else "a file"
         raise ConfigError(f"{path} is {kind}; name another output")
-    names = {one.name for one in path.iterdir()} - {_INSIDE} if is_folder else {path.name}
+    names = {file.name for file in path.iterdir()} - {_INSIDE} if is_folder else {path.name}
     if is_folder and names and (_JOURNAL not in names or _foreign(names)):
         raise ConfigError(f"{path} contains other files; remove it, or name another folder")
     if names and not overwrite:
@@ -311,7 +311,7 @@ def _is_at(file: IO[bytes], path: Path) -> bool:
 
 def _check_unfinished(folder: Path, path: Path, *, resume: bool, overwrite: bool) -> None:
     """Remove what an interrupted run left, if the user wants to start again."""
-    names = {one.name for one in folder.iterdir()}
+    names = {file.name for file in folder.iterdir()}
     started = len(names) > 1 or _size(folder / _JOURNAL)
     if resume or not started:
         return
@@ -376,7 +376,7 @@ def _appeared(path: Path, folder: Path) -> ConfigError:
 
 
 def _parts(folder: Path) -> list[Path]:
-    return sorted(one for one in folder.iterdir() if _PART_NAME.fullmatch(one.name))
+    return sorted(path for path in folder.iterdir() if _PART_NAME.fullmatch(path.name))
 
 
 def _journal_beside(path: Path) -> Path:
@@ -411,8 +411,8 @@ def _differences(old: Any, new: Any, name: str = "") -> str:
     """What differs between settings, in words; "" if nothing does."""
     if isinstance(old, dict) and isinstance(new, dict):
         names = sorted(old.keys() | new.keys())
-        each = (_differences(old.get(one), new.get(one), f"{name}{one} ") for one in names)
-        return ", ".join(filter(None, each))
+        parts = (_differences(old.get(key), new.get(key), f"{name}{key} ") for key in names)
+        return ", ".join(filter(None, parts))
     return "" if old == new else f"{name}was {_shown(old)}, is {_shown(new)}"
 
 

@@ -135,8 +135,8 @@ def _make_app(commands: Sequence[str] = _COMMANDS) -> typer.Typer:
     return app
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         from one2set import __version__
 
         typer.echo(f"one2set {__version__}")

@@ -56,8 +56,8 @@ def make_target(
 
     if output is None:
         if resume or overwrite:
-            given = "--resume" if resume else "--overwrite"
-            raise ConfigError(f"{given} applies to a file; name it with --output")
+            option = "--resume" if resume else "--overwrite"
+            raise ConfigError(f"{option} applies to a file; name it with --output")
         return None
     if resume and overwrite:
         raise ConfigError("--resume and --overwrite exclude each other; pass one of them")

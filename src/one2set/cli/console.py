@@ -26,8 +26,8 @@ def show_controls(text: str) -> str:
     return _CONTROL.sub(_picture, text)
 
 
-def _picture(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _picture(match: re.Match[str]) -> str:
+    code = ord(match[0])
     return (
         chr(0x2400 + code) if code < 0x20 else "␡" if code == 0x7F else "\N{REPLACEMENT CHARACTER}"
     )

@@ -122,13 +122,13 @@ def _inputs(
         return read_pair(source, target), predictions
     if len(files) > 1 and not (source or target or predictions):
         return read_gold(files[0], fields=Fields.from_options(field)), files[1:]
-    given = [
+    options = [
         *files,
         *(name for name, value in (("--source", source), ("--target", target)) if value),
     ]
-    given += ["--predictions"] * len(predictions)
+    options += ["--predictions"] * len(predictions)
     raise ConfigError(
-        f"got {' '.join(given) or 'no files'}; expected either GOLD PREDICTIONS... or "
+        f"got {' '.join(options) or 'no files'}; expected either GOLD PREDICTIONS... or "
         "--source FILE --target FILE --predictions FILE..."
     )
 

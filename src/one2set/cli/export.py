@@ -51,6 +51,6 @@ def export(
     err.print(f"{output}: {size / 1e6:.1f} MB", soft_wrap=True)
     original = Engine.load(folder, device="cpu", verify=False)
     with waiting(lambda: "comparing"):
-        same, said = count_shared_phrases(original, Runtime(output))
-    out.print(f"on the bundled sample, {same:,} of {said:,} phrases equal the original network's")
+        same, total = count_shared_phrases(original, Runtime(output))
+    out.print(f"on the bundled sample, {same:,} of {total:,} phrases equal the original network's")
     err.print(f'next: one2set generate --model {output} "Some text"', soft_wrap=True)

@@ -172,9 +172,11 @@ def generate(
     from one2set.bulk.pipeline import Keyphrases, Source
     from one2set.model.paths import find_model_folder
 
-    for each in inputs:
-        if not _is_file(each):
-            raise ConfigError(f"{each!r} is not a file; with --output, pass files, folders or -")
+    for argument in inputs:
+        if not _is_file(argument):
+            raise ConfigError(
+                f"{argument!r} is not a file; with --output, pass files, folders or -"
+            )
     target = make_target(
         output,
         _file_format(format),
@@ -191,7 +193,7 @@ def generate(
 
 def _check_numbers(inputs: Sequence[str], counted: int) -> None:
     """`--more 2` would be a text that says 2."""
-    number = next((each for each in inputs if each.isdigit()), None)
+    number = next((argument for argument in inputs if argument.isdigit()), None)
     if counted and number and not os.path.exists(number):
         raise ConfigError(
             f"--more and --fewer take no number such as {number}; repeat them: --more --more"
@@ -199,8 +201,8 @@ def _check_numbers(inputs: Sequence[str], counted: int) -> None:
 
 
 def _expect_output(options: "dict[str, object]") -> None:
-    for name, given in options.items():
-        if given:
+    for name, value in options.items():
+        if value:
             raise ConfigError(f"{name} applies to a file; name it with --output")
 
 
@@ -227,10 +229,10 @@ def _print(
 
     options = asdict(selection)
     stream = generator.stream(read.documents(), **options, check=read.check)
-    found = show_waiting(stream, read.describe)
+    results = show_waiting(stream, read.describe)
     if format == "text":
         out = make_output(color)
-        for document, keyphrases in found:
+        for document, keyphrases in results:
             shown = readable(
                 document, keyphrases, named=not read.only_text, coloured=out.is_terminal
             )
@@ -243,7 +245,7 @@ def _print(
             "html": formats.page,
             "bib": formats.bibtex,
         }[format]
-        for part in write(found):
+        for part in write(results):
             write_out(part.encode())
         sys.stdout.buffer.flush()
     read.expect_words()
@@ -251,15 +253,15 @@ def _print(
 
 def _expand(inputs: Sequence[str]) -> list[str]:
     """Replace patterns such as in/*.parquet by the files that match."""
-    found = []
-    for each in inputs:
-        if has_magic(each) and _names_file(each):
+    paths = []
+    for argument in inputs:
+        if has_magic(argument) and _names_file(argument):
             from one2set.bulk.pipeline import expand_patterns
 
-            found += expand_patterns([each])
+            paths += expand_patterns([argument])
         else:
-            found.append(each)
-    return found
+            paths.append(argument)
+    return paths
 
 
 def _standard_input() -> list[str]:
@@ -285,7 +287,7 @@ class _Read:
         self._without_words: list[str] = []
         self._number, self._last = 0, "the model"
         self._passages, self._checks = 0, 0
-        are_files = [_is_file(each) for each in inputs]
+        are_files = [_is_file(argument) for argument in inputs]
         self.only_text = are_files == [False]
         if len(inputs) > 1 and not any(are_files) and not any(len(e.split()) > 1 for e in inputs):
             _warn(
@@ -298,9 +300,9 @@ class _Read:
         from one2set.keyphrases.language import looks_foreign
         from one2set.keyphrases.passages import estimate_passages
 
-        for number, each in enumerate(self._inputs, 1):
-            self._last = each if _is_file(each) else self._last
-            for document in self._documents(each, number):
+        for number, argument in enumerate(self._inputs, 1):
+            self._last = argument if _is_file(argument) else self._last
+            for document in self._documents(argument, number):
                 self._number, self._last = self._number + 1, document.id
                 if self._texts is not None:
                     self._texts.write(document)
@@ -348,19 +350,19 @@ class _Read:
         if not self._any_words and (self._without_words or not self._errors.skipped):
             raise DataError("the input contains no words", fix="pass some text")
 
-    def _documents(self, each: str, number: int) -> "Iterator[Document]":
+    def _documents(self, argument: str, number: int) -> "Iterator[Document]":
         from one2set.data.reading.records import document_from_text
 
-        if _is_file(each):
+        if _is_file(argument):
             from one2set.data.reading.readers import read
 
-            yield from read(each, fields=self._fields, errors=self._errors, titles=True)
+            yield from read(argument, fields=self._fields, errors=self._errors, titles=True)
             return
         try:
-            each.encode()
+            argument.encode()
         except UnicodeEncodeError:
             raise DataError("a text is not UTF-8", fix="pass it in a file, in UTF-8") from None
-        yield document_from_text(each, "text" if self.only_text else f"text {number}")
+        yield document_from_text(argument, "text" if self.only_text else f"text {number}")
 
 
 def _warn(message: str) -> None:

@@ -26,10 +26,12 @@ def readable(
         shown.append(f" … and {rest:,} more characters\n\n" if rest > 0 else "\n\n")
     for title, lines in by_kind(keyphrases):
         shown.append(f"{title}\n", style="bold")
-        for one in lines:
-            shown.append(f"  {one.score:.2f}  ", style="dim")
-            shown.append(one.text, style="green" if one.present else "cyan")
-            shown.append(f"  ×{len(one.spans)}\n" if len(one.spans) > 1 else "\n", style="dim")
+        for keyphrase in lines:
+            shown.append(f"  {keyphrase.score:.2f}  ", style="dim")
+            shown.append(keyphrase.text, style="green" if keyphrase.present else "cyan")
+            shown.append(
+                f"  ×{len(keyphrase.spans)}\n" if len(keyphrase.spans) > 1 else "\n", style="dim"
+            )
     if not keyphrases:
         shown.append("no keyphrases\n", style="dim")
     return shown

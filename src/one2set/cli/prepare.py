@@ -149,9 +149,9 @@ def prepare(
     words = None
     if vocabulary is not None:
         folder = find_model_folder(vocabulary)
-        kept = load_model_vocabulary(folder)
-        if isinstance(kept, WordVocabulary):
-            words = kept
+        model_vocabulary = load_model_vocabulary(folder)
+        if isinstance(model_vocabulary, WordVocabulary):
+            words = model_vocabulary
         else:
             tokenizer = vocabulary_file(folder)
     started = time.perf_counter()

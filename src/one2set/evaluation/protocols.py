@@ -59,12 +59,12 @@ def get_protocol(name: str) -> Protocol:
                 f"protocol is {part!r}; expected one of {allowed}, or several joined by +"
             )
         for choice in ("average", "padded", "skip_without_gold"):
-            asked, authors = getattr(PROTOCOLS[part], choice), getattr(YE2021, choice)
-            if asked == authors:
+            value, authors = getattr(PROTOCOLS[part], choice), getattr(YE2021, choice)
+            if value == authors:
                 continue
-            if getattr(chosen, choice) not in (authors, asked):
+            if getattr(chosen, choice) not in (authors, value):
                 raise ConfigError(
                     f"protocol {name!r} averages in two ways; choose mean-f1 or micro"
                 )
-            chosen = replace(chosen, **{choice: asked})
+            chosen = replace(chosen, **{choice: value})
     return chosen

@@ -66,13 +66,13 @@ class Rankings:
     def only(self, predictions: Flags, gold: Flags) -> Self:
         """Keep only some of the predictions, (Q,), and of the gold phrases, (G,)."""
         gold_document = np.repeat(np.arange(len(self.num_gold)), self.num_gold)  # (G,)
-        kept = predictions[self.cover_prediction] & gold[self.cover_gold]
+        selected = predictions[self.cover_prediction] & gold[self.cover_gold]
         return type(self)(
             num_gold=np.bincount(gold_document[gold], minlength=len(self.num_gold)),
             document=self.document[predictions],
             hit=self.hit[predictions],
-            cover_prediction=(np.cumsum(predictions) - 1)[self.cover_prediction[kept]],
-            cover_gold=(np.cumsum(gold) - 1)[self.cover_gold[kept]],
+            cover_prediction=(np.cumsum(predictions) - 1)[self.cover_prediction[selected]],
+            cover_gold=(np.cumsum(gold) - 1)[self.cover_gold[selected]],
         )
 
     @cached_property

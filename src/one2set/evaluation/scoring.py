@@ -39,9 +39,9 @@ class Gold(NamedTuple):
 
     def of(self, group: Group) -> list[str]:
         """The phrases of one group."""
-        wanted = {"present": (True,), "absent": (False,), "all": (True, False)}[group]
+        sides = {"present": (True,), "absent": (False,), "all": (True, False)}[group]
         pairs = zip(self.phrases, self.present, strict=True)
-        return [phrase for phrase, is_present in pairs if is_present in wanted]
+        return [phrase for phrase, is_present in pairs if is_present in sides]
 
 
 class MatchedPredictions(NamedTuple):
@@ -123,13 +123,13 @@ def match_predictions(gold: Gold, predicted: Sequence[str]) -> MatchedPrediction
     """Match the predicted phrases of a document, best first, by the rules above."""
     read = predicted[:MAX_PREDICTIONS]
     unique = _unique(gold.phrase_words(read))
-    kept = [stems for stems in unique if stems and _INVALID.isdisjoint(stems)]
-    phrases = tuple(map(" ".join, kept))
+    valid = [stems for stems in unique if stems and _INVALID.isdisjoint(stems)]
+    phrases = tuple(map(" ".join, valid))
     correct = set(gold.phrases)
     anywhere = "\n".join(gold.phrases)
     return MatchedPredictions(
         phrases=phrases,
-        present=tuple([stems in gold.source for stems in kept]),
+        present=tuple([stems in gold.source for stems in valid]),
         hits=tuple([phrase in correct for phrase in phrases]),
         # By characters, not words: in the authors' α-NDCG, `v` is relevant to `vertex`.
         covers=tuple(

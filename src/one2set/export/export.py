@@ -86,13 +86,13 @@ def _trim_vocabulary(vocabulary: Vocabulary) -> Vocabulary:
     return WordVocabulary(vocabulary.words[:size], size=size, counts=vocabulary.counts[:size])
 
 
-def count_shared_phrases(one: Predictor, other: Predictor) -> tuple[int, int]:
+def count_shared_phrases(model: Predictor, other: Predictor) -> tuple[int, int]:
     """The number of phrases that both models generate for the bundled sample, and the number that
     either does."""
     with as_file(files("one2set.data").joinpath("sample", "documents.jsonl")) as path:
         documents = list(read(path))
     shared = total = 0
-    for first, second in zip(one.predict(documents), other.predict(documents), strict=True):
+    for first, second in zip(model.predict(documents), other.predict(documents), strict=True):
         phrases, others = ({(s.code, s.text) for s in p.phrases} for p in (first, second))
         shared, total = shared + len(phrases & others), total + len(phrases | others)
     return shared, total

@@ -153,8 +153,8 @@ class Runtime:
                 "own": own,
                 **_arrange_rows(rows, codes, documents),
             }
-            found = _run(self._step, memory | _to_ort_values(state))
-            word, probability, null, position, own = (value.numpy() for value in found.values())
+            outputs = _run(self._step, memory | _to_ort_values(state))
+            word, probability, null, position, own = (value.numpy() for value in outputs.values())
             bias = np.zeros(len(rows)) if t else first_bias
             # Without a bias, the lower id wins a tie, as in `Mixture.greedy`.
             tie = (bias == 0) & (null == probability) & (word > NULL)
@@ -180,9 +180,9 @@ class Runtime:
         known = sources.known(self.description.vocabulary_size)
         memories = []
         for source, length in zip(known, sources.lengths, strict=True):
-            given = {"source": source[None, :length], "lengths": np.array([length], np.int32)}
-            found = self._encoder.run(names, given)
-            memories.append(dict(zip(names, found, strict=True)))
+            feeds = {"source": source[None, :length], "lengths": np.array([length], np.int32)}
+            outputs = self._encoder.run(names, feeds)
+            memories.append(dict(zip(names, outputs, strict=True)))
         return memories
 
 
@@ -275,8 +275,8 @@ def _to_ort_values(arrays: Mapping[str, NDArray[Any]]) -> Values:
 def _run(session: "InferenceSession", values: Values) -> Values:
     names = [output.name for output in session.get_outputs()]
     try:
-        wanted = {value.name: values[value.name] for value in session.get_inputs()}
-        return dict(zip(names, session.run_with_ort_values(names, wanted), strict=True))
+        feeds = {value.name: values[value.name] for value in session.get_inputs()}
+        return dict(zip(names, session.run_with_ort_values(names, feeds), strict=True))
     except Exception as error:  # of a graph that does not fit its weights or runtime.json
         raise DataError(f"a graph of the model cannot be run ({error})", fix=_FIX) from error
 

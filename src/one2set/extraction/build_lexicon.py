@@ -7,7 +7,7 @@ document's own `Contributions` are subtracted: leave-one-out counts.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -38,7 +38,8 @@ class LabelledTexts:
             map(len, titles),
         )
         self.keyphrases: list[Phrases] = [
-            list({stem_all(words) for words in one.phrase_words()} - {()}) for one in documents
+            list({stem_all(words) for words in document.phrase_words()} - {()})
+            for document in documents
         ]
 
 
@@ -68,7 +69,7 @@ class Contributions(NamedTuple):
     @classmethod
     def of(cls, texts: LabelledTexts) -> "Contributions":
         """Those of some documents."""
-        pairs = [(d, stems) for d, each in enumerate(texts.keyphrases) for stems in each]
+        pairs = [(d, stems) for d, phrases in enumerate(texts.keyphrases) for stems in phrases]
         words = [(d, (word,)) for d, stems in pairs for word in stems]
         return cls(
             _hash_phrases((d, stems[:1]) for d, stems in pairs),
@@ -79,12 +80,13 @@ class Contributions(NamedTuple):
 
     def subtract_from_words(self, counts: WordCounts, words: HashedTexts) -> WordCounts:
         """The counts (S,) of the words of these documents, without each document's own."""
-        which = words.hash_in_document(np.arange(len(words.hash)), words.hash)
+        hashes = words.hash_in_document(np.arange(len(words.hash)), words.hash)
         texts = _subtract(counts.texts, 1)
-        kept = texts > _MIN_WORD_TEXTS - 0.5  # counts are rounded
-        own = (np.isin(which, one) for one in (self.begin, self.end, self.inside))
+        is_kept = texts > _MIN_WORD_TEXTS - 0.5  # counts are rounded
+        own = (np.isin(hashes, counted) for counted in (self.begin, self.end, self.inside))
         others = zip((counts.begin, counts.end, counts.inside), own, strict=True)
-        return WordCounts(texts * kept, *(_subtract(count, one) * kept for count, one in others))
+        columns = (_subtract(count, is_own) * is_kept for count, is_own in others)
+        return WordCounts(texts * is_kept, *columns)
 
     def subtract_from_phrases(
         self, keyphrases: Floats, texts: Floats, which: Hashes
@@ -93,8 +95,8 @@ class Contributions(NamedTuple):
         their hashes in their documents.  (Q,), (Q,)"""
         keyphrases = _subtract(keyphrases, np.isin(which, self.keyphrases))
         texts = _subtract(texts, 1)
-        kept = (keyphrases > _MIN_KEYPHRASES - 0.5) | (texts > _MIN_TEXTS - 0.5)
-        return keyphrases * kept, texts * kept
+        is_kept = (keyphrases > _MIN_KEYPHRASES - 0.5) | (texts > _MIN_TEXTS - 0.5)
+        return keyphrases * is_kept, texts * is_kept
 
 
 def _hash_phrases(phrases: Iterable[tuple[int, Sequence[str]]]) -> Hashes:
@@ -113,7 +115,7 @@ def _subtract(counts: Floats, own: Flags | int) -> Floats:
 def build_lexicon(chunks: Sequence[LabelledTexts]) -> Lexicon:
     """Count the words and phrases of documents."""
     begin, end, inside, phrases = Counter[int](), Counter[int](), Counter[int](), Counter[int]()
-    for keyphrases in (one for chunk in chunks for one in chunk.keyphrases):
+    for keyphrases in chain.from_iterable(chunk.keyphrases for chunk in chunks):
         begin.update({hash_of(stems[:1]) for stems in keyphrases})
         end.update({hash_of(stems[-1:]) for stems in keyphrases})
         inside.update({hash_of((word,)) for stems in keyphrases for word in stems})
@@ -121,18 +123,18 @@ def build_lexicon(chunks: Sequence[LabelledTexts]) -> Lexicon:
     documents = count_documents(chunks)
     every = [np.ones(len(chunk.words.hash), np.bool_) for chunk in chunks]
     names, texts = _texts(chunks, 1, every, every)
-    kept = texts >= _MIN_WORD_TEXTS
-    counts = (texts[kept], *(_counted(one, names[kept]) for one in (begin, end, inside)))
-    words = _table(names[kept], *counts)
+    names, texts = names[texts >= _MIN_WORD_TEXTS], texts[texts >= _MIN_WORD_TEXTS]
+    words = _table(names, texts, *(_counted(counter, names) for counter in (begin, end, inside)))
     lexicon = Lexicon(documents, *words, *_table(names[:0], texts[:0], texts[:0]))
     edges = [lexicon.words(chunk.words.hash) for chunk in chunks]
-    begins, ends = [one.may_begin for one in edges], [one.may_end for one in edges]
-    chosen = np.array([one for one, n in phrases.items() if n >= _MIN_KEYPHRASES], np.uint64)
+    begins, ends = [words.may_begin for words in edges], [words.may_end for words in edges]
+    chosen = np.array([hash for hash, n in phrases.items() if n >= _MIN_KEYPHRASES], np.uint64)
     names, texts = chosen, np.zeros(len(chosen), np.int64)
     for length in range(1, LONGEST + 1):
-        found, number = _texts(chunks, length, begins, ends)
-        kept = (number >= _MIN_TEXTS) | np.isin(found, chosen)
-        names, texts = np.concatenate([found[kept], names]), np.concatenate([number[kept], texts])
+        hashes, number = _texts(chunks, length, begins, ends)
+        is_kept = (number >= _MIN_TEXTS) | np.isin(hashes, chosen)
+        names = np.concatenate([hashes[is_kept], names])
+        texts = np.concatenate([number[is_kept], texts])
     names, first = np.unique(names, return_index=True)  # the first, which may have been found
     phrase_table = _table(names, _counted(phrases, names), texts[first])
     return Lexicon(documents, *words, *phrase_table)

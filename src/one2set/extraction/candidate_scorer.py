@@ -19,6 +19,7 @@ from one2set.arrays import (
     check_shapes,
     load_arrays,
     save_arrays,
+    silu,
     single_thread_matmul,
 )
 from one2set.extraction.features import (
@@ -29,7 +30,7 @@ from one2set.extraction.features import (
 )
 from one2set.extraction.lexicon import Lexicon
 from one2set.extraction.ngrams import HashedTexts
-from one2set.extraction.span_rescorer import SpanRescorer, WordStates, silu
+from one2set.extraction.span_rescorer import SpanRescorer, WordStates
 
 FILE = "candidate_scorer.safetensors"
 OLD_FILES = ("candidate_scorer.npz", "selector.npz")
@@ -57,8 +58,8 @@ class FeatureMLP:
     def standardize(self, features: Float32s) -> Float32s:
         """(Q, F) → (Q, F)"""
         deviations = (features - self.mean) / self.scale
-        found: Float32s = np.clip(deviations, -_MAX_DEVIATIONS, _MAX_DEVIATIONS)
-        return found
+        clipped: Float32s = np.clip(deviations, -_MAX_DEVIATIONS, _MAX_DEVIATIONS)
+        return clipped
 
 
 @dataclass(frozen=True, slots=True)

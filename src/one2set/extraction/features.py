@@ -119,12 +119,12 @@ class CandidateNgrams:
         """For each occurrence (O,) its position, its length and the index of its n-gram; for each
         n-gram (Q,) its hash and the index of its first occurrence."""
         counts = self._words
-        found = [
+        by_length = [
             self.text.ngrams(n, counts.may_begin, counts.may_end) for n in range(1, LONGEST + 1)
         ]
-        at = np.concatenate([places for places, _ in found])
-        hashes = np.concatenate([which for _, which in found])
-        length = np.repeat(np.arange(1, LONGEST + 1), [len(places) for places, _ in found])
+        at = np.concatenate([places for places, _ in by_length])
+        hashes = np.concatenate([hashes for _, hashes in by_length])
+        length = np.repeat(np.arange(1, LONGEST + 1), [len(places) for places, _ in by_length])
         _, first, which = np.unique(
             self.text.hash_in_document(at, hashes), return_index=True, return_inverse=True
         )
@@ -190,11 +190,11 @@ class CandidateNgrams:
 
     def _min_over_words(self, values: Floats) -> Floats:
         """(Q,) minimum of values (S,) over the words of each n-gram."""
-        found = values[self.at]
+        minimum = values[self.at]
         for shift in range(1, LONGEST):
             longer = self.length > shift
-            found[longer] = np.minimum(found[longer], values[self.at[longer] + shift])
-        return found
+            minimum[longer] = np.minimum(minimum[longer], values[self.at[longer] + shift])
+        return minimum
 
     def _shape_features(self) -> Columns:
         candidates = np.bincount(self.document, minlength=len(self.text.start))
@@ -281,26 +281,27 @@ class CandidateNgrams:
     def _nested_features(self, keyphrase_count: Floats, keyphraseness: Floats) -> Columns:
         """The best values of the n-grams that contain it, and of those within it."""
         at, length, which, _, _ = self._found
-        there = np.full((LONGEST + 2, len(self.text.hash) + 1), -1)
-        there[length, at] = which
+        index_at = np.full((LONGEST + 2, len(self.text.hash) + 1), -1)
+        index_at[length, at] = which
         size = len(self.hash)
         occurrences, longer = np.zeros(size), [np.zeros(size), np.full(size, _NO_LOG)]
         shorter = [np.zeros(size), np.full(size, _NO_LOG)]
-        given = keyphrase_count, keyphraseness
+        values = keyphrase_count, keyphraseness
         for n in range(LONGEST - 1, 0, -1):
-            here = length == n
+            of_length = length == n
             for shift in (-1, 0):
-                larger = there[n + 1, at[here] + shift]  # at −1 the last cell, which is empty
-                mine, larger = which[here][larger >= 0], larger[larger >= 0]
+                # At −1 is the last cell, which is empty.
+                larger = index_at[n + 1, at[of_length] + shift]
+                mine, larger = which[of_length][larger >= 0], larger[larger >= 0]
                 np.maximum.at(occurrences, mine, self._occurrences[larger])
-                for own, best in zip(given, longer, strict=True):
+                for own, best in zip(values, longer, strict=True):
                     np.maximum.at(best, mine, np.maximum(own[larger], best[larger]))
         for n in range(2, LONGEST + 1):
-            here = np.flatnonzero(self.length == n)
+            of_length = np.flatnonzero(self.length == n)
             for shift in (0, 1):
-                part = there[n - 1, self.at[here] + shift]
-                mine, part = here[part >= 0], part[part >= 0]
-                for own, best in zip(given, shorter, strict=True):
+                part = index_at[n - 1, self.at[of_length] + shift]
+                mine, part = of_length[part >= 0], part[part >= 0]
+                for own, best in zip(values, shorter, strict=True):
                     best[mine] = np.maximum(best[mine], np.maximum(own[part], best[part]))
         return {
             "relative_longer_occurrences": occurrences / self._occurrences,

@@ -96,13 +96,13 @@ class Knowledge:
             fix = "make it again with one2set learn"
             raise DataError(what, fix=fix, path=shared / PHRASES)
         finder = PhraseFinder.load(shared, phrases.checksum)
-        found = cls(phrases, CandidateScorer.load(shared), classifier, finder)
+        knowledge = cls(phrases, CandidateScorer.load(shared), classifier, finder)
         if not is_light(folder):
-            return found
-        if found.candidate_scorer is None:
+            return knowledge
+        if knowledge.candidate_scorer is None:
             fix = "copy it with what it shares, or learn it again with one2set learn"
             raise DataError("a light model has learnt nothing", fix=fix, path=folder)
-        return found.without_span_rescorer()
+        return knowledge.without_span_rescorer()
 
     def without_span_rescorer(self) -> "Knowledge":
         """Without the span rescorer, which fits one network only."""
@@ -146,7 +146,7 @@ class Knowledge:
         index = self.finder.index_of(ngrams.hash)
         likely, every_pmi = self._list(text)
         known = {*index.tolist()}
-        listed = np.array([one for one in likely if one not in known], np.int64)
+        listed = np.array([number for number in likely if number not in known], np.int64)
         index = np.concatenate([index, listed])
         pmi = np.zeros(len(index))
         classified = (index >= 0) & (index < len(every_pmi))
@@ -210,10 +210,10 @@ def model_files(folder: Path) -> list[Path]:
 
 def _highest(values: Float32s, count: int) -> Ints:
     """The indices of the highest values, highest first."""
-    some = (
+    candidates = (
         np.argpartition(-values, count)[:count] if count < len(values) else np.arange(len(values))
     )
-    return some[np.argsort(-values[some], kind="stable")]
+    return candidates[np.argsort(-values[candidates], kind="stable")]
 
 
 def current_versions() -> dict[str, Any]:

@@ -110,17 +110,17 @@ def key_of(hashes: Hashes) -> Keys:
 
 def _counts(keys: Keys, logs: Logs, hashes: Hashes) -> Floats:
     """(columns, n); 0 for what is unknown."""
-    found = np.zeros((logs.shape[1], len(hashes)))
+    counts = np.zeros((logs.shape[1], len(hashes)))
     at = find_sorted(keys, key_of(hashes))
-    there = at >= 0
-    found[:, there] = np.expm1(logs[at[there]].astype(np.float64)).T
-    return found
+    is_known = at >= 0
+    counts[:, is_known] = np.expm1(logs[at[is_known]].astype(np.float64)).T
+    return counts
 
 
 def _sum(keys: Keys, logs: Logs, other_keys: Keys, other_logs: Logs) -> tuple[Keys, Logs]:
     """The rows of both tables; counts of common keys are added."""
-    either = np.union1d(keys, other_keys)
-    counts = np.zeros((len(either), logs.shape[1]))
-    for some, its in ((keys, logs), (other_keys, other_logs)):
-        counts[np.searchsorted(either, some)] += np.expm1(its.astype(np.float64))
-    return either, np.log1p(counts).astype(np.float16)
+    all_keys = np.union1d(keys, other_keys)
+    counts = np.zeros((len(all_keys), logs.shape[1]))
+    for table_keys, table_logs in ((keys, logs), (other_keys, other_logs)):
+        counts[np.searchsorted(all_keys, table_keys)] += np.expm1(table_logs.astype(np.float64))
+    return all_keys, np.log1p(counts).astype(np.float16)

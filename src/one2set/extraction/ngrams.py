@@ -34,8 +34,8 @@ class _Hashes(dict[str, int]):
         if len(self) >= _MOST_HASHES:
             self.clear()
         digest = blake2b(stem.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        self[stem] = found = int.from_bytes(digest, "little")
-        return found
+        self[stem] = value = int.from_bytes(digest, "little")
+        return value
 
 
 _MOST_HASHES = 1 << 17
@@ -84,10 +84,10 @@ class HashedTexts(NamedTuple):
         for shift in range(length):
             good &= ~self.mark[shift : shift + count]
         at = np.flatnonzero(good)
-        found = self.hash[at]
+        hashes = self.hash[at]
         for shift in range(1, length):
-            found = found * _NEXT + self.hash[at + shift]  # modulo 2⁶⁴
-        return at, found
+            hashes = hashes * _NEXT + self.hash[at + shift]  # modulo 2⁶⁴
+        return at, hashes
 
     def hash_in_document(self, at: Ints, hashes: Hashes) -> Hashes:
         """Hashes (O,) of n-grams that start at `at` (O,), made different in different documents."""
@@ -119,10 +119,10 @@ class HashedPhrases(NamedTuple):
     @classmethod
     def of_words(cls, words: Hashes, length: Ints) -> "HashedPhrases":
         """Phrases of these lengths (Q,) from the hashes of their words (Q, L)."""
-        found = np.zeros(len(length), np.uint64)
+        hashes = np.zeros(len(length), np.uint64)
         for at, column in enumerate(words.T):
-            found = np.where(length > at, found * _NEXT + column, found)
-        return cls(words, length, found)
+            hashes = np.where(length > at, hashes * _NEXT + column, hashes)
+        return cls(words, length, hashes)
 
     def append(self, other: "HashedPhrases") -> "HashedPhrases":
         """These phrases, then others."""
@@ -154,8 +154,8 @@ class NgramIndex:
             ordered, positions = self._of_length(n)
             begin = ordered.searchsorted(hashes[which])
             count[which] = number = ordered.searchsorted(hashes[which], "right") - begin
-            there = number > 0
-            first[which[there]] = positions[begin[there]]
+            occurs = number > 0
+            first[which[occurs]] = positions[begin[occurs]]
         return count, first
 
     def positions(self, name: int, length: int) -> tuple[int, ...]:
@@ -182,7 +182,7 @@ def hash_words(stems: Iterable[str]) -> Hashes:
 
 def hash_of(stems: Sequence[str]) -> int:
     """The hash of a phrase, the same as in `HashedTexts.ngrams`."""
-    found = 0
+    value = 0
     for stem in stems:
-        found = (found * int(_NEXT) + _hashes[stem]) % (1 << 64)
-    return found
+        value = (value * int(_NEXT) + _hashes[stem]) % (1 << 64)
+    return value

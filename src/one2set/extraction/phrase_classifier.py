@@ -56,15 +56,15 @@ class Bags(NamedTuple):
     def of(cls, texts: HashedTexts, keys: Keys, longest: int) -> "Bags":
         """Those of some texts. Terms have at most `longest` words."""
         every, ends = np.ones(len(texts.hash), np.bool_), texts.start + texts.title
-        found, in_title = [np.empty(0, np.int64)], [np.empty(0, np.bool_)]
+        term_ids, in_title = [np.empty(0, np.int64)], [np.empty(0, np.bool_)]
         for length in range(1, longest + 1):
             at, hashes = texts.ngrams(length, every, every)
             index = find_sorted(keys, key_of(hashes))
             known = index >= 0
             document = texts.document[at[known]]
-            found.append(document * len(keys) + index[known])
+            term_ids.append(document * len(keys) + index[known])
             in_title.append(at[known] + length <= ends[document])
-        every_term, of_title = np.concatenate(found), np.concatenate(in_title)
+        every_term, of_title = np.concatenate(term_ids), np.concatenate(in_title)
         parts = [distinct(every_term), distinct(every_term[of_title])]
         document, index = np.divmod(np.concatenate(parts), len(keys))  # nothing, where no keys are
         weights = [_weigh(part // len(keys), len(texts.start)) for part in parts]
@@ -174,18 +174,18 @@ def fit_phrase_classifier(
     optimizer = torch.optim.Adam(weights, fused=True)
 
     def logits(chosen: Sequence[int]) -> "Tensor":
-        given = [by_document[one] for one in chosen]
-        starts = np.cumsum([0, *(len(which) for which, _ in given[:-1])])
+        rows = [by_document[document] for document in chosen]
+        starts = np.cumsum([0, *(len(which) for which, _ in rows[:-1])])
         summed = embedding_bag(
-            torch.from_numpy(np.concatenate([which for which, _ in given])),
+            torch.from_numpy(np.concatenate([which for which, _ in rows])),
             weights[0],
             torch.from_numpy(starts),
             mode="sum",
-            per_sample_weights=torch.from_numpy(np.concatenate([share for _, share in given])),
+            per_sample_weights=torch.from_numpy(np.concatenate([share for _, share in rows])),
         )
         return dropout(summed, _DROPOUT) @ weights[1].T + weights[2]  # (B, A)
 
-    useful = [one for one, phrases_of in enumerate(targets) if phrases_of]
+    useful = [document for document, phrases_of in enumerate(targets) if phrases_of]
     batch = min(_BATCH, max(len(useful), 1))
     epochs = max(_EPOCHS, _MIN_STEPS // max(len(useful) // batch, 1))
     steps, step = epochs * (len(useful) // batch), 0
@@ -194,18 +194,18 @@ def fit_phrase_classifier(
         for _ in range(epochs):
             order = torch.randperm(len(useful), generator=generator).tolist()
             for at in range(0, len(useful) - batch + 1, batch):
-                step, chosen = step + 1, [useful[one] for one in order[at : at + batch]]
-                rows = [row for row, one in enumerate(chosen) for _ in targets[one]]
-                columns = [phrase for one in chosen for phrase in targets[one]]
+                step, chosen = step + 1, [useful[index] for index in order[at : at + batch]]
+                rows = [row for row, document in enumerate(chosen) for _ in targets[document]]
+                columns = [phrase for document in chosen for phrase in targets[document]]
                 loss = -logits(chosen).log_softmax(dim=1)[rows, columns].mean()
                 factor = min(step / _WARMUP, 1) * (1 - (step - 1) / steps)
                 optimizer.param_groups[0]["lr"] = _RATE * factor
                 optimizer.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
-    found = [weight.detach().numpy() for weight in weights]
+    arrays = [weight.detach().numpy() for weight in weights]
     return LinearPhraseClassifier(
-        keys, *quantize_rows(found[0]), found[1], found[2], prior.numpy(), _LONGEST
+        keys, *quantize_rows(arrays[0]), arrays[1], arrays[2], prior.numpy(), _LONGEST
     )
 
 

@@ -68,9 +68,9 @@ class PhraseFinder:
     def index_of(self, hashes: Hashes) -> Ints:
         """(Q,) the index of each phrase in the list; −1 if it is not there."""
         at = find_sorted(self.hashes, hashes)
-        found = np.full(len(at), -1)
-        found[at >= 0] = self.order[at[at >= 0]]
-        return found
+        index = np.full(len(at), -1)
+        index[at >= 0] = self.order[at[at >= 0]]
+        return index
 
     def find_scattered(self, words: Hashes) -> Ints:
         """The indices of the phrases of several words that all occur in a text, anywhere. `words`
@@ -79,7 +79,7 @@ class PhraseFinder:
         count = last - first
         within = np.arange(count.sum()) - np.repeat(count.cumsum() - count, count)
         possible = self.by_rarest[np.repeat(first, count) + within]
-        wanted = self.phrases.words[possible]  # (n, L)
-        occurs = find_sorted(words, wanted) >= 0
-        found: Ints = possible[(occurs | (wanted == 0)).all(axis=1)]
-        return found
+        phrase_words = self.phrases.words[possible]  # (n, L)
+        occurs = find_sorted(words, phrase_words) >= 0
+        scattered: Ints = possible[(occurs | (phrase_words == 0)).all(axis=1)]
+        return scattered

@@ -21,6 +21,7 @@ from one2set.arrays import (
     check_shapes,
     load_arrays,
     save_arrays,
+    silu,
     single_thread_matmul,
 )
 from one2set.errors import DataError
@@ -83,18 +84,13 @@ class SpanRescorer:
             features = old.get("features", "features")
             shapes = {"edges": "DE", features: "FH", "bias": "H", "hidden": "HG"}
             check_shapes(arrays, {**shapes, "hidden_bias": "G", "last": "G"})
-            found = cls(*(arrays[old.get(name, name)].astype(np.float32) for name in cls.__slots__))
-            if len(found.features) != NUM_FEATURES + 1 or found.edges.shape[1] != 2 * len(
-                found.bias
-            ):
+            rescorer = cls(
+                *(arrays[old.get(name, name)].astype(np.float32) for name in cls.__slots__)
+            )
+            hidden = len(rescorer.bias)
+            if len(rescorer.features) != NUM_FEATURES + 1 or rescorer.edges.shape[1] != 2 * hidden:
                 raise ValueError
             check_feature_names(arrays)
-            return found
+            return rescorer
 
         return load_arrays(folder, (FILE, *OLD_FILES), "a span rescorer", build)
-
-
-def silu(x: Float32s) -> Float32s:
-    """x · σ(x)"""
-    found: Float32s = x * (0.5 * (1 + np.tanh(0.5 * x)))
-    return found

@@ -73,15 +73,15 @@ def fit_knowledge(
     candidate_scorer = fit_candidate_scorer(
         counted, counted if sample is None else chunk_documents(sample())
     )
-    counts = [one.documents for one in phrase_list.phrases.values()]
+    counts = [phrase.documents for phrase in phrase_list.phrases.values()]
     counts = [count for count in counts if count >= _MIN_CLASSIFIED]  # those of the first phrases
     if not counts:
         return Knowledge(phrase_list, candidate_scorer)
     index = phrase_list.index
     targets = [
-        [index[stems] for stems in each if index.get(stems, len(counts)) < len(counts)]
+        [index[stems] for stems in keyphrases if index.get(stems, len(counts)) < len(counts)]
         for chunk in counted
-        for each in chunk.keyphrases
+        for keyphrases in chunk.keyphrases
     ]
     texts = (chunk.words for chunk in counted)
     classifier = fit_phrase_classifier(texts, targets, counts, candidate_scorer.lexicon)
@@ -131,10 +131,10 @@ def are_keyphrases(grams: CandidateNgrams) -> Flags:
     return np.isin(grams.text.hash_in_document(grams.at, grams.hash), grams.counted.keyphrases)
 
 
-def _standard_deviations(given: Float32s) -> Float32s:
+def _standard_deviations(values: Float32s) -> Float32s:
     """(F,) the standard deviations of columns (Q, F); infinite for a constant column, so that a
     value that training never saw has no effect."""
-    deviations: Float32s = given.std(axis=0)
+    deviations: Float32s = values.std(axis=0)
     return np.where(deviations < _MIN_DEVIATION, np.float32(np.inf), deviations)
 
 
@@ -159,12 +159,12 @@ def fit_mlp(features: Float32s, correct: Flags) -> FeatureMLP:
         linear = [Linear(*pair) for pair in pairwise(sizes)]
         network = Sequential(linear[0], SiLU(), linear[1], SiLU(), linear[2])
 
-        def loss(some: "Tensor") -> "Tensor":
-            return binary_cross_entropy_with_logits(network(inputs[some])[:, 0], target[some])
+        def loss(rows: "Tensor") -> "Tensor":
+            return binary_cross_entropy_with_logits(network(inputs[rows])[:, 0], target[rows])
 
         _train(network, loss, len(inputs), _CANDIDATE_SCORER)
     first, second, third = (
-        (one.weight.detach().numpy().T.copy(), one.bias.detach().numpy()) for one in linear
+        (layer.weight.detach().numpy().T.copy(), layer.bias.detach().numpy()) for layer in linear
     )
     weights, biases = (first[0], second[0], third[0]), (first[1], second[1], third[1])
     return replace(mlp, weights=weights, biases=biases)
@@ -183,10 +183,10 @@ def fit_span_rescorer(
         raise missing_extra("torch", extra="train", purpose="Fitting a span rescorer") from None
 
     rows = [
-        _rescorer_examples(LabelledTexts([one]), states, candidate_scorer)
-        for one, states in examples
+        _rescorer_examples(LabelledTexts([document]), states, candidate_scorer)
+        for document, states in examples
     ]
-    rows = [one for one in rows if len(one[0])]
+    rows = [columns for columns in rows if len(columns[0])]
     if not rows:
         return None
     columns = (np.concatenate(column) for column in zip(*rows, strict=True))
@@ -210,7 +210,7 @@ def fit_span_rescorer(
     begin, end, features = torch.split(weight, [width, width, NUM_FEATURES + 1])
     edges, bias = torch.cat([begin, end], dim=1), first.bias - mean @ weight
     tables = edges, features, bias, second.weight.T, second.bias, third.weight[0]
-    return SpanRescorer(*(one.detach().numpy().copy() for one in tables))
+    return SpanRescorer(*(table.detach().numpy().copy() for table in tables))
 
 
 def _train(
@@ -247,7 +247,8 @@ def _rescorer_examples(
         return none, none, none
     every = grams.features()
     features, log_odds = candidate_scorer.mlp.standardize(every), candidate_scorer.mlp(every)
-    kept = log_odds >= MIN_LOG_ODDS
-    edges = states[grams.at[kept]], states[(grams.at + grams.length - 1)[kept]]
-    given = np.column_stack([*edges, features[kept], log_odds[kept]]).astype(np.float32)
-    return given, log_odds[kept], are_keyphrases(grams)[kept].astype(np.float32)
+    is_candidate = log_odds >= MIN_LOG_ODDS
+    edges = states[grams.at[is_candidate]], states[(grams.at + grams.length - 1)[is_candidate]]
+    log_odds = log_odds[is_candidate]
+    inputs = np.column_stack([*edges, features[is_candidate], log_odds]).astype(np.float32)
+    return inputs, log_odds, are_keyphrases(grams)[is_candidate].astype(np.float32)

@@ -158,7 +158,7 @@ class Candidates(Sequence[Candidate]):
     def __getitem__(self, at: slice) -> list[Candidate]: ...
     def __getitem__(self, at: int | slice) -> Candidate | list[Candidate]:
         if isinstance(at, slice):
-            return [self[one] for one in range(len(self))[at]]
+            return [self[index] for index in range(len(self))[at]]
         stems, text, slots = self.phrase(at)
         positions = self._index.positions(int(self.hash[at]), len(stems))
         inputs = Inputs(*self.inputs[at].tolist())
@@ -220,7 +220,7 @@ class CandidateBuilder:
     ) -> Candidates:
         generated = self._merge(prediction.phrases)
         count = len(generated)
-        phrases = HashedPhrases.of([one.stems for one in generated])
+        phrases = HashedPhrases.of([phrase.stems for phrase in generated])
         number = {name: at for at, name in enumerate(proposals.phrases.hash.tolist())}
         same = [number.pop(name, -1) for name in phrases.hash.tolist()]
         rest = list(number.values())
@@ -228,7 +228,7 @@ class CandidateBuilder:
         phrases = phrases.append(proposals.phrases.take(np.array(rest, np.int64)))
         inputs = np.zeros((len(proposal), len(INPUTS)))
         if generated:
-            inputs[:count] = [one.inputs for one in generated]
+            inputs[:count] = [phrase.inputs for phrase in generated]
         occurrences, position = self._index.find(phrases.hash, phrases.length)
         present = occurrences > 0
         for name, values in {
@@ -266,8 +266,8 @@ class CandidateBuilder:
         for at, words in enumerate(phrases.words.T):
             which = find_sorted(self._words, words)
             frequency *= np.where(phrases.length > at, self._counts[which], 1)
-            again = (phrases.words[:, :at] == words[:, None]).any(axis=1)
-            in_title += self._in_title[which] & ~again
+            is_repeated = (phrases.words[:, :at] == words[:, None]).any(axis=1)
+            in_title += self._in_title[which] & ~is_repeated
         return {
             "words": phrases.length.astype(np.float64),
             "single": (phrases.length == 1).astype(np.float64),

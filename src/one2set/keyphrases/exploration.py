@@ -57,13 +57,18 @@ def explore(
     """In the predictions for the passages, every code generates a phrase."""
     calibration, knowledge, speller = model
     bias = calibration.null_bias()
-    heard = [(apply_null_bias(prediction, bias), passage) for prediction, passage in passages]
-    scored = score_phrases(document, heard, knowledge, calibration, check=check)
+    biased = [(apply_null_bias(prediction, bias), passage) for prediction, passage in passages]
+    scored = score_phrases(document, biased, knowledge, calibration, check=check)
     dial = tuple(
-        (one.more, select_keyphrases(document.document, scored, calibration, one, speller))
-        for one in selections
+        (
+            selection.more,
+            select_keyphrases(document.document, scored, calibration, selection, speller),
+        )
+        for selection in selections
     )
-    outputs = tuple(tuple(_code_outputs(one, bias, document.document)) for one, _ in passages)
+    outputs = tuple(
+        tuple(_code_outputs(prediction, bias, document.document)) for prediction, _ in passages
+    )
     return Exploration(document.document, dial, outputs)
 
 

@@ -168,7 +168,9 @@ class KeyphraseGenerator:
         if isinstance(text, Text):
             return next(self.stream(iterate_documents([text]), **options))[1]
         # All are checked before the first is read.
-        return [found for _, found in self.stream(list(iterate_documents(text)), **options)]
+        return [
+            keyphrases for _, keyphrases in self.stream(list(iterate_documents(text)), **options)
+        ]
 
     def stream(
         self,
@@ -267,5 +269,5 @@ class KeyphraseGenerator:
         )
         for prediction in predictions:
             document, parts = waiting.popleft()
-            found = [prediction, *islice(predictions, len(parts) - 1)]
-            yield document, list(zip(found, parts, strict=True))
+            of_passages = [prediction, *islice(predictions, len(parts) - 1)]
+            yield document, list(zip(of_passages, parts, strict=True))

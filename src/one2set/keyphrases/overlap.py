@@ -32,7 +32,7 @@ def relation(phrase: Stems, other: Stems) -> str | None:
 
 def relations(phrase: Stems, others: Iterable[Stems]) -> set[str]:
     """The kinds of overlap of a phrase with others."""
-    return {found for other in others if (found := relation(phrase, other)) is not None}
+    return {kind for other in others if (kind := relation(phrase, other)) is not None}
 
 
 def _contains(longer: Stems, shorter: Stems) -> bool:
@@ -58,39 +58,39 @@ def marginal_probabilities(
     probable one of the rest is chosen. `weights` are those of each phrase, by relation. With a
     diversity of ½ they count as they are, with 0 not at all, with 1 without limit."""
     factor = diversity / max(1 - diversity, 1e-6)
-    found = list(scores)
+    marginal = list(scores)
     log_odds = [math.log(max(p, 1e-12) / max(1 - p, 1e-12)) for p in scores]
-    rest = sorted(range(len(scores)), key=lambda one: -scores[one])[:_MOST]
+    remaining = sorted(range(len(scores)), key=lambda index: -scores[index])[:_MOST]
     counted: list[set[str]] = [set() for _ in scores]
-    while rest:
-        best = max(rest, key=log_odds.__getitem__)
-        rest.remove(best)
-        for one in rest:
-            kind = relation(phrases[one], phrases[best])
-            if kind is not None and kind not in counted[one]:
-                counted[one].add(kind)
-                log_odds[one] += factor * weights[one].get(kind, 0.0)
+    while remaining:
+        best = max(remaining, key=log_odds.__getitem__)
+        remaining.remove(best)
+        for index in remaining:
+            kind = relation(phrases[index], phrases[best])
+            if kind is not None and kind not in counted[index]:
+                counted[index].add(kind)
+                log_odds[index] += factor * weights[index].get(kind, 0.0)
         if counted[best]:
-            found[best] = 0.5 * (1 + math.tanh(log_odds[best] / 2))
-    return found
+            marginal[best] = 0.5 * (1 + math.tanh(log_odds[best] / 2))
+    return marginal
 
 
 def without_parts(phrases: Sequence[Stems], probabilities: Sequence[float]) -> list[int]:
     """The numbers of the phrases, the most probable first, of which none is part of another. A part
     yields to each whole that is nearly as probable; a whole yields to a part that is left."""
-    by_probability = sorted(range(len(phrases)), key=lambda one: -probabilities[one])[:_MOST]
+    by_probability = sorted(range(len(phrases)), key=lambda index: -probabilities[index])[:_MOST]
 
-    def yields(one: int) -> bool:
-        enough = _WHOLE_SHARE * probabilities[one]
+    def yields(index: int) -> bool:
+        enough = _WHOLE_SHARE * probabilities[index]
         return any(
-            probabilities[other] >= enough and relation(phrases[one], phrases[other]) == "part"
+            probabilities[other] >= enough and relation(phrases[index], phrases[other]) == "part"
             for other in by_probability
-            if other != one
+            if other != index
         )
 
-    kept: list[int] = []
-    for one in by_probability:
-        kinds = relations(phrases[one], [phrases[other] for other in kept])
-        if kinds.isdisjoint(("part", "whole")) and not yields(one):
-            kept.append(one)
-    return kept
+    chosen: list[int] = []
+    for index in by_probability:
+        kinds = relations(phrases[index], [phrases[other] for other in chosen])
+        if kinds.isdisjoint(("part", "whole")) and not yields(index):
+            chosen.append(index)
+    return chosen

@@ -28,13 +28,13 @@ def passages(document: StemmedDocument) -> list[StemmedDocument]:
     if len(document.words) <= PASSAGE and not any(repeated[title:]):
         return [document]
     head = title if title <= _LONGEST_TITLE else 0
-    kept = [at for at in range(head, len(repeated)) if not repeated[at]]
-    shortened = _shorten_runs([document.words[at] for at in kept])
-    body = [kept[at] - head for at in shortened]
+    new = [at for at in range(head, len(repeated)) if not repeated[at]]
+    shortened = _shorten_runs([document.words[at] for at in new])
+    body = [new[at] - head for at in shortened]
     room = PASSAGE - head
     starts = range(0, max(len(body) - OVERLAP, 1), room - OVERLAP)
-    found = [_passage(document, head, body[start : start + room]) for start in starts]
-    return list({one.document.abstract: one for one in found}.values())
+    parts = [_passage(document, head, body[start : start + room]) for start in starts]
+    return list({part.document.abstract: part for part in parts}.values())
 
 
 def estimate_passages(num_words: int) -> int:
@@ -45,21 +45,23 @@ def estimate_passages(num_words: int) -> int:
 def _find_repeats(words: Sequence[str]) -> bytearray:
     """For each word, whether it is in a run of `_REPEATED` words that has occurred before. Marks do
     not interrupt a run; they belong to the word before them."""
-    spoken = [at for at, word in enumerate(words) if word.isalnum() or any(map(str.isalnum, word))]
-    stream = [words[at] for at in spoken]
+    word_indices = [
+        at for at, word in enumerate(words) if word.isalnum() or any(map(str.isalnum, word))
+    ]
+    stream = [words[at] for at in word_indices]
     shifted = (stream[shift:] for shift in range(_REPEATED))
     runs = list(map(hash, zip(*shifted, strict=False)))
     if len({*runs}) == len(runs):  # as for nearly all abstracts
         return bytearray(len(words))
-    again = bytearray(len(stream))
+    is_repeated = bytearray(len(stream))
     seen: set[int] = set()
     for at, run in enumerate(runs):
         if run in seen:
-            again[at : at + _REPEATED] = b"\1" * _REPEATED
+            is_repeated[at : at + _REPEATED] = b"\1" * _REPEATED
         seen.add(run)
     repeated = bytearray(len(words))
-    ends = [*spoken, len(words)][1:]
-    for at, end, flag in zip(spoken, ends, again, strict=True):
+    ends = [*word_indices, len(words)][1:]
+    for at, end, flag in zip(word_indices, ends, is_repeated, strict=True):
         repeated[at:end] = bytes([flag]) * (end - at)
     return repeated
 

@@ -35,9 +35,9 @@ class KeyphraseList(list[Keyphrase]):
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{escape(one.text)}</td><td>{one.score:.2f}</td>"
-            f"<td>{'present' if one.present else 'absent'}</td></tr>"
-            for one in self
+            f"<tr><td>{escape(keyphrase.text)}</td><td>{keyphrase.score:.2f}</td>"
+            f"<td>{'present' if keyphrase.present else 'absent'}</td></tr>"
+            for keyphrase in self
         )
         head = "<tr><th>keyphrase</th><th>score</th><th></th></tr>"
         return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"

@@ -63,38 +63,39 @@ def score_phrases(
     check: Check = go_on,
 ) -> list[ScoredPhrase]:
     """The phrases of a document that have at least this score, and more than 0."""
-    found = [
+    by_passage = [
         CandidateBuilder(passage, knowledge).candidates(prediction, passage)
         for prediction, passage in checked(passages, check)
     ]
     lengths = np.array([len(passage.words) - passage.title_length + 1 for _, passage in passages])
     share = lengths / lengths.sum()
-    p = np.concatenate([calibration.probabilities(one) for one in found])  # (Q,)
-    passage = np.repeat(np.arange(len(found)), [len(one) for one in found])
-    distinct, which = np.unique(np.concatenate([one.hash for one in found]), return_inverse=True)
+    p = np.concatenate([calibration.probabilities(candidates) for candidates in by_passage])  # (Q,)
+    passage = np.repeat(np.arange(len(by_passage)), list(map(len, by_passage)))
+    hashes = np.concatenate([candidates.hash for candidates in by_passage])
+    distinct, which = np.unique(hashes, return_inverse=True)
     score = np.bincount(which, share[passage] * p, minlength=len(distinct))  # (U,)
     by_score = np.lexsort((-p, which))  # those of the same phrase together, the best first
     best = by_score[np.searchsorted(which[by_score], np.arange(len(distinct)))]  # (U,)
     row = np.arange(len(p)) - np.searchsorted(passage, passage)
-    index = NgramIndex(hash_words(document.stems))
+    occurrences = NgramIndex(hash_words(document.stems))
     keyphraseness = knowledge.keyphraseness(distinct)
     phrases = []
-    for one in np.flatnonzero((score >= least) & (score > 0)).tolist():
-        at = best[one]
-        candidate = found[passage[at]].phrase(row[at])
+    for index in np.flatnonzero((score >= least) & (score > 0)).tolist():
+        at = best[index]
+        candidate = by_passage[passage[at]].phrase(row[at])
         count = len(candidate.stems)
         spans = tuple(
             (document.spans[start][0], document.spans[start + count - 1][1])
-            for start in index.positions(int(distinct[one]), count)
+            for start in occurrences.positions(int(distinct[index]), count)
         )
         if is_readable(candidate.stems, present=bool(spans)):
             phrases.append(
                 ScoredPhrase(
                     candidate.stems,
-                    float(score[one]),
+                    float(score[index]),
                     candidate.text,
                     spans,
-                    keyphraseness=float(keyphraseness[one]),
+                    keyphraseness=float(keyphraseness[index]),
                 )
             )
     return phrases

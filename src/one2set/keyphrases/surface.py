@@ -123,11 +123,11 @@ class Surface:
 
     @cached_property
     def _terms(self) -> list[Span]:
-        return [found.span() for found in _TERM.finditer(self._text)]
+        return [match.span() for match in _TERM.finditer(self._text)]
 
     @cached_property
     def _addresses(self) -> list[Span]:
-        return [found.span() for found in _ADDRESS.finditer(self._text)]
+        return [match.span() for match in _ADDRESS.finditer(self._text)]
 
     def share_at_end(self, spans: Iterable[Span]) -> float:
         """Of the phrases that have a phrase's last word, the share that end with it, for the form
@@ -155,8 +155,8 @@ class Surface:
         ((text, _),) = Counter(text for _, text in chosen).most_common(1)
         return _WORD.sub(self._without_title_capitals, text)
 
-    def _without_title_capitals(self, found: "re.Match[str]") -> str:
-        word = found[0]
+    def _without_title_capitals(self, match: "re.Match[str]") -> str:
+        word = match[0]
         if word.islower() or not (word.istitle() or word.isupper()):
             return word
         return self._running_word(word.lower()) or self._speller.case(word)
@@ -170,9 +170,9 @@ class Surface:
         spelt = self._speller.spell(words_of(text, tokenised=self._document.tokenised))
         return _WORD.sub(self._with_acronyms, spelt)
 
-    def _with_acronyms(self, found: "re.Match[str]") -> str:
-        running = self._running_word(found[0]) or found[0]
-        return found[0] if running.istitle() else running
+    def _with_acronyms(self, match: "re.Match[str]") -> str:
+        running = self._running_word(match[0]) or match[0]
+        return match[0] if running.istitle() else running
 
     def _in_running_text(self, span: Span) -> bool:
         """Whether a span is within a sentence: neither its beginning nor part of a title that has
@@ -218,8 +218,8 @@ class Surface:
     def _words(self) -> dict[str, list[Span]]:
         """Where each word occurs, by the word in lower case."""
         spans: dict[str, list[Span]] = {}
-        for found in _WORD.finditer(self._text):
-            spans.setdefault(found[0].lower(), []).append(found.span())
+        for match in _WORD.finditer(self._text):
+            spans.setdefault(match[0].lower(), []).append(match.span())
         return spans
 
 

@@ -28,15 +28,15 @@ class Thesaurus:
     def __init__(self, terms: Iterable[Term]) -> None:
         self._exact: dict[Stems, Term] = {}
         self._any_order: dict[frozenset[str], Term] = {}
-        every = list(terms)
+        all_terms = list(terms)
         # A preferred label is stronger than another term's alternative one.
-        labels = [(one.label, one) for one in every]
-        labels += [(label, one) for one in every for label in one.other_labels]
-        for label, one in labels:
+        labels = [(term.label, term) for term in all_terms]
+        labels += [(label, term) for term in all_terms for label in term.other_labels]
+        for label, term in labels:
             stems = _stems(label)
             if stems:
-                self._exact.setdefault(stems, one)
-                self._any_order.setdefault(frozenset(stems), one)
+                self._exact.setdefault(stems, term)
+                self._any_order.setdefault(frozenset(stems), term)
 
     def __len__(self) -> int:
         return len({*self._exact.values()})
@@ -48,18 +48,18 @@ class Thesaurus:
     def choose(self, phrases: Iterable[ScoredPhrase]) -> list[ScoredPhrase]:
         """The terms that phrases stand for. Those that stand for the same one are merged: it has
         the highest of their scores, and all of their occurrences."""
-        found: dict[Term, ScoredPhrase] = {}
-        for one in phrases:
-            if (term := self.find(one.stems)) is None:
+        by_term: dict[Term, ScoredPhrase] = {}
+        for phrase in phrases:
+            if (term := self.find(phrase.stems)) is None:
                 continue
-            same = found.get(term, one)
-            found[term] = one._replace(
+            same = by_term.get(term, phrase)
+            by_term[term] = phrase._replace(
                 stems=_stems(term.label),
-                score=max(one.score, same.score),
-                spans=tuple(sorted({*one.spans, *same.spans})),
+                score=max(phrase.score, same.score),
+                spans=tuple(sorted({*phrase.spans, *same.spans})),
                 term=term,
             )
-        return list(found.values())
+        return list(by_term.values())
 
 
 def _stems(label: str) -> Stems:
@@ -80,10 +80,10 @@ def load_thesaurus(path: str) -> Thesaurus:
     else:
         known = ", ".join((".txt", ".csv", *_RDF))
         raise ConfigError(f"the vocabulary {path} has no known ending; expected {known}")
-    found = Thesaurus(terms)
-    if not len(found):
+    thesaurus = Thesaurus(terms)
+    if not len(thesaurus):
         raise DataError("has no terms", fix="pass a file with one term a line, or SKOS", path=path)
-    return found
+    return thesaurus
 
 
 @lru_cache(maxsize=8)
@@ -115,7 +115,7 @@ def _read_csv(path: str) -> Iterator[Term]:
     rows = csv.DictReader(text.splitlines(), delimiter=max(",;\t", key=head.count))
     columns = {(name or "").strip().lower(): name for name in rows.fieldnames or ()}
     label, id, others = (
-        next((columns[one] for one in names if one in columns), None)
+        next((columns[name] for name in names if name in columns), None)
         for names in (_LABELS, _IDS, _OTHERS)
     )
     if label is None:
@@ -124,9 +124,9 @@ def _read_csv(path: str) -> Iterator[Term]:
         )
     for row in rows:
         if row[label]:
-            given = (row[others] or "") if others else ""
-            other = tuple(one.strip() for one in given.split("|") if one.strip())
-            yield Term(row[label].strip(), (row[id] or None) if id else None, other)
+            joined = (row[others] or "") if others else ""
+            alternatives = tuple(filter(None, map(str.strip, joined.split("|"))))
+            yield Term(row[label].strip(), (row[id] or None) if id else None, alternatives)
 
 
 def _read_skos(path: str, format: str) -> Iterator[Term]:
@@ -151,11 +151,11 @@ def _read_skos(path: str, format: str) -> Iterator[Term]:
         preferred = _english(graph.objects(concept, SKOS.prefLabel))
         if preferred:
             others = (SKOS.altLabel, SKOS.hiddenLabel)
-            labels = [one for kind in others for one in _english(graph.objects(concept, kind))]
+            labels = [label for kind in others for label in _english(graph.objects(concept, kind))]
             yield Term(preferred[0], str(concept), (*preferred[1:], *labels))
 
 
 def _english(labels: Iterable[object]) -> list[str]:
     """Labels in English, or in no language."""
-    tagged = [(getattr(one, "language", None), str(one)) for one in labels]
+    tagged = [(getattr(label, "language", None), str(label)) for label in labels]
     return sorted(text for language, text in tagged if (language or "en").split("-")[0] == "en")

@@ -108,10 +108,10 @@ def _read_manifest(folder: Path) -> dict[str, dict[str, Any]] | None:
     try:
         manifest = json.loads(path.read_bytes())
         files: dict[str, dict[str, Any]] = manifest["files"]
-        for name, each in files.items():
-            if Path(name).name != name or not isinstance(each["bytes"], int):
+        for name, entry in files.items():
+            if Path(name).name != name or not isinstance(entry["bytes"], int):
                 raise ValueError
-            bytes.fromhex(each["sha256"])
+            bytes.fromhex(entry["sha256"])
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror})", fix=_FIX, path=path) from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):

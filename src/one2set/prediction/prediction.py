@@ -102,10 +102,10 @@ class Prediction:
     @property
     def phrases(self) -> list[Slot]:
         """The slots with a phrase, including duplicates, best first. Ties keep their order."""
-        spoken = [slot for slot in self.slots if slot.text]
+        generated = [slot for slot in self.slots if slot.text]
         if self.order == "written":
-            return spoken
-        return sorted(spoken, key=lambda slot: -slot.score)
+            return generated
+        return sorted(generated, key=lambda slot: -slot.score)
 
     def half(self, slot: Slot) -> int:
         """0 for the codes of present phrases, 1 for those of absent ones."""

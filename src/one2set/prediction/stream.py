@@ -140,8 +140,8 @@ class Stream:
         for batch in batches:
             for _ in batch:  # checks are counted to tell how far the work is
                 check()
-            found = generate([read[index] for index in batch])
-            for index, generated in zip(batch, found, strict=True):
+            results = generate([read[index] for index in batch])
+            for index, generated in zip(batch, results, strict=True):
                 outputs[index] = generated
         return [
             Prediction(

@@ -414,13 +414,13 @@ CLAIMS = (
     ),
     *(
         Claim(
-            f"{what}, the model collapses.",
+            f"{label}, the model collapses.",
             f"SetTrans' present F1@M is above 0, and here it is below {_COLLAPSED_F1:.0%} of "
             f"that, or Dup at least {_COLLAPSED_DUP}, on the reference set.",
             (_SET, row),
             _check_collapse(row),
         )
-        for what, row in (
+        for label, row in (
             ("Without control codes", "settrans-no-codes"),
             ("With random assignment", "settrans-random"),
             ("Without teacher forcing", "settrans-student"),

@@ -105,28 +105,28 @@ class Plan:
         """Run the jobs that are not done, until this process or others have done them. A failed job
         stops only the jobs that depend on it."""
         while True:
-            taken: list[JobFolder] = []
+            claimed: list[JobFolder] = []
             worked = False
             for job_folder in self.jobs.values():
                 if not self.is_next(job_folder):
                     continue
                 with job_folder.locked() as lock:
                     if lock is None:
-                        taken.append(job_folder)
+                        claimed.append(job_folder)
                     elif not job_folder.done(self.splits):  # by another process in the meantime
                         worked = True
                         try:
                             yield from self._perform(
-                                job_folder, lock, start, tidy, beside=len(taken)
+                                job_folder, lock, start, tidy, beside=len(claimed)
                             )
                         except One2SetError as error:
                             self.failed[job_folder.job.name] = error
                             yield self.event("failed", job_folder.job)
             if worked:
                 continue
-            if not taken:
+            if not claimed:
                 return
-            yield self.event("waiting", taken[0].job, beside=len(taken) - 1)
+            yield self.event("waiting", claimed[0].job, beside=len(claimed) - 1)
             time.sleep(SECONDS_BETWEEN_ROUNDS)
 
     def is_next(self, job_folder: JobFolder) -> bool:

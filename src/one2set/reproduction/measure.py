@@ -159,7 +159,7 @@ def tune_null_bias(engine: Engine, documents: Sequence[Document]) -> NullBias:
     predictions = list(engine.predict(documents, null_bias=NO_NULL))
 
     def quality(bias: NullBias, side: Group) -> float:
-        scores = _score(golds, [apply_null_bias(one, bias) for one in predictions])
+        scores = _score(golds, [apply_null_bias(candidate, bias) for candidate in predictions])
         return _f1(scores, side, "5") + _f1(scores, side, "M")
 
     bias = AS_TRAINED
@@ -167,5 +167,5 @@ def tune_null_bias(engine: Engine, documents: Sequence[Document]) -> NullBias:
         tried = [bias._replace(**{side: value}) for value in _BIASES]
         # The smallest of equally good biases.
         tried.sort(key=lambda bias: abs(getattr(bias, side)))
-        bias = max(tried, key=lambda one: quality(one, side))
+        bias = max(tried, key=lambda candidate: quality(candidate, side))
     return bias

@@ -113,14 +113,14 @@ def steps_row(k: int) -> str:
 
 def rows_for(names: Iterable[str]) -> list[ReportRow]:
     """The rows of some parts, and single rows by name, each after the row that it depends on."""
-    asked = set(names)
-    if unknown := asked.difference(PARTS, ROWS):
+    requested = set(names)
+    if unknown := requested.difference(PARTS, ROWS):
         raise ConfigError(
             f"--only is {', '.join(sorted(unknown))}; expected parts ({', '.join(PARTS)}) "
             f"or rows ({', '.join(ROWS)})"
         )
     return in_order(
-        [row for row in ROWS.values() if asked.intersection({row.name, *row.parts})], ROWS
+        [row for row in ROWS.values() if requested.intersection({row.name, *row.parts})], ROWS
     )
 
 

@@ -48,25 +48,25 @@ def run_plan_on_ray(plan: Plan, *, processes: int, tidy: bool) -> Iterator[JobEv
     with catch_signals() as signals:
         while True:
             room = max(_room(ray, needs), 1)  # machines may come and go
-            taken: list[JobFolder] = []
+            claimed: list[JobFolder] = []
             for name, job_folder in plan.jobs.items():
                 if name in running or not plan.is_next(job_folder):
                     continue
                 if not job_folder.is_free():
-                    taken.append(job_folder)
+                    claimed.append(job_folder)
                 elif len(running) < room:
                     far = JobFolder(job_folder.job, setup, job_folder.folder.parent.absolute())
                     result = task.remote(far, plan.splits, processes, tidy, code)
                     running[name] = _Running(job_folder, result, job_folder.examples_seen())
                     yield plan.event("begun", job_folder.job, beside=len(running) - 1)
-            if not running and not taken:
+            if not running and not claimed:
                 return
             if running:
                 yield from _wait(ray, plan, running)
                 if running:
                     yield _progress(plan, running)
             else:
-                yield plan.event("waiting", taken[0].job, beside=len(taken) - 1)
+                yield plan.event("waiting", claimed[0].job, beside=len(claimed) - 1)
                 time.sleep(SECONDS_BETWEEN_ROUNDS)
             if signals:
                 _stop(ray, running)

@@ -138,8 +138,8 @@ class Results:
         return self._measured(any_job, split).gold[metric]
 
     def _over_seeds(self, row: str, of: Callable[[JobFolder], float | None]) -> Value | None:
-        found = [of(job_folder) for job_folder in self.rows.get(row, [])]
-        values = [value for value in found if value is not None]
+        every = map(of, self.rows.get(row, []))
+        values = [value for value in every if value is not None]
         if not values:
             return None
         return Value(fmean(values), stdev(values) if len(values) > 1 else None)

@@ -22,10 +22,13 @@ class KeyphraseAnswer(BaseModel):
     spans: list[tuple[int, int]] = Field(description=f"Where it stands there: {_SPANS}.")
 
     @classmethod
-    def of(cls, one: Keyphrase) -> Self:
+    def of(cls, keyphrase: Keyphrase) -> Self:
         """With four digits of its score, as the command line writes it."""
         return cls(
-            text=one.text, score=round(one.score, 4), present=one.present, spans=list(one.spans)
+            text=keyphrase.text,
+            score=round(keyphrase.score, 4),
+            present=keyphrase.present,
+            spans=list(keyphrase.spans),
         )
 
 

@@ -66,8 +66,8 @@ class _Generate:
     ) -> Iterator[tuple[list[Keyphrase], list[str]]]:
         stemmed = list(map(StemmedDocument.of, documents))
         stream = generator.stream(stemmed, **asdict(self.wanted), check=check)
-        for document, (_, found) in zip(stemmed, stream, strict=True):
-            yield found, _notices(document)
+        for document, (_, keyphrases) in zip(stemmed, stream, strict=True):
+            yield keyphrases, _notices(document)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,8 @@ class _Explore:
     ) -> Iterator[tuple[Exploration, list[str]]]:
         stemmed = list(map(StemmedDocument.of, documents))
         stream = generator.explore(stemmed, check=check)
-        for document, found in zip(stemmed, stream, strict=True):
-            yield found, _notices(document)
+        for document, exploration in zip(stemmed, stream, strict=True):
+            yield exploration, _notices(document)
 
 
 def _notices(document: StemmedDocument) -> list[str]:
@@ -122,10 +122,10 @@ def create_app(
         responses=_REFUSALS,
         summary="Keyphrases of documents",
     )
-    async def keyphrases(asked: KeyphrasesRequest, request: Request) -> Response:
+    async def keyphrases(body: KeyphrasesRequest, request: Request) -> Response:
         """Finds the keyphrases of one or many documents, as `one2set generate` does."""
-        documents = await run_apart(asked.characters, asked.to_documents)
-        answers = await batcher.answer(documents, _Generate(asked.wanted()), _client(request))
+        documents = await run_apart(body.characters, body.to_documents)
+        answers = await batcher.answer(documents, _Generate(body.wanted()), _client(request))
 
         def build() -> KeyphrasesAnswer:
             return KeyphrasesAnswer(
@@ -139,7 +139,9 @@ def create_app(
                 ]
             )
 
-        return await respond(build, (one for found, _ in answers for one in found), limits)
+        return await respond(
+            build, (keyphrase for found, _ in answers for keyphrase in found), limits
+        )
 
     @app.post(
         "/v1/explore",
@@ -147,16 +149,18 @@ def create_app(
         responses=_REFUSALS,
         summary="Everything the model says about a text",
     )
-    async def explore(asked: ExploreRequest, request: Request) -> Response:
+    async def explore(body: ExploreRequest, request: Request) -> Response:
         """What `/v1/keyphrases` finds in a text for each `more` from −3 to 3, and what every
         control code says. The page uses it."""
-        document = await run_apart(asked.characters, asked.to_document)
+        document = await run_apart(body.characters, body.to_document)
         ((exploration, notices),) = await batcher.answer([document], _Explore(), _client(request))
 
         def build() -> ExploreAnswer:
             return ExploreAnswer.of(exploration, notices)
 
-        return await respond(build, (one for _, found in exploration.dial for one in found), limits)
+        return await respond(
+            build, (keyphrase for _, found in exploration.dial for keyphrase in found), limits
+        )
 
     read_file = file_reader(limits)
 

@@ -126,7 +126,7 @@ class Batcher:
         """Documents of all clients in turn, with the same operation as the first one."""
         self._drop_abandoned()
         rounds = zip_longest(*self._waiting.values())
-        fair = [job for each in rounds for job in each if job and job.long == long]
+        fair = [job for round in rounds for job in round if job and job.long == long]
         batch: list[_Job] = []
         characters = 0
         for job in fair:

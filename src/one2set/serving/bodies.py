@@ -94,10 +94,11 @@ def parsing_route(limits: Limits) -> type[APIRoute]:
 
 
 async def respond(
-    build: Callable[[], BaseModel], found: Iterable[Keyphrase], limits: Limits
+    build: Callable[[], BaseModel], keyphrases: Iterable[Keyphrase], limits: Limits
 ) -> Response:
     """An answer that holds these keyphrases, if it is not too large."""
-    size = _SPAN_BYTES * sum(len(one.spans) for one in found)  # of what can be many
+    num_spans = sum(len(keyphrase.spans) for keyphrase in keyphrases)  # which can be many
+    size = _SPAN_BYTES * num_spans
     content = b""
     if size <= limits.answer:
         content = await run_apart(size, lambda: build().model_dump_json().encode())

@@ -36,14 +36,14 @@ def run(
     )
     # uvicorn stops at these signals and then raises them again, which would end us with an error.
     stopping = (signal.SIGTERM, signal.SIGINT)
-    before = [signal.signal(each, _ignore) for each in stopping]
+    before = [signal.signal(number, _ignore) for number in stopping]
     try:
         with bound:
             started(f"http://{name}:{bound.getsockname()[1]}")
             uvicorn.Server(config).run(sockets=[bound])
     finally:
-        for each, handler in zip(stopping, before, strict=True):
-            signal.signal(each, handler)
+        for number, handler in zip(stopping, before, strict=True):
+            signal.signal(number, handler)
 
 
 def _bind(host: str, port: int) -> socket.socket:

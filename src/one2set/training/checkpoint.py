@@ -133,10 +133,12 @@ class Checkpoints:
         reason = error.strerror if isinstance(error, OSError) else str(error).splitlines()[0]
         free = shutil.disk_usage(self.folder).free
         last = self.last()
-        kept = f"the last good checkpoint is {last}" if last else "there is no checkpoint yet"
+        last_checkpoint = (
+            f"the last good checkpoint is {last}" if last else "there is no checkpoint yet"
+        )
         return DataError(
             f"the checkpoint could not be written ({reason}; {free / 1e6:,.0f} MB free)",
-            fix=f"free some space and continue with --resume; {kept}",
+            fix=f"free some space and continue with --resume; {last_checkpoint}",
             path=path,
         )
 

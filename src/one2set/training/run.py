@@ -114,13 +114,13 @@ class Run:
 
     def check_arguments(self, *, system: str | None, seed: int | None, corpus: "Corpus") -> None:
         """Check that system, seed and corpus are those the run was started with."""
-        for option, given, own in (
+        for option, value, own in (
             ("system", system, self.metadata.system),
             ("seed", seed, self.metadata.seed),
         ):
-            if given is not None and given != own:
+            if value is not None and value != own:
                 raise ConfigError(
-                    f"--{option} is {given}, but {self.folder} is a run with {own}; "
+                    f"--{option} is {value}, but {self.folder} is a run with {own}; "
                     "omit the option, or start a new run"
                 )
         if _hash(corpus) != self.metadata.corpus_sha256:

@@ -124,11 +124,13 @@ def prepare(
             chunks = split_into_chunks(chain.from_iterable(read_all))
             encode = partial(encode_documents, tokenizer=tokenizer)
             for chunk in ordered_map(encode, chunks, workers=workers, describe=describe_chunk):
-                for target, kept in selection.choose(chunk, name).items():
+                for target, selected in selection.choose(chunk, name).items():
                     if pieces is None:
                         counted = target == TRAIN
-                        kept.tokens = dictionary.add(kept.tokens, chunk.words, counted=counted)
-                    writers[target].add(kept)
+                        selected.tokens = dictionary.add(
+                            selected.tokens, chunk.words, counted=counted
+                        )
+                    writers[target].add(selected)
                 documents += len(chunk.rows)
                 progress(errors.bytes_read, documents)
         vocabulary: Vocabulary
@@ -246,10 +248,10 @@ class _Writer:
         self._flush()
         self._repeat = repeat
 
-    def add(self, kept: SelectedDocuments) -> None:
+    def add(self, selected: SelectedDocuments) -> None:
         """Add documents with provisional or final ids."""
-        self._rows += kept.rows
-        self._tokens.append(kept.tokens)
+        self._rows += selected.rows
+        self._tokens.append(selected.tokens)
         if len(self._rows) >= _SHARD:
             self._flush()
 

@@ -56,16 +56,16 @@ class DocumentSelection:
                 dropped[reason] += 1
                 continue
             if target == TRAIN:
-                kept, parts = self._without_long_phrases(row, chunk.tokens[start:end])
+                new_row, parts = self._without_long_phrases(row, chunk.tokens[start:end])
                 dropped["long phrase (the phrase only)"] += len(row.phrase_lengths) - len(
-                    kept.phrase_lengths
+                    new_row.phrase_lengths
                 )
-                if not kept.phrase_lengths:
+                if not new_row.phrase_lengths:
                     dropped["no keyphrases"] += 1
                     continue
             else:
-                kept, parts = row, chunk.tokens[start:end]
-            rows.setdefault(target, []).append(kept)
+                new_row, parts = row, chunk.tokens[start:end]
+            rows.setdefault(target, []).append(new_row)
             tokens.setdefault(target, []).append(parts)
         return {name: SelectedDocuments(rows[name], np.concatenate(tokens[name])) for name in rows}
 
@@ -98,9 +98,9 @@ class DocumentSelection:
         ends = np.cumsum([row.source_length, *row.phrase_lengths])
         source, *phrases = np.split(tokens, ends[:-1])
         short = [length <= longest for length in row.phrase_lengths]
-        kept = replace(
+        new_row = replace(
             row,
             num_present=sum(short[: row.num_present]),
             phrase_lengths=list(compress(row.phrase_lengths, short)),
         )
-        return kept, np.concatenate([source, *compress(phrases, short)])
+        return new_row, np.concatenate([source, *compress(phrases, short)])

@@ -70,21 +70,21 @@ def _csv_rows(path: str, delimiter: str, errors: ErrorPolicy) -> Iterator[tuple[
     next line: an unclosed quote must not swallow the good rows behind it."""
     csv.field_size_limit(_LONGEST_CELL)
     lines = ((number, line) for number, line in read_lines(path, errors) if line is not None)
-    again: deque[tuple[int, str]] = deque()
-    taken: list[tuple[int, str]] = []  # the lines of the current row
+    pushed_back: deque[tuple[int, str]] = deque()
+    row_lines: list[tuple[int, str]] = []  # the lines of the current row
 
     def take() -> Iterator[str]:
         size = 0
-        while (numbered := again.popleft() if again else next(lines, None)) is not None:
-            size = len(numbered[1]) + (size if taken else 0)
-            taken.append(numbered)
+        while (numbered := pushed_back.popleft() if pushed_back else next(lines, None)) is not None:
+            size = len(numbered[1]) + (size if row_lines else 0)
+            row_lines.append(numbered)
             if size > errors.max_line:
                 raise csv.Error(f"a row has more than {errors.max_line:,} characters")
             yield f"{numbered[1]}\n"
 
     rows = csv.reader(take(), delimiter=delimiter, strict=True)
     while True:
-        taken.clear()
+        row_lines.clear()
         try:
             row = next(rows, None)
         except csv.Error as error:
@@ -92,16 +92,16 @@ def _csv_rows(path: str, delimiter: str, errors: ErrorPolicy) -> Iterator[tuple[
                 f"is not {delimiter!r}-separated ({error})",
                 fix="quote fields that hold quotes or line ends",
                 path=path,
-                line=taken[0][0],
+                line=row_lines[0][0],
             )
-            if sum(len(line) for _, line in taken) <= errors.max_line:
-                again.extendleft(reversed(taken[1:]))
+            if sum(len(line) for _, line in row_lines) <= errors.max_line:
+                pushed_back.extendleft(reversed(row_lines[1:]))
             rows = csv.reader(take(), delimiter=delimiter, strict=True)
             continue
         if row is None:
             return
         if row:
-            yield taken[0][0], row
+            yield row_lines[0][0], row
 
 
 def read_workbook(

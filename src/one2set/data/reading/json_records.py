@@ -99,9 +99,9 @@ class _Buffer:
     def peek(self) -> str:
         """The first character of the next value; "" at the end."""
         while True:
-            found = _BETWEEN.match(self._text, self._at)
-            assert found is not None  # it matches nothing, too
-            self._move(found.end())
+            match = _BETWEEN.match(self._text, self._at)
+            assert match is not None  # it matches nothing, too
+            self._move(match.end())
             if self._at < len(self._text):
                 return self._text[self._at]
             if not self._read_more():
@@ -135,9 +135,9 @@ class _Buffer:
         rest = self._text[self._at :]
         if len(rest) > self._most:
             raise ValueError(f"a value has more than {self._most:,} characters")
-        parts, wanted = [rest], max(_CHUNK, len(rest))
-        while wanted > 0 and (line := next(self._lines, "")):
+        parts, remaining = [rest], max(_CHUNK, len(rest))
+        while remaining > 0 and (line := next(self._lines, "")):
             parts.append(line)
-            wanted -= len(line)
+            remaining -= len(line)
         self._text, self._at = "".join(parts), 0
         return len(parts) > 1

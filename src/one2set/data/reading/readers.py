@@ -100,11 +100,11 @@ def read(
         ...     print(document.id, document.title)
     """
     path, errors = str(path), errors or ErrorPolicy()
-    skipped, found = errors.skipped, False
+    skipped, any_read = errors.skipped, False
     for document in _documents(path, fields, errors):
-        found = True
+        any_read = True
         yield with_title(document) if titles else document
-    if not found and errors.skipped == skipped:
+    if not any_read and errors.skipped == skipped:
         errors.report("contains no documents", fix="check that it is the right file", path=path)
 
 
@@ -149,8 +149,8 @@ def _format_of(path: str, fields: Fields, errors: ErrorPolicy) -> Format | None:
     if _is_document(start, path, named):
         return "document"
     text = _peek_text(path)
-    if named in ("text", None) and (found := recognise_references(text)) is not None:
-        return found
+    if named in ("text", None) and (format := recognise_references(text)) is not None:
+        return format
     if named == "text" and has_tagged_columns(text):
         return "tsv"
     if named is not None:
@@ -197,11 +197,11 @@ def _is_half(path: str, half: str) -> bool:
 
 def _other_half(path: str, this: str, other: str) -> str:
     """x_src.txt.gz ↔ x_trg.txt.gz, or how else the other one is compressed."""
-    compression = next((each for each in COMPRESSED if path.endswith(each)), "")
+    compression = next((ending for ending in COMPRESSED if path.endswith(ending)), "")
     folder, name = os.path.split(path.removesuffix(compression))
     stem, dot, extension = name.partition(".")
     plain = os.path.join(folder, stem.removesuffix(this) + other + dot + extension)
-    names = [plain + each for each in (compression, "", *COMPRESSED)]
+    names = [plain + ending for ending in (compression, "", *COMPRESSED)]
     return next(filter(os.path.exists, names), names[0])
 
 

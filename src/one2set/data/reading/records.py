@@ -55,8 +55,8 @@ class Fields:
 
     def know(self, name: str) -> bool:
         """Whether a field of this name is read."""
-        asked = (*self.id, *self.title, *self.abstract, *self.keyphrases, _TOKENS, *_TOKEN_PHRASES)
-        return _folded(name) in map(_folded, asked)
+        names = (*self.id, *self.title, *self.abstract, *self.keyphrases, _TOKENS, *_TOKEN_PHRASES)
+        return _folded(name) in map(_folded, names)
 
 
 def _folded(name: str) -> str:
@@ -112,8 +112,8 @@ def with_title(document: Document) -> Document:
     """Find the title of a document that was read from plain text; return any other unchanged."""
     if document.title or document.tokenised:
         return document
-    found = document_from_text(document.abstract, document.id)
-    return replace(found, keyphrases=document.keyphrases)
+    split = document_from_text(document.abstract, document.id)
+    return replace(split, keyphrases=document.keyphrases)
 
 
 def parse_phrases(value: object) -> tuple[str, ...]:
@@ -158,9 +158,9 @@ def _document(record: Mapping[str, Any], fields: Fields, other_id: str) -> Docum
             )
         value = _first(record, fields.keyphrases)
         keyphrases = None if value is None else parse_phrases(value)
-    found = _first(record, fields.id)
+    id = _first(record, fields.id)
     return make_document(
-        other_id if found in (None, "") else str(found),
+        other_id if id in (None, "") else str(id),
         title=title or "",
         abstract=abstract,
         keyphrases=keyphrases,

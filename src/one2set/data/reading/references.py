@@ -69,7 +69,7 @@ def read_tagged(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Docu
             values = [value for tag in tags for value in entry.get(tag, ())]
             record[part] = values if part == "keyphrases" else " ".join(values)
         record["keyphrases"] = [
-            each.strip() for value in record["keyphrases"] for each in value.split(";")
+            keyphrase.strip() for value in record["keyphrases"] for keyphrase in value.split(";")
         ] or None
         record["id"] = next((entry[tag][0] for tag in _IDS[has_dashes] if tag in entry), None)
         yield from parse_record(record, fields=fields, errors=errors, path=path, line=number)
@@ -84,17 +84,17 @@ def _entries(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, Entry, boo
     entry: Entry = {}
     tag, first, has_dashes = "", 1, True
     for number, line in lines:
-        found = _DASHED.fullmatch(line) or _SPACED.fullmatch(line)
-        if found is None:
+        match = _DASHED.fullmatch(line) or _SPACED.fullmatch(line)
+        if match is None:
             if tag and line.strip():
                 entry[tag][-1] += f" {line.strip()}"
             continue
-        tag, value = (found.group(1) or found.group(3)).strip(), (found.group(2) or "").strip()
+        tag, value = (match.group(1) or match.group(3)).strip(), (match.group(2) or "").strip()
         if tag in _BEGINS and not {"TI", "T1", "AB", "N2"}.isdisjoint(entry):
             yield first, entry, has_dashes
             entry = {}
         if tag in _BEGINS and not entry:
-            first, has_dashes = number, found.re is _DASHED
+            first, has_dashes = number, match.re is _DASHED
         if tag in ("FN", "VR", "ER", "EF"):
             tag = ""
         else:

@@ -25,14 +25,14 @@ def remote_matches(pattern: str) -> list[str]:
     """The files that a pattern with * stands for, in the order of their names."""
     from pyarrow.fs import FileSelector
 
-    fixed = pattern[: min(pattern.find(each) for each in "*?[" if each in pattern)]
+    fixed = pattern[: min(pattern.find(wildcard) for wildcard in "*?[" if wildcard in pattern)]
     folder = fixed.rpartition("/")[0]
     filesystem, place = _reach(folder)
     try:
-        found = filesystem.get_file_info(FileSelector(place, recursive="**" in pattern))
+        infos = filesystem.get_file_info(FileSelector(place, recursive="**" in pattern))
     except OSError as error:
         raise DataError(f"cannot be read ({error})", fix="check the address", path=folder) from None
-    names = (f"{folder}/{info.path[len(place) :].lstrip('/')}" for info in found if info.is_file)
+    names = (f"{folder}/{info.path[len(place) :].lstrip('/')}" for info in infos if info.is_file)
     return sorted(name for name in names if fnmatch(name, pattern))
 
 

@@ -115,8 +115,8 @@ def _last_word(text: str) -> str:
 
 
 def _first_word(line: str) -> str:
-    found = _WORD.match(line)
-    return found.group() if found else ""
+    match = _WORD.match(line)
+    return match.group() if match else ""
 
 
 def _letters(text: str) -> str:
@@ -126,12 +126,12 @@ def _letters(text: str) -> str:
 
 def _without_title(blocks: list[Block], title: str) -> list[Block]:
     """Leave out the title where it stands again at the beginning, on one line or several."""
-    wanted = _letters(title)
-    for start in range(min(len(blocks), 8) if wanted else 0):
-        found = ""
+    title_letters = _letters(title)
+    for start in range(min(len(blocks), 8) if title_letters else 0):
+        letters = ""
         for end in range(start, min(start + 6, len(blocks))):
-            found += _letters(blocks[end].text)
-            if found == wanted:
+            letters += _letters(blocks[end].text)
+            if letters == title_letters:
                 return blocks[:start] + blocks[end + 1 :]
     return blocks
 
@@ -140,8 +140,8 @@ def _without_front_matter(blocks: list[Block]) -> list[Block]:
     """Begin with the abstract, if there is one near the beginning."""
     words = 0
     for number, block in enumerate(blocks):
-        if found := _ABSTRACT.match(block.text):
-            rest = block.text[found.end() :]
+        if match := _ABSTRACT.match(block.text):
+            rest = block.text[match.end() :]
             return ([Block(rest)] if rest else []) + blocks[number + 1 :]
         words += len(block.text.split())
         if words > _FRONT_WORDS:

@@ -30,8 +30,8 @@ def decode_declared(data: bytes) -> str:
 
 
 def _declared(data: bytes) -> str:
-    found = _CHARSET.search(data[:8192])
-    if found is None:
+    match = _CHARSET.search(data[:8192])
+    if match is None:
         return "cp1252"
-    name = (found.group(1) or found.group(2)).decode().lower()
+    name = (match.group(1) or match.group(2)).decode().lower()
     return _LATEX_NAMES.get(name, name)

@@ -70,11 +70,11 @@ def _check_depth(source: str) -> None:
 
 
 def _meta(tree: "LexborHTMLParser") -> dict[str, str]:
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for node in tree.css("meta"):
         name = node.attributes.get("name") or node.attributes.get("property") or ""
-        found.setdefault(name.lower(), node.attributes.get("content") or "")
-    return found
+        values.setdefault(name.lower(), node.attributes.get("content") or "")
+    return values
 
 
 def _first(meta: dict[str, str], names: tuple[str, ...]) -> str:

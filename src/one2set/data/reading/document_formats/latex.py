@@ -62,14 +62,16 @@ def read_latex(text: str) -> Extract:
 def _without_unread(text: str) -> str:
     """Leave out code, formulas on lines of their own, tables and references."""
     parts, done, closing = [], 0, ""
-    for found in _ENVIRONMENT.finditer(text):
-        what = found.group(1) or found.group()
-        name = found.group(2) or ""
-        if closing and what in ("end", "$$", "\\]") and closing in (name, what):
-            closing, done = "", found.end()
-        elif not closing and (what in _CLOSING or (what == "begin" and _NOT_READ.fullmatch(name))):
-            parts.append(text[done : found.start()])
-            closing, done = _CLOSING.get(what, name), len(text)
+    for match in _ENVIRONMENT.finditer(text):
+        delimiter = match.group(1) or match.group()
+        name = match.group(2) or ""
+        if closing and delimiter in ("end", "$$", "\\]") and closing in (name, delimiter):
+            closing, done = "", match.end()
+        elif not closing and (
+            delimiter in _CLOSING or (delimiter == "begin" and _NOT_READ.fullmatch(name))
+        ):
+            parts.append(text[done : match.start()])
+            closing, done = _CLOSING.get(delimiter, name), len(text)
     return "\n".join([*parts, text[done:]])
 
 
@@ -98,7 +100,7 @@ def _balanced_lines(source: str) -> Iterator[str]:
     piece, depth = "", 0
     for line in source.splitlines(keepends=True):
         piece += line
-        depth += sum({"{": 1, "}": -1}.get(found, 0) for found in _BRACE.findall(line))
+        depth += sum({"{": 1, "}": -1}.get(brace, 0) for brace in _BRACE.findall(line))
         if depth <= 0 and not _GOES_ON.search(line):
             yield piece
             piece, depth = "", 0
@@ -107,7 +109,7 @@ def _balanced_lines(source: str) -> Iterator[str]:
 
 def _convert(piece: str) -> str:
     if not _COMMAND.search(piece):  # most of a text: the parser would take milliseconds for it
-        return _SIGN.sub(lambda found: _SIGNS[found[0]], piece)
+        return _SIGN.sub(lambda match: _SIGNS[match[0]], piece)
     converter, context = _load_converter()
     try:
         text: str = converter.latex_to_text(piece, tolerant_parsing=True, latex_context=context)
@@ -128,32 +130,32 @@ def _load_converter() -> tuple[Any, Any]:
     return LatexNodes2Text(math_mode="text"), get_default_latex_context_db()
 
 
-def _shown_formula(found: "re.Match[str]") -> str:
+def _shown_formula(match: "re.Match[str]") -> str:
     """A formula as short as the k of k-means is part of a term; others are left out."""
-    formula = found.group(1) or found.group(2) or ""
+    formula = match.group(1) or match.group(2) or ""
     return formula if _PLAIN.fullmatch(formula) else " "
 
 
 def _without_silent(source: str) -> str:
     """Leave out commands whose argument is no text, with the argument."""
     parts, done = [], 0
-    for found in _SILENT.finditer(source):
-        if found.start() >= done:
-            parts.append(source[done : found.start()])
-            done = _end_of_group(source, found.end())
+    for match in _SILENT.finditer(source):
+        if match.start() >= done:
+            parts.append(source[done : match.start()])
+            done = _end_of_group(source, match.end())
     return "".join([*parts, source[done:]])
 
 
 def _argument_of(text: str, command: str) -> str | None:
-    found = re.search(rf"{command}\s*(?:\[[^\]]{{0,500}}\]\s*)?(?=\{{)", text)
-    return text[found.end() + 1 : _end_of_group(text, found.end()) - 1] if found else None
+    match = re.search(rf"{command}\s*(?:\[[^\]]{{0,500}}\]\s*)?(?=\{{)", text)
+    return text[match.end() + 1 : _end_of_group(text, match.end()) - 1] if match else None
 
 
 def _end_of_group(text: str, start: int) -> int:
     """Where the group ends that starts there with a brace."""
     depth = 0
-    for found in _BRACE.finditer(text, start):
-        depth += {"{": 1, "}": -1}.get(found.group(), 0)
-        if depth == 0 and found.group() == "}":
-            return found.end()
+    for match in _BRACE.finditer(text, start):
+        depth += {"{": 1, "}": -1}.get(match.group(), 0)
+        if depth == 0 and match.group() == "}":
+            return match.end()
     return len(text)

@@ -34,12 +34,12 @@ def read_docx(data: bytes, limits: Limits) -> Extract:
 
 def _docx_styles(root: Element) -> dict[str, str]:
     """Names by id; ids depend on the language of the program, names do not."""
-    found = {}
+    styles = {}
     for style in root.iter(f"{_W}style"):
         name = style.find(f"{_W}name")
         if name is not None:
-            found[style.get(f"{_W}styleId", "")] = name.get(f"{_W}val", "").lower()
-    return found
+            styles[style.get(f"{_W}styleId", "")] = name.get(f"{_W}val", "").lower()
+    return styles
 
 
 def _docx_paragraphs(root: Element, styles: dict[str, str]) -> Iterator[tuple[str, str]]:
