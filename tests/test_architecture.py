@@ -83,7 +83,7 @@ def test_imports_run_one_way(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", _MODULES, ids=_name)
-def test_files_are_short_and_speak_through_the_command_line(path: Path) -> None:
+def test_files_are_short_and_only_the_command_line_prints(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= _LONGEST
     assert text.lstrip().startswith('"""'), "a file says at its top what it is for"

@@ -78,7 +78,7 @@ def test_arrays_may_be_mapped_from_the_file_they_replace(tmp_path: Path) -> None
             np.testing.assert_array_equal(found[name], array)
 
 
-def test_damaged_files_are_told(tmp_path: Path) -> None:
+def test_damaged_files_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.safetensors"
     save_arrays(path, ARRAYS)
     whole = path.read_bytes()

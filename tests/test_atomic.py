@@ -102,7 +102,7 @@ def test_an_interrupted_folder_leaves_nothing(
     assert not overwrite or (path / "below" / "file").read_text() == "old"
 
 
-def test_a_folder_is_replaced_only_when_asked(tmp_path: Path) -> None:
+def test_a_folder_is_replaced_only_on_request(tmp_path: Path) -> None:
     path = tmp_path / "corpus"
     path.mkdir()
     fill(path, "old")
@@ -265,9 +265,7 @@ def test_a_file_is_not_replaced_by_a_folder(tmp_path: Path) -> None:
         pytest.fail("the block must not run")
 
 
-def test_a_disk_that_cannot_be_written_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unwritable_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither creating nor removing a file is possible there."""
 
     def refuse(*_: object, **__: object) -> None:

@@ -43,7 +43,7 @@ def test_there_may_be_nothing_to_do(workers: int) -> None:
 
 
 @WORKERS
-def test_tasks_are_taken_as_results_are_asked_for(workers: int) -> None:
+def test_tasks_are_consumed_as_results_are_requested(workers: int) -> None:
     taken = 0
 
     def tasks() -> Iterator[int]:

@@ -66,7 +66,7 @@ def test_any_text_keeps_the_promises(text: str) -> None:
 
 
 @given(ODD_TEXT)
-def test_odd_text_keeps_the_promises(text: str) -> None:
+def test_invariants_on_unusual_text(text: str) -> None:
     assert_promises(text)
 
 

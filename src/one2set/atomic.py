@@ -73,7 +73,7 @@ def atomic_folder(path: Path, *, own_files: OwnFiles | None = None) -> Iterator[
         raise
 
 
-def files_below(folder: Path) -> set[str]:
+def list_files(folder: Path) -> set[str]:
     """The names of all files below a folder, relative to it. Links are files."""
     paths = set()
     for place, folders, names in os.walk(folder):
@@ -95,7 +95,7 @@ def _check_replaceable(path: Path, own_files: OwnFiles | None) -> None:
             raise ConfigError(f"{path} is or contains {kind}, which is not replaced; name another")
     if os.path.ismount(path):
         raise ConfigError(f"{path} is a mount point, which is not replaced; name a folder in it")
-    if foreign := sorted(files_below(path) - set(own_files(path))):
+    if foreign := sorted(list_files(path) - set(own_files(path))):
         raise ConfigError(
             f"{path} has files that one2set did not write there ({', '.join(foreign[:3])}), so it "
             "is not replaced; remove it yourself, or choose another path"

@@ -12,7 +12,7 @@ from one2set.adapters.hub import HubKeyphraseGenerator
 from one2set.keyphrases.generator import KeyphraseGenerator
 
 
-def test_saved_and_loaded_it_says_the_same(
+def test_a_saved_and_loaded_model_gives_the_same_keyphrases(
     model: Path, generator: KeyphraseGenerator, texts: list[str], tmp_path: Path
 ) -> None:
     folder = tmp_path / "saved"

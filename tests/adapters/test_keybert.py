@@ -73,7 +73,7 @@ def test_lengths_and_candidates(keybert: KeyBERT, texts: list[str]) -> None:
     assert first != second
 
 
-def test_phrases_of_the_text_only_unless_asked(model: Path, texts: list[str]) -> None:
+def test_only_present_phrases_by_default(model: Path, texts: list[str]) -> None:
     generator = KeyphraseGenerator(model, threads=1)
     sides: tuple[Side | None, ...] = ("present", "absent", None)
     expected = {

@@ -141,7 +141,7 @@ def test_files_of_many_documents_are_cut(
         ("find_keyphrases_in_file", {"path": "binary.bin"}, "is binary"),
     ],
 )
-def test_what_is_wrong_is_told(
+def test_invalid_requests_are_reported(
     generator: KeyphraseGenerator,
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,

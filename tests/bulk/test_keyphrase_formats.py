@@ -10,7 +10,14 @@ import pytest
 from bibtexparser.entrypoint import parse_string
 
 from one2set.bulk import keyphrase_formats
-from one2set.bulk.keyphrase_formats import array, bibtex, jsonl, page, table, write_workbook
+from one2set.bulk.keyphrase_formats import (
+    format_bibtex,
+    format_csv,
+    format_html,
+    format_json,
+    format_jsonl,
+    write_workbook,
+)
 from one2set.data.document import Document
 from one2set.keyphrases.results import Keyphrase
 
@@ -44,13 +51,13 @@ def records() -> list[dict[str, object]]:
 
 
 def test_json() -> None:
-    assert json.loads("".join(array(BOTH))) == records()
-    assert json.loads("".join(array([]))) == []
-    assert [json.loads(line) for line in jsonl(BOTH)] == records()
+    assert json.loads("".join(format_json(BOTH))) == records()
+    assert json.loads("".join(format_json([]))) == []
+    assert [json.loads(line) for line in format_jsonl(BOTH)] == records()
 
 
 def test_csv() -> None:
-    rows = list(csv.reader(io.StringIO("".join(table(BOTH)), newline="")))
+    rows = list(csv.reader(io.StringIO("".join(format_csv(BOTH)), newline="")))
     assert rows == [
         ["document", "keyphrase", "score", "present", "spans"],
         ["a, b", "Sets", "0.9123", "yes", "0-4 23-27 32-36"],
@@ -85,12 +92,12 @@ class Page(HTMLParser):
             self.items[-1] += data
 
 
-def test_html_marks_what_stands_in_the_text_and_escapes_it() -> None:
-    found = Page("".join(page(BOTH)))
+def test_html_marks_present_keyphrases_and_escapes_text() -> None:
+    found = Page("".join(format_html(BOTH)))
     assert found.text == TEXT + "!"
     assert found.marked[1:] == ["Sets", "sets", "sets of graphs"]
     assert found.items[1:] == ["Sets 0.91", 'sets of "graphs" 0.50', "x < y 0.04"]
-    assert "<b>" not in "".join(page(BOTH))
+    assert "<b>" not in "".join(format_html(BOTH))
 
 
 def workbook(found: keyphrase_formats.Results) -> list[list[list[object]]]:
@@ -130,7 +137,7 @@ def test_excel_begins_a_new_sheet_in_time(monkeypatch: pytest.MonkeyPatch) -> No
 def test_bibtex_can_be_read_by_others() -> None:
     odd = Document("x y{}/1", "100% of {A} & B_c", "")
     twice = [(odd, [Keyphrase("C#", 0.5, False, ()), Keyphrase("b", 0.4, False, ())])] * 2
-    library = parse_string("".join(bibtex([*BOTH, *twice])))
+    library = parse_string("".join(format_bibtex([*BOTH, *twice])))
     assert not library.failed_blocks
     assert [entry.key for entry in library.entries] == ["a-b", "empty", "x-y-/1", "x-y-/1-2"]
     assert library.entries[2]["title"] == r"100\% of \{A\} \& B\_c"

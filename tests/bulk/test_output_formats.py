@@ -97,7 +97,7 @@ def test_the_format_is_known_by_the_name(
 
 
 @pytest.mark.parametrize(("name", "wish"), [("p.parquet", "jsonl"), ("p.jsonl", "parquet")])
-def test_a_name_that_says_something_else(name: str, wish: Format) -> None:
+def test_a_name_that_contradicts_the_format(name: str, wish: Format) -> None:
     with pytest.raises(ConfigError, match="rename it"):
         choose_format(name, wish, like="in.jsonl", allowed=RAW)
 
@@ -149,7 +149,7 @@ def test_a_folder_has_parts_of_lines() -> None:
         choose_format("out/", "csv", like="", allowed=KEYPHRASES)
 
 
-def test_a_missing_package_is_told_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_reported_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(ConfigError, match=r'pip install "one2set\[data\]"'):
         choose_format("p.parquet", None, like="", allowed=RAW)

@@ -107,7 +107,7 @@ def test_any_cut_is_continued_to_the_same_lines(source: Source, models: Path) ->
 
 @pytest.mark.parametrize("part", ["id", "title", "abstract"])
 @pytest.mark.parametrize("number", [0, 7, 8, 20])
-def test_a_change_of_what_is_done_is_told(source: Source, part: str, number: int) -> None:
+def test_a_change_of_settings_is_reported(source: Source, part: str, number: int) -> None:
     """Other texts under the same names must not pass for those that were processed."""
     digests = digests_of(source)
     path = Path(source.inputs[number >= 12])
@@ -121,7 +121,7 @@ def test_a_change_of_what_is_done_is_told(source: Source, part: str, number: int
         assert len(list(source.chunks(ResumeState(16, digests)))) == 2
 
 
-def test_input_that_was_shortened_is_told(source: Source) -> None:
+def test_shortened_input_is_reported(source: Source) -> None:
     digests = digests_of(source)
     shorter = replace(source, inputs=source.inputs[:1])
     with pytest.raises(DataError, match="documents 9 to 12 of the input have changed"):

@@ -104,7 +104,7 @@ def test_lines_without_an_entry_in_the_journal_are_made_again(tmp_path: Path) ->
     assert path.read_bytes() == b"a\nBB\n"
 
 
-def test_nothing_is_replaced_unasked(tmp_path: Path) -> None:
+def test_nothing_is_replaced_without_overwrite(tmp_path: Path) -> None:
     path = tmp_path / "p.txt"
     write(path, b"old\n")
     with pytest.raises(ConfigError, match="exists already; pass --overwrite"):
@@ -129,7 +129,7 @@ def test_what_was_interrupted_is_not_lost_by_accident(tmp_path: Path) -> None:
     assert visible(tmp_path) == ["p.txt"]
 
 
-def test_differences_are_told_briefly(tmp_path: Path) -> None:
+def test_differences_are_reported_briefly(tmp_path: Path) -> None:
     path = tmp_path / "p.txt"
     interrupt(path, b"a\n", settings={"model": {"a": "x" * 500}, "top": None})
     with pytest.raises(ConfigError) as caught:
@@ -389,7 +389,7 @@ def test_a_kill_at_any_point_of_the_end_loses_nothing(
     assert count > 2
 
 
-def test_a_journal_says_what_an_output_is_made_of(tmp_path: Path) -> None:
+def test_a_journal_records_the_settings_of_an_output(tmp_path: Path) -> None:
     write(tmp_path / "p.txt", b"a\n")
     journal = (tmp_path / f".p.txt{JOURNAL}").read_bytes()
     rows = [orjson.loads(line) for line in journal.splitlines()]

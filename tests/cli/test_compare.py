@@ -44,9 +44,7 @@ def test_a_system_that_cannot_be_trained_is_named(corpus_folder: Path, tmp_path:
         compare(corpus_folder, tmp_path / "c", *frozen)
 
 
-def test_what_is_asked_is_checked_before_anything_is_trained(
-    corpus_folder: Path, tmp_path: Path
-) -> None:
+def test_options_are_checked_before_training(corpus_folder: Path, tmp_path: Path) -> None:
     for options, message in (
         (["--set", "model.widht=3"], "did you mean model.width"),
         (["--systems", "settrans,never"], "system is 'never'"),

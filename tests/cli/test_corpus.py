@@ -94,7 +94,7 @@ def test_the_version_without_the_script() -> None:
 # --- prepare --------------------------------------------------------------------------------------
 
 
-def test_prepare_makes_a_corpus_and_says_so(run: Run, papers: str, tmp_path: Path) -> None:
+def test_prepare_makes_a_corpus_and_summarises_it(run: Run, papers: str, tmp_path: Path) -> None:
     done = run("prepare", tmp_path / "corpus", "--train", papers, "--workers", 1)
     assert done.code == 0
     corpus = Corpus(tmp_path / "corpus")
@@ -146,7 +146,7 @@ def test_prepare_reports_what_it_skipped_beside_the_corpus(run: Run, tmp_path: P
     assert (tmp_path / "corpus" / "skipped.jsonl").exists()
 
 
-def test_prepare_overwrites_only_when_asked(run: Run, papers: str, tmp_path: Path) -> None:
+def test_prepare_overwrites_only_on_request(run: Run, papers: str, tmp_path: Path) -> None:
     arguments = ("prepare", tmp_path / "corpus", "--train", papers)
     assert run(*arguments).code == 0
     assert_user_error(run(*arguments), "corpus exists already; pass --overwrite")
@@ -175,7 +175,7 @@ def test_prepare_from_a_pipe(tmp_path: Path) -> None:
         (["--report", "missing/x", "--on-error", "skip"], ["--report is missing/x"]),
     ],
 )
-def test_prepare_tells_mistakes_in_one_line(
+def test_prepare_reports_mistakes_in_one_line(
     options: list[str], parts: list[str], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -249,7 +249,7 @@ def test_a_reader_that_goes_away_is_no_error(papers: str) -> None:
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
-def test_a_full_disk_is_told_in_one_line(papers: str) -> None:
+def test_a_full_disk_is_reported_in_one_line(papers: str) -> None:
     command = [sys.executable, "-m", "one2set", "stats", papers]
     with open("/dev/full", "wb") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)

@@ -99,7 +99,7 @@ def test_every_format_writes_something(model: Path, format: str) -> None:
         assert len(json.loads(shown)) == 2
 
 
-def test_wishes(model: Path) -> None:
+def test_options(model: Path) -> None:
     def phrases(*options: str) -> list[dict[str, Any]]:
         found = parse_jsonl(run(model, str(SAMPLE), "-f", "jsonl", *options))
         return [phrase for one in found for phrase in one["keyphrases"]]
@@ -122,19 +122,19 @@ def test_wishes(model: Path) -> None:
         (["--more", "--fewer"], "exclude each other"),
     ],
 )
-def test_wishes_that_cannot_be(model: Path, options: list[str], message: str) -> None:
+def test_invalid_options(model: Path, options: list[str], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         run(model, TEXT, *options)
 
 
-def test_another_language_is_told(model: Path) -> None:
+def test_another_language_triggers_a_warning(model: Path) -> None:
     for text in FOREIGN.values():
         assert "does not look like English" in run(model, text)
     assert "English" not in run(model, TEXT)
 
 
 @pytest.mark.parametrize("text", ["", " \n ", "!!! ... ???", "–"])
-def test_input_without_words_is_told(model: Path, text: str, tmp_path: Path) -> None:
+def test_input_without_words_is_reported(model: Path, text: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="contains no words"):
         run(model, text)
     (tmp_path / "file.txt").write_text(text)
@@ -142,7 +142,7 @@ def test_input_without_words_is_told(model: Path, text: str, tmp_path: Path) -> 
         run(model, tmp_path / "file.txt")
 
 
-def test_empty_standard_input_is_told(model: Path) -> None:
+def test_empty_standard_input_is_reported(model: Path) -> None:
     done = process(model, [], stdin=b"")
     assert done.returncode == 2
     assert b"contains no documents" in done.stderr
@@ -198,13 +198,13 @@ def test_texts_that_are_no_names(model: Path, text: str) -> None:
     assert parse_jsonl(run(model, text, "-f", "jsonl"))[0]["id"] == "text"
 
 
-def test_a_number_behind_more_is_told(model: Path) -> None:
+def test_a_number_after_more_is_reported(model: Path) -> None:
     with pytest.raises(ConfigError, match="take no number such as 2; repeat them"):
         run(model, "--more", "2", TEXT)
     assert run(model, "2 words", "--more")
 
 
-def test_words_without_quotes_are_told(model: Path) -> None:
+def test_words_without_quotes_trigger_a_warning(model: Path) -> None:
     hint = 'put a text in quotes: one2set generate "graph networks for traffic"'
     assert hint in run(model, *["graph", "networks", "for", "traffic"])
     for texts in (["graphs"], ["graph networks", "traffic"]):

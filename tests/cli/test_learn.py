@@ -27,7 +27,7 @@ def log_count(model: Path, *stems: str) -> float:
     return float(Knowledge.load(model).log_keyphrase_counts(hashes)[0])
 
 
-def test_training_documents_teach_an_exported_model(tiny_model: Path, tmp_path: Path) -> None:
+def test_an_exported_model_learns_from_documents(tiny_model: Path, tmp_path: Path) -> None:
     path = tmp_path / "train.jsonl"
     line = json.dumps({"abstract": "Text.", "keywords": ["graph networks", f"{'w ' * 9}"]})
     path.write_text(f"{line}\n" * 20)

@@ -176,7 +176,7 @@ def test_a_run_s_folder_serves_as_its_model(tiny_model: Path, tmp_path: Path) ->
     assert run(run_folder, SAMPLE) == run(run_folder / "model", SAMPLE)
 
 
-def test_the_model_says_how_long_its_phrases_are(tmp_path: Path) -> None:
+def test_the_model_limits_the_length_of_phrases(tmp_path: Path) -> None:
     folder = tmp_path / "model"
     vocabulary = small_vocabulary(list(read(SAMPLE)))
     config = {"model": {"sequence_length": 7, "phrase_length": 3}}

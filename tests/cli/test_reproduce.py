@@ -48,7 +48,7 @@ def test_a_part_is_done_reported_and_not_repeated(reproduce: Reproduce, tmp_path
     assert "the report is" in told
 
 
-def test_what_is_missing_is_said_at_once(reproduce: Reproduce, corpus_folder: Path) -> None:
+def test_missing_inputs_are_reported_at_once(reproduce: Reproduce, corpus_folder: Path) -> None:
     with pytest.raises(ConfigError, match="expected validation and test documents: make it with"):
         reproduce(corpus=corpus_folder)
     with pytest.raises(ConfigError, match="--only is figures"):

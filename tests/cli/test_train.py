@@ -194,7 +194,7 @@ def test_a_model_is_trained_further_on_another_corpus(corpus_folder: Path, tmp_p
         (["--init", "nowhere"], "nowhere/config.json: cannot be read"),
     ],
 )
-def test_wrong_options_are_told(
+def test_wrong_options_are_reported(
     options: list[str], message: str, corpus_folder: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(One2SetError) as caught:
@@ -203,7 +203,7 @@ def test_wrong_options_are_told(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_corpus_that_is_not_what_its_manifest_says_is_told(
+def test_a_corpus_that_differs_from_its_manifest_is_reported(
     corpus_folder: Path, tmp_path: Path
 ) -> None:
     copy = tmp_path / "corpus"
@@ -223,7 +223,7 @@ def test_settings_are_printed_with_their_help() -> None:
     assert "batch_documents = 12  # Maximum number of documents per batch" in result.stdout
 
 
-def test_sigterm_saves_and_says_how_to_go_on(corpus_folder: Path, tmp_path: Path) -> None:
+def test_sigterm_saves_and_prints_how_to_resume(corpus_folder: Path, tmp_path: Path) -> None:
     run, output = tmp_path / "run", tmp_path / "output.txt"
     command = ["train", str(corpus_folder), "--output", str(run), *QUICK]
     child = start([*command, "--set", "limits.epochs=1000"], output=output)
@@ -238,7 +238,7 @@ def test_sigterm_saves_and_says_how_to_go_on(corpus_folder: Path, tmp_path: Path
     assert "Traceback" not in said
 
 
-def test_a_disk_that_takes_no_more_is_told(corpus_folder: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported(corpus_folder: Path, tmp_path: Path) -> None:
     """The second checkpoint cannot be written; the first one stays, and the run can go on."""
     run, output = tmp_path / "run", tmp_path / "output.txt"
     command = ["train", str(corpus_folder), "--output", str(run), *QUICK, "--steps", "6"]
@@ -255,7 +255,7 @@ def test_a_disk_that_takes_no_more_is_told(corpus_folder: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("system", ["settrans", "copyrnn"])
-def test_validation_measures_what_prediction_says(
+def test_validation_scores_equal_those_of_predictions(
     system: str, corpus_folder: Path, tmp_path: Path
 ) -> None:
     """The figures of the best step are those of the model on the raw validation documents."""

@@ -80,7 +80,7 @@ def test_one_to_one_has_a_row_for_each_phrase() -> None:
     assert batch.tokens == 8
 
 
-def test_a_document_without_a_title_is_told_by_its_first_words() -> None:
+def test_the_first_words_replace_a_missing_title() -> None:
     sources = [[7] * length for length in (30, 30, 4, 0, 3)]
     titles = (8, 0, 0, 0, 5)  # the last title was cut off with the rest of its source
     examples = [

@@ -45,7 +45,7 @@ def test_the_most_frequent_spelling() -> None:
     assert found.spelling(("never", "seen")) == "never seen"
 
 
-def test_the_abstract_tells_the_capitals_of_a_list_from_those_of_names() -> None:
+def test_abstracts_show_which_capitals_are_those_of_names() -> None:
     abstract = "Markov models are graphs. We fit Markov models, and deep ones, by learning."
     found = counts(("Markov Models", "Deep Learning", "Graphs"), abstract=abstract)
     assert found.spelling(("markov", "model")) == "Markov models"
@@ -53,7 +53,7 @@ def test_the_abstract_tells_the_capitals_of_a_list_from_those_of_names() -> None
     assert found.spelling(("graph",)) == "graphs"
 
 
-def test_what_no_abstract_tells_is_taken_from_other_phrases() -> None:
+def test_unknown_case_is_taken_from_other_phrases() -> None:
     found = counts(*[("Graph Learning",)] * 5, ("deep learning",))
     assert found.spelling(("graph", "learn")) == "Graph learning"
 

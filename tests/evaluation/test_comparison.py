@@ -48,7 +48,7 @@ def test_every_cell_under_every_protocol(systems: dict[str, Scores]) -> None:
             }
 
 
-def test_a_joined_protocol_stands_beside_the_named_ones(systems: dict[str, Scores]) -> None:
+def test_a_joined_protocol_is_reported_beside_the_named_ones(systems: dict[str, Scores]) -> None:
     found = compare(systems, get_protocol("micro+unpadded"), resamples=0, seed=0)
     assert [*found.systems[0].metrics] == [*PROTOCOLS, "micro+unpadded"]
 

@@ -60,7 +60,7 @@ def many(documents: list[Document]) -> list[Document]:
     return found
 
 
-def test_it_says_what_the_engine_says(
+def test_it_predicts_what_the_engine_predicts(
     exported: Path, settrans: SetTrans, vocabulary: WordVocabulary, many: list[Document]
 ) -> None:
     expected = list(Engine(settrans, vocabulary).predict(many))
@@ -111,7 +111,7 @@ def test_batched_is_one_at_a_time(
     assert_same(list(together), list(alone))
 
 
-def test_int8_says_nearly_the_same(
+def test_int8_predicts_nearly_the_same(
     exported: Path, whole_numbers: Path, documents: list[Document]
 ) -> None:
     exact, rounded = (
@@ -139,7 +139,7 @@ def test_networks_of_other_kinds(
     assert_same(found, list(Engine(network, vocabulary).predict(documents[:20])))
 
 
-def test_odd_documents(exported: Path, documents: list[Document]) -> None:
+def test_unusual_documents(exported: Path, documents: list[Document]) -> None:
     empty = Document("empty", "", " \n ")
     unknown = Document("unknown", "", " ".join(f"zzq{i}x" for i in range(1500)))
     found = list(Runtime(exported, threads=1).predict([empty, unknown, documents[0], empty]))
@@ -147,7 +147,7 @@ def test_odd_documents(exported: Path, documents: list[Document]) -> None:
     assert_same(found[2:3], list(Runtime(exported, threads=1).predict(documents[:1])))
 
 
-def test_a_long_document_is_cut_and_says_so(exported: Path) -> None:
+def test_a_long_document_is_truncated_and_marked(exported: Path) -> None:
     long = Document("long", "", "set " * 5000)
     (found,) = Runtime(exported, threads=1).predict([long])
     assert (found.source_length, found.read_length) == (5000, 2048)
@@ -174,14 +174,14 @@ def damaged(folder: Path, tmp_path: Path, name: str, content: bytes | None) -> P
 
 @pytest.mark.parametrize("name", ["runtime.json", "encoder.onnx", "step.onnx"])
 @pytest.mark.parametrize("content", [None, b"", b"[]", b"\0\xff"])
-def test_a_damaged_folder_is_told(
+def test_a_damaged_folder_is_reported(
     exported: Path, tmp_path: Path, name: str, content: bytes | None
 ) -> None:
     with pytest.raises(DataError, match=name.replace(".", r"\.")):
         Runtime(damaged(exported, tmp_path, name, content))
 
 
-def test_another_format_is_told(exported: Path, tmp_path: Path) -> None:
+def test_another_format_is_reported(exported: Path, tmp_path: Path) -> None:
     values = json.loads((exported / "runtime.json").read_text()) | {"format": 7}
     folder = damaged(exported, tmp_path, "runtime.json", json.dumps(values).encode())
     with pytest.raises(DataError, match="not of format 1"):

@@ -69,7 +69,7 @@ def knowledge(documents: list[Document]) -> Knowledge:
     return fit_knowledge(taught)
 
 
-def test_it_hints_at_n_grams_of_the_text(knowledge: Knowledge) -> None:
+def test_it_proposes_n_grams_of_the_text(knowledge: Knowledge) -> None:
     assert knowledge.candidate_scorer is not None
     proposals = knowledge.propose(TEXT)
     text = HashedTexts.of([TEXT.stems], [TEXT.title_length])
@@ -86,7 +86,7 @@ def test_it_hints_at_n_grams_of_the_text(knowledge: Knowledge) -> None:
     ]
 
 
-def test_it_hints_at_phrases_that_the_text_does_not_hold(knowledge: Knowledge) -> None:
+def test_it_proposes_phrases_that_are_absent_from_the_text(knowledge: Knowledge) -> None:
     proposals = knowledge.propose(TEXT)
     # All words of the first are there, scattered; the other is associated with them.
     found = texts(proposals, knowledge)
@@ -135,12 +135,12 @@ def test_of_few_documents_nothing_is_associated(documents: list[Document]) -> No
 
 
 @pytest.mark.parametrize("text", ["", ".", "the", "‽", "a " * 1000])
-def test_odd_texts(knowledge: Knowledge, text: str) -> None:
+def test_unusual_texts(knowledge: Knowledge, text: str) -> None:
     proposals = knowledge.propose(StemmedDocument.of(Document("d", "", text)))
     assert np.isfinite([proposals.log_odds, proposals.pmi]).all()
 
 
-def test_nothing_hints_at_nothing() -> None:
+def test_empty_knowledge_proposes_nothing() -> None:
     assert NO_KNOWLEDGE.propose(TEXT) is NO_PROPOSALS
     assert count(NO_KNOWLEDGE, "pet") == 0
 

@@ -32,7 +32,7 @@ def test_hashes_know_order_and_stay_the_same() -> None:
     assert hash_of(["graph"]) == 0xA9CF59ECEA277FFB
 
 
-def test_the_same_n_gram_of_two_documents_is_told_apart() -> None:
+def test_the_same_n_gram_in_two_documents_has_two_hashes() -> None:
     words = HashedTexts.of([["a", "b"], ["a", "b"]], [1, 0])
     every = np.ones(4, np.bool_)
     at, hashes = words.ngrams(1, every, every)

@@ -40,7 +40,7 @@ def fitted() -> LinearPhraseClassifier:
     return fit_phrase_classifier(texts, targets, [300] * 4, build_lexicon(chunks))
 
 
-def test_words_come_to_speak_of_phrases(fitted: LinearPhraseClassifier) -> None:
+def test_it_learns_which_words_indicate_a_phrase(fitted: LinearPhraseClassifier) -> None:
     for topic, name in enumerate(TOPICS):
         likely, lift = fitted(text_of(f"{name}a {name}b"))
         assert np.argmax(likely) == topic

@@ -163,7 +163,7 @@ def test_it_learns_what_only_the_network_knows(
     assert fit_span_rescorer(candidate_scorer, []) is None
 
 
-def test_an_exported_model_is_taught(
+def test_a_span_rescorer_is_added_to_an_exported_model(
     exported: Path, documents: list[Document], candidate_scorer: CandidateScorer
 ) -> None:
     candidate_scorer.save(exported)

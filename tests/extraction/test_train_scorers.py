@@ -5,7 +5,7 @@ import numpy as np
 from one2set.extraction.train_scorers import fit_mlp
 
 
-def test_the_network_learns_from_measures() -> None:
+def test_the_network_learns_from_features() -> None:
     random = np.random.default_rng(0)
     features = random.normal(size=(20_000, 6)).astype(np.float32)
     features[:, 5] = 3  # which tells nothing

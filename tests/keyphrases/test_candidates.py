@@ -84,7 +84,7 @@ def test_the_same_stems_are_one_candidate() -> None:
     assert all(one.generated for one in found)
 
 
-def test_what_is_suggested_follows_what_is_said() -> None:
+def test_proposed_phrases_follow_generated_ones() -> None:
     said, other, *others = candidates(
         slot(0, "graph network", 0.5), slot(1, "of graph", 0.4), knowledge=KNOWLEDGE
     )
@@ -120,7 +120,7 @@ def test_an_n_gram_of_a_passage_that_the_document_does_not_have_is_no_candidate(
     assert [one.stems for one in found] == [("real", "time")]
 
 
-def test_where_a_candidate_stands() -> None:
+def test_positions_of_a_candidate() -> None:
     reading = CandidateBuilder(DOCUMENT)
     prediction = Prediction(
         "d", (slot(0, "graph network", 0.5), slot(1, "set", 0.4)), "score", 9, 9

@@ -53,7 +53,7 @@ def predict(folder: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # what is accepted may compute nonsense
 @pytest.mark.parametrize(("kind", "use"), [("exported", generate), ("trained", predict)])
-def test_damage_that_no_manifest_tells(
+def test_damage_without_a_manifest(
     kind: str, use: Callable[[Path], None], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """The loaders themselves must tell, as with folders of earlier versions."""
@@ -76,7 +76,7 @@ def test_damage_that_no_manifest_tells(
     assert refused > 20
 
 
-def test_damage_that_the_manifest_tells(exported: Path, tmp_path: Path) -> None:
+def test_damage_that_the_manifest_detects(exported: Path, tmp_path: Path) -> None:
     """Whatever happens to a file that is read, it is that file which the error names."""
     for name, damage in islice(damages(exported), 0, None, 7):
         folder, file = tmp_path / "damaged", name.split()[0]

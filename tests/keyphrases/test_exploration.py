@@ -29,7 +29,7 @@ def found_at(
     return explore(document, [(prediction, document)], model, selections)
 
 
-def test_codes_speak_at_the_calibrated_bias(engine: Engine, documents: list[Document]) -> None:
+def test_codes_generate_at_the_calibrated_bias(engine: Engine, documents: list[Document]) -> None:
     calibration = Calibration(SideCalibration(-1.0), SideCalibration(0.5))
     document = StemmedDocument.of(documents[0])
     (prediction,) = engine.predict(documents[:1], null_bias=NO_NULL)
@@ -63,7 +63,7 @@ def test_the_stems_of_a_keyphrase_are_those_of_the_codes_that_say_it(
             assert {found.stems(one.text) for one in keyphrases} <= voices
 
 
-def test_the_dial_goes_both_ways() -> None:
+def test_the_dial_has_both_directions() -> None:
     assert list(BIASES) == sorted(BIASES)
     assert 0.0 in BIASES
     assert BIASES[0] == -BIASES[-1]

@@ -25,7 +25,7 @@ from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalib
 from one2set.keyphrases.candidates import CandidateBuilder
 from one2set.keyphrases.exploration import BIASES
 from one2set.keyphrases.generator import KeyphraseGenerator
-from one2set.keyphrases.passages import PASSAGE, passages
+from one2set.keyphrases.passages import PASSAGE, split_into_passages
 from one2set.keyphrases.results import Keyphrase
 from one2set.model.folder import save_model
 from one2set.model.settrans import SetTrans
@@ -79,7 +79,7 @@ def assert_sound(found: list[Keyphrase], text: str, top: int = 20) -> None:
             assert one.text.lower() in surfaces
 
 
-def test_it_is_what_the_package_shows() -> None:
+def test_the_package_exports_it() -> None:
     assert one2set.KeyphraseGenerator is KeyphraseGenerator
     assert one2set.Keyphrase is Keyphrase
 
@@ -97,7 +97,7 @@ def test_a_text_or_several(generator: KeyphraseGenerator, documents: list[Docume
     assert generator.generate([]) == []
 
 
-def test_with_torch_it_says_the_same(
+def test_torch_gives_the_same_keyphrases(
     folder: Path, generator: KeyphraseGenerator, documents: list[Document]
 ) -> None:
     """A model that is not exported runs in torch."""
@@ -141,7 +141,9 @@ def test_options(generator: KeyphraseGenerator, documents: list[Document]) -> No
         generator.stream([], only="both")  # type: ignore[arg-type]  # before the first result
 
 
-def test_the_dial(generator: KeyphraseGenerator, documents: list[Document]) -> None:
+def test_more_shifts_the_operating_point(
+    generator: KeyphraseGenerator, documents: list[Document]
+) -> None:
     texts = [document.text for document in documents]
     counts = [
         sum(map(len, generator.generate(texts, more=more))) for more in (-100, -0.1, 0, 0.1, 100)
@@ -171,7 +173,7 @@ def test_a_long_text_is_read_to_its_end(
     assert_sound(found, text, top=10_000)
     document = document_from_text(text)
     stemmed = StemmedDocument.of(document)
-    parts = [part.document for part in passages(stemmed)]
+    parts = [part.document for part in split_into_passages(stemmed)]
     assert len(parts) > 10
     runtime = Runtime(folder / "exported", threads=1)
     bias = Calibration.load(folder / "exported").null_bias()
@@ -196,7 +198,7 @@ def test_a_text_joined_to_itself_has_the_same_scores(
             assert {one.text: one.score for one in joined} == pytest.approx(once, abs=0.05)
 
 
-def test_a_list_stays_short_unless_asked(generator: KeyphraseGenerator) -> None:
+def test_lists_are_short_by_default(generator: KeyphraseGenerator) -> None:
     text = " ".join(f"word{n} other{n} third{n}" for n in range(3 * PASSAGE))
     assert len(generator.generate(text, more=50.0)) <= 20
     assert len(generator.generate(text, more=50.0, top=1000)) > 20
@@ -238,7 +240,7 @@ def test_it_explores_what_it_generates(
     explored = list(generator.explore(chosen))
     assert [one.document for one in explored] == chosen
     assert [len(one.passages) for one in explored] == [
-        len(passages(StemmedDocument.of(one))) for one in chosen
+        len(split_into_passages(StemmedDocument.of(one))) for one in chosen
     ]
     for number in (0, 4, 6, 9):
         direct = generator.stream(chosen, more=BIASES[number])
@@ -280,7 +282,7 @@ def test_work_can_be_given_up_at_every_passage(
     work = generator.explore if explores else generator.stream
     list(work([long], check=check))
     every, checks = checks, 0
-    assert every > len(passages(StemmedDocument.of(long)))
+    assert every > len(split_into_passages(StemmedDocument.of(long)))
     for last in (1, 2, every):
         checks = 0
         with pytest.raises(LookupError, match="enough"):

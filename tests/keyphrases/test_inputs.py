@@ -36,7 +36,7 @@ TABLE = pandas.DataFrame({"title": ["a", "b"], "abstract": TEXTS})
         TABLE.abstract.dropna(),
     ],
 )
-def test_any_iterable_of_strings_will_do(texts: Any) -> None:
+def test_any_iterable_of_strings_is_accepted(texts: Any) -> None:
     assert list(iterate_documents(texts)) == [document_from_text(text) for text in TEXTS]
 
 

@@ -44,5 +44,5 @@ def test_short_texts_of_other_languages(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "!!!", "graph neural networks", "α-helix of the β-sheet"])
-def test_little_text_tells_nothing(text: str) -> None:
+def test_a_short_text_is_not_judged(text: str) -> None:
     assert not looks_foreign(words_of(text))

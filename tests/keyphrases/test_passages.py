@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from one2set.data.document import Document, StemmedDocument
 from one2set.data.reading.records import document_from_text
 from one2set.extraction.ngrams import LONGEST
-from one2set.keyphrases.passages import OVERLAP, PASSAGE, estimate_passages, passages
+from one2set.keyphrases.passages import OVERLAP, PASSAGE, estimate_passages, split_into_passages
 
 
 def numbered(count: int) -> str:
@@ -17,14 +17,14 @@ def numbered(count: int) -> str:
 @pytest.mark.parametrize("words", [0, 1, PASSAGE])
 def test_a_short_document_is_its_own_passage(words: int) -> None:
     document = StemmedDocument.of(Document("d", "", numbered(words)))
-    assert passages(document) == [document]
+    assert split_into_passages(document) == [document]
 
 
 @given(st.integers(0, 90), st.integers(0, 3000))
 def test_every_word_is_read_in_passages_that_overlap(title: int, body: int) -> None:
     document = Document("d", numbered(title).replace("w", "t"), "B " + numbered(body).upper())
     stemmed = StemmedDocument.of(document)
-    found = passages(stemmed)
+    found = split_into_passages(stemmed)
     parts = [part.document for part in found]
     if len(document.words()) <= PASSAGE:
         assert found == [stemmed]
@@ -51,11 +51,11 @@ def test_every_word_is_read_in_passages_that_overlap(title: int, body: int) -> N
             assert getattr(passage, name) == getattr(anew, name)
 
 
-def test_odd_words_survive() -> None:
+def test_unusual_words_are_kept() -> None:
     odd = "İstanbul ½ don't 3.14 w{0}a (a_b) <x> ﬁnite ＡＢＣ w{0}"
     text = " ".join(map(odd.format, range(200)))
     document = Document("d", "", text)
-    parts = [part.document for part in passages(StemmedDocument.of(document))]
+    parts = [part.document for part in split_into_passages(StemmedDocument.of(document))]
     assert len(parts) > 1
     words = document.words()
     assert parts[0].words() == words[:PASSAGE]
@@ -66,24 +66,24 @@ def test_odd_words_survive() -> None:
 def test_runs_of_marks_are_shortened(marks: str) -> None:
     """Only those of a long text: a short one is read as it is."""
     text = f"before {marks * 100_000} after"
-    (part,) = passages(StemmedDocument.of(Document("d", "", text)))
+    (part,) = split_into_passages(StemmedDocument.of(Document("d", "", text)))
     words = part.document.words()
     assert (words[0], words[-1]) == ("before", "after")
     assert len(words) <= 2 + LONGEST
     short = StemmedDocument.of(Document("d", "", f"before {marks * 20} after"))
-    assert passages(short) == [short]
+    assert split_into_passages(short) == [short]
 
 
 @pytest.mark.parametrize(("raw", "word"), [("x", "x"), ("ﬁnite", "finite"), ("7", "<digit>")])
 def test_runs_of_one_word_are_shortened(raw: str, word: str) -> None:
     document = Document("d", "A title", f"{raw} " * 10_000 + "end")
-    (part,) = passages(StemmedDocument.of(document))
+    (part,) = split_into_passages(StemmedDocument.of(document))
     assert part.document.words() == [*document.title_words(), word, "end"]
 
 
 def test_what_is_read_already_is_left_out() -> None:
     period = "one two three four five six seven eight nine ten "
-    (part,) = passages(StemmedDocument.of(Document("d", "", period * 1_000 + "end")))
+    (part,) = split_into_passages(StemmedDocument.of(Document("d", "", period * 1_000 + "end")))
     assert part.words == [*period.split(), "end"]
 
 
@@ -95,7 +95,7 @@ def test_a_text_joined_to_itself_is_read_once(
     once, joined = (
         [
             word
-            for part in passages(StemmedDocument.of(document_from_text(one)))
+            for part in split_into_passages(StemmedDocument.of(document_from_text(one)))
             for word in part.words
             if word != "."
         ]
@@ -108,7 +108,7 @@ def test_passages_are_written_as_the_document_is() -> None:
     """A network that reads capitals and hyphens reads them in long texts too."""
     text = "\n".join(f"The {n}-th Graph-Network of Dr. W{n}'s (e.g. X{n})." for n in range(80))
     document = Document("d", "A Title", text)
-    found = [part.document for part in passages(StemmedDocument.of(document))]
+    found = [part.document for part in split_into_passages(StemmedDocument.of(document))]
     assert len(found) > 1
     assert {part.title for part in found} == {"A Title"}
     assert all(part.abstract in text for part in found)
@@ -117,11 +117,11 @@ def test_passages_are_written_as_the_document_is() -> None:
 def test_repeated_sentences_are_left_out_elsewhere_too() -> None:
     head = "this is the running head of a rather long report ."
     document = Document("d", "", f"{head} one two . {head} three four . {head} five six .")
-    (part,) = passages(StemmedDocument.of(document))
+    (part,) = split_into_passages(StemmedDocument.of(document))
     assert " ".join(part.words) == f"{head} one two . three four . five six ."
 
 
 @given(st.integers(1, 5000))
 def test_the_estimate_without_repeats(num_words: int) -> None:
     document = StemmedDocument.of(Document("d", "", " ".join(f"w{at}" for at in range(num_words))))
-    assert estimate_passages(len(document.words)) == len(passages(document))
+    assert estimate_passages(len(document.words)) == len(split_into_passages(document))

@@ -98,7 +98,7 @@ def test_other_forms_of_skos(tmp_path: Path) -> None:
         ("terms.ttl", "", "has no terms"),
     ],
 )
-def test_damaged_files_are_told(tmp_path: Path, name: str, content: str, message: str) -> None:
+def test_damaged_files_are_reported(tmp_path: Path, name: str, content: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         load(tmp_path, name, content)
 

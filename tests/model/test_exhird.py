@@ -152,7 +152,7 @@ def decode_by_formula(network: ExHiRD, batch: Batch, index: int) -> Tensor:
     return torch.stack(found)
 
 
-def test_every_cell_is_what_the_specification_says(network: ExHiRD, batch: Batch) -> None:
+def test_every_cell_follows_the_specification(network: ExHiRD, batch: Batch) -> None:
     expected = torch.cat([decode_by_formula(network, batch, index) for index in range(6)])
     close(taught(network, batch).distribution(size(batch)), expected)
 
@@ -186,7 +186,7 @@ def test_padding_is_not_attended_to() -> None:
     close(weights.sum(1), torch.ones(2))
 
 
-def test_pad_is_never_said_and_stays_so(network: ExHiRD, batch: Batch) -> None:
+def test_pad_is_never_generated(network: ExHiRD, batch: Batch) -> None:
     mixture = taught(network, batch)
     assert (mixture.distribution(size(batch))[:, PAD] == 0).all()
     torch.autograd.backward(mixture.log_likelihood(batch.targets[batch.target_mask]).sum())

@@ -73,7 +73,7 @@ def test_a_folder_is_complete_or_not_there(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_changed_file_is_found_unless_told_otherwise(tmp_path: Path) -> None:
+def test_a_changed_file_is_detected_unless_verify_is_off(tmp_path: Path) -> None:
     save_model(tmp_path / "model", tiny.settrans(), vocabulary())
     with (tmp_path / "model" / CONFIG).open("a") as file:
         file.write(" ")
@@ -82,7 +82,7 @@ def test_a_changed_file_is_found_unless_told_otherwise(tmp_path: Path) -> None:
     load_model(tmp_path / "model", verify=False)
 
 
-def test_a_folder_is_not_replaced_unasked(folder: Path) -> None:
+def test_a_folder_is_not_replaced_without_overwrite(folder: Path) -> None:
     with pytest.raises(ConfigError, match="exists already"):
         save_model(folder, tiny.transformer(), vocabulary())
     save_model(folder, tiny.transformer(), vocabulary(), overwrite=True)

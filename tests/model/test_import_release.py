@@ -212,7 +212,7 @@ def test_what_is_not_such_a_vocabulary_is_refused(
         import_vocabulary(saved(content, tmp_path), size=9)
 
 
-def test_a_set_network_is_told_by_its_codes(tmp_path: Path) -> None:
+def test_a_set_network_is_recognised_by_its_codes(tmp_path: Path) -> None:
     found = import_network(saved(checkpoint(tiny.settrans(num_codes=10)), tmp_path), heads=4)
     assert isinstance(found, SetTrans)
     assert found.rows == 10

@@ -68,7 +68,7 @@ def test_what_padding_holds_does_not_matter(network: Network, batch: Batch) -> N
     assert torch.equal(mixture.log_likelihood(batch.targets[batch.target_mask]), expected)
 
 
-def test_teaching_equals_repeated_steps(network: Network, batch: Batch) -> None:
+def test_teacher_forcing_equals_repeated_steps(network: Network, batch: Batch) -> None:
     memory = network.encode(batch)
     inputs = shift_right(batch.targets)
     everywhere = torch.ones_like(batch.target_mask)

@@ -29,7 +29,7 @@ def test_a_folder_without_a_configuration_is_no_model(tmp_path: Path) -> None:
     assert is_model(str(tmp_path / MODEL))
 
 
-def test_a_run_without_a_model_is_told(tmp_path: Path) -> None:
+def test_a_run_without_a_model_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "run.json").touch()
     with pytest.raises(
         ConfigError, match=r"without a model.*continue it: one2set train .*--resume"

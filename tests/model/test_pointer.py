@@ -56,7 +56,7 @@ def test_a_shut_gate_and_sharp_attention_copy_an_unknown_word() -> None:
     assert copying.greedy().probability.tolist() == [1]
 
 
-def test_a_word_that_stands_twice_is_copied_twice() -> None:
+def test_copy_probabilities_of_a_repeated_word_add_up() -> None:
     shut = replaced(
         mixture([[V, 7, V]], [1]), gate=torch.zeros(1), attention=torch.tensor([[0.2, 0.5, 0.3]])
     )

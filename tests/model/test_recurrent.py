@@ -158,7 +158,7 @@ def attend_by_formula(
 
 
 @pytest.mark.parametrize("chunk", [1, 50, 2**17])
-def test_it_is_what_the_formula_says_and_so_are_its_gradients(
+def test_values_and_gradients_follow_the_formula(
     chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(recurrent._CHUNK, "cpu", chunk)

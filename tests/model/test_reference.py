@@ -60,7 +60,9 @@ def test_roll_out_is_the_recorded_one(kind: str, network: Transformer) -> None:
 
 
 @SETS
-def test_taught_distributions_are_the_recorded_ones(kind: str, network: Transformer) -> None:
+def test_teacher_forced_distributions_equal_the_recorded_ones(
+    kind: str, network: Transformer
+) -> None:
     expected, batch = reference.recording(f"set/trained_{kind}"), set_batch(kind)
     targets = torch.tensor(expected["assigned_target"])
     mask = torch.tensor(expected["assigned_mask"]).bool()

@@ -101,7 +101,7 @@ def plain(network: Network, vocabulary: WordVocabulary, document: Document) -> l
 
 
 @torch.no_grad()
-def test_a_set_is_what_the_specification_says(
+def test_a_set_follows_the_specification(
     settrans: SetTrans, vocabulary: WordVocabulary, documents: list[Document]
 ) -> None:
     predictions = Engine(settrans, vocabulary).predict(documents)
@@ -190,7 +190,7 @@ def test_words_that_nobody_knows(network: Network, vocabulary: WordVocabulary) -
     assert found.slots
 
 
-def test_a_long_document_is_cut_and_says_so(
+def test_a_long_document_is_truncated_and_marked(
     network: Network, vocabulary: WordVocabulary, documents: list[Document]
 ) -> None:
     words = " ".join(word for document in documents for word in document.words())

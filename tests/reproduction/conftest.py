@@ -13,7 +13,7 @@ from one2set.data.corpus.corpus import Corpus
 from one2set.data.corpus.prepare import Inputs, prepare
 from one2set.data.corpus.selection import Filters
 from one2set.reproduction.execution import Plan
-from one2set.reproduction.plan import PARTS, Setup, rows_for
+from one2set.reproduction.plan import PARTS, Setup, select_rows
 from one2set.reproduction.results import Results
 
 QUICK = ("logging.curves=false", "model.width=16", "model.feed_forward=16")
@@ -73,7 +73,7 @@ def whole(tested_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Resu
     """Every row of the plan, done with one seed, and some with a second one."""
     root = tmp_path_factory.mktemp("whole")
     setup = Setup(Corpus(tested_corpus), "tiny", 8, None, QUICK)
-    jobs = setup.jobs(rows_for(PARTS), [0]) + setup.jobs(rows_for(["codes"]), [1])
+    jobs = setup.jobs(select_rows(PARTS), [0]) + setup.jobs(select_rows(["codes"]), [1])
     for _ in Plan(jobs, setup, root, splits=setup.splits).run(at_once, tidy=True):
         pass
     return Results(setup, root)

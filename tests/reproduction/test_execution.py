@@ -15,13 +15,13 @@ from one2set.data.corpus.corpus import Corpus
 from one2set.reproduction.execution import Forecast, JobEvent, Plan
 from one2set.reproduction.job import JobFolder, TrainingRecord
 from one2set.reproduction.measure import Measured
-from one2set.reproduction.plan import Job, Setup, rows_for
+from one2set.reproduction.plan import Job, Setup, select_rows
 from one2set.search.null_bias import AS_TRAINED
 from tests.reproduction.conftest import QUICK, at_once
 
 
 def plan_for(setup: Setup, root: Path, *parts: str) -> Plan:
-    return Plan(setup.jobs(rows_for(parts), [0]), setup, root, splits=["inspec-part"])
+    return Plan(setup.jobs(select_rows(parts), [0]), setup, root, splits=["inspec-part"])
 
 
 def test_jobs_are_done_in_order_and_once(quick_setup: Callable[..., Setup], tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_killed_plan_resumes_to_the_same_results(
 ) -> None:
     changes = (*QUICK, "train.batch_documents=1", "logging.checkpoint_steps=1")
     setup = replace(quick_setup(documents=16), changes=changes)
-    first = setup.jobs(rows_for(["lambda"]), [0])[:1]
+    first = setup.jobs(select_rows(["lambda"]), [0])[:1]
     killed = Plan(first, setup, tmp_path / "killed", splits=["inspec-part"])
     (job,) = killed.jobs.values()
     child = get_context("forkserver").Process(
@@ -150,7 +150,7 @@ class Took(JobFolder):
 
 @pytest.fixture
 def jobs(quick_setup: Callable[..., Setup], tmp_path: Path) -> dict[str, Job]:
-    found = quick_setup(documents=10).jobs(rows_for(["tables", "beyond"]), [0])
+    found = quick_setup(documents=10).jobs(select_rows(["tables", "beyond"]), [0])
     return {job.row.name: job for job in found}
 
 

@@ -14,7 +14,7 @@ import pytest
 from one2set.errors import DataError
 from one2set.prediction.engine import Engine
 from one2set.reproduction.job import InterruptionError, JobFolder, has_ended, launch
-from one2set.reproduction.plan import Setup, rows_for
+from one2set.reproduction.plan import Setup, select_rows
 from one2set.search.null_bias import NullBias
 from tests.reproduction.conftest import at_once
 
@@ -22,7 +22,7 @@ from tests.reproduction.conftest import at_once
 @pytest.fixture
 def job(quick_setup: Callable[..., Setup], tmp_path: Path) -> JobFolder:
     setup = quick_setup()
-    jobs = {job.row.name: job for job in setup.jobs(rows_for(["lambda"]), [0])}
+    jobs = {job.row.name: job for job in setup.jobs(select_rows(["lambda"]), [0])}
     return JobFolder(jobs["settrans-lambda-0.05"], setup, tmp_path)
 
 
@@ -77,7 +77,7 @@ def test_a_tuned_bias_is_what_is_measured(
     quick_setup: Callable[..., Setup], tmp_path: Path
 ) -> None:
     setup = quick_setup()
-    rows = rows_for(["settrans", "settrans-bias"])
+    rows = select_rows(["settrans", "settrans-bias"])
     trained, biased = (JobFolder(one, setup, tmp_path) for one in setup.jobs(rows, [0]))
     for job in (trained, biased):
         with job.locked() as lock:
@@ -123,7 +123,7 @@ def test_a_failed_training_reports_the_reason(
     quick_setup: Callable[..., Setup], tmp_path: Path
 ) -> None:
     setup = quick_setup("train.frozen_layers=1")
-    jobs = {job.row.name: job for job in setup.jobs(rows_for(["tables"]), [0])}
+    jobs = {job.row.name: job for job in setup.jobs(select_rows(["tables"]), [0])}
     job = JobFolder(jobs["catseq"], setup, tmp_path)
     with job.locked() as lock:
         assert lock is not None

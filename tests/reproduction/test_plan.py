@@ -14,8 +14,8 @@ from one2set.reproduction.plan import (
     STEPS,
     ReportRow,
     Setup,
-    in_order,
-    rows_for,
+    order_rows,
+    select_rows,
     steps_row,
 )
 from one2set.training.config import Config
@@ -23,7 +23,7 @@ from one2set.training.systems import SYSTEMS
 
 
 def test_the_plan_has_every_system_of_the_paper_after_its_dependency() -> None:
-    names = [row.name for row in rows_for(PARTS)]
+    names = [row.name for row in select_rows(PARTS)]
     assert {row.system for row in ROWS.values()} == SYSTEMS.keys() - {"copyrnn"}
     assert sorted(names) == sorted(ROWS), "every row belongs to some part, or is needed by one"
     for name in names:
@@ -33,27 +33,27 @@ def test_the_plan_has_every_system_of_the_paper_after_its_dependency() -> None:
 
 
 def test_a_part_includes_only_its_dependencies() -> None:
-    assert {row.name for row in rows_for(["codes"])} == {
+    assert {row.name for row in select_rows(["codes"])} == {
         "settrans",
         "settrans-fixed",
         "settrans-single",
     }
-    tables = [row.name for row in rows_for(["tables"])]
+    tables = [row.name for row in select_rows(["tables"])]
     assert tables.index("catseqtg-peos") < tables.index("catseqtg-2rf1")
     assert "settrans-fixed" not in tables
     with pytest.raises(ConfigError, match="--only is figures; expected parts \\(tables, ablations"):
-        rows_for(["tables", "figures"])
+        select_rows(["tables", "figures"])
 
 
 def test_rows_beyond_the_plan_bring_their_own_beginnings() -> None:
     asked = [ReportRow("gan-mr", "gan-mr", "gan-mr"), ReportRow("catseq", "catseq", "catseq")]
-    assert [row.name for row in in_order(asked, {})] == ["catseq", "gan-mr"]
+    assert [row.name for row in order_rows(asked, {})] == ["catseq", "gan-mr"]
 
 
 def test_visits_are_the_same_for_all_but_those_that_start_from_another(
     quick_setup: Callable[..., Setup],
 ) -> None:
-    jobs = quick_setup(documents=20).jobs(rows_for(PARTS), [0])
+    jobs = quick_setup(documents=20).jobs(select_rows(PARTS), [0])
     num_examples = {job.row.name: job.num_examples for job in jobs}
     assert num_examples.pop("catseqtg-2rf1") == num_examples.pop("gan-mr") == 4, "a fifth"
     assert {num_examples.pop(row) for row in ("settrans-bias", "settrans-beam")} == {0}
@@ -63,14 +63,16 @@ def test_visits_are_the_same_for_all_but_those_that_start_from_another(
 def test_the_scale_sets_the_default_number_of_examples(tested_corpus: Path) -> None:
     corpus = Corpus(tested_corpus)
     setup = Setup(corpus, "tiny", fine_tune=7)
-    num_examples = {job.row.name: job.num_examples for job in setup.jobs(rows_for(["tables"]), [0])}
+    num_examples = {
+        job.row.name: job.num_examples for job in setup.jobs(select_rows(["tables"]), [0])
+    }
     assert num_examples["settrans"] == 2 * corpus.manifest.splits["train"].documents
     assert num_examples["gan-mr"] == 7
 
 
 def test_a_job_is_another_where_its_outcome_could_be(quick_setup: Callable[..., Setup]) -> None:
     def keys(setup: Setup, seed: int = 0) -> dict[str, str]:
-        return {job.row.name: job.key for job in setup.jobs(rows_for(PARTS), [seed])}
+        return {job.row.name: job.key for job in setup.jobs(select_rows(PARTS), [seed])}
 
     setup = quick_setup()
     base = keys(setup)
@@ -98,6 +100,6 @@ def test_a_job_is_another_where_its_outcome_could_be(quick_setup: Callable[..., 
 
 
 def test_all_of_one_seed_come_before_those_of_the_next(quick_setup: Callable[..., Setup]) -> None:
-    jobs = quick_setup().jobs(rows_for(["codes"]), range(2))
+    jobs = quick_setup().jobs(select_rows(["codes"]), range(2))
     assert [job.seed for job in jobs] == [0, 0, 0, 1, 1, 1]
     assert jobs[0].name == f"settrans-seed0-{jobs[0].key}"

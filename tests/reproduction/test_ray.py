@@ -16,7 +16,7 @@ from one2set.errors import ConfigError, DataError
 from one2set.reproduction import ray as ray_plans
 from one2set.reproduction.execution import Plan
 from one2set.reproduction.job import InterruptionError, JobFolder
-from one2set.reproduction.plan import Setup, rows_for
+from one2set.reproduction.plan import Setup, select_rows
 from one2set.reproduction.ray import run_plan_on_ray
 from tests.clusters import said_on_ray
 from tests.reproduction.conftest import QUICK, at_once
@@ -49,9 +49,9 @@ threading.Thread(target=kill, daemon=True).start()
 from one2set.data.corpus.corpus import Corpus
 from one2set.reproduction.ray import run_plan_on_ray
 from one2set.reproduction.execution import Plan
-from one2set.reproduction.plan import Setup, rows_for
+from one2set.reproduction.plan import Setup, select_rows
 setup = Setup(Corpus(sys.argv[1]), "tiny", 8, None, tuple(sys.argv[2:]))
-jobs = setup.jobs(rows_for(["settrans-beam"]), [0])
+jobs = setup.jobs(select_rows(["settrans-beam"]), [0])
 plan = Plan(jobs, setup, Path("together"), splits=setup.splits)
 for event in run_plan_on_ray(plan, processes=1, tidy=True):
     print(event.what, event.job.row.name, event.jobs_done, event.examples_done, flush=True)
@@ -75,7 +75,7 @@ def assert_alike(together: Plan, alone: Plan) -> None:
 
 
 def plan_for(setup: Setup, root: Path, *rows: str) -> Plan:
-    return Plan(setup.jobs(rows_for(rows), [0]), setup, root, splits=setup.splits)
+    return Plan(setup.jobs(select_rows(rows), [0]), setup, root, splits=setup.splits)
 
 
 @pytest.mark.ray
@@ -284,7 +284,7 @@ def test_an_interruption_is_passed_on(
     assert len(ray.cancelled) == 2, "the third is done"
 
 
-def test_the_command_tells_and_reports_as_ever(
+def test_the_command_shows_progress_and_writes_the_report(
     ray: MadeUp, quick_setup: Callable[..., Setup], tmp_path: Path
 ) -> None:
     corpus = str(quick_setup().corpus.folder)

@@ -21,7 +21,7 @@ from one2set.evaluation.protocols import YE2021
 from one2set.reproduction.execution import JOBS
 from one2set.reproduction.job import JobFolder, TrainingRecord
 from one2set.reproduction.measure import CELLS, CodeShares, Measured
-from one2set.reproduction.plan import ROWS, Setup, rows_for
+from one2set.reproduction.plan import ROWS, Setup, select_rows
 from one2set.reproduction.published import METRICS, Value, published_value
 from one2set.reproduction.results import Results
 from one2set.search.null_bias import AS_TRAINED
@@ -125,7 +125,7 @@ def write_job(
     cpu_seconds: float = 10.0,
 ) -> None:
     """A job that is done. In all cells, `hits` documents have P = R = F1 = 1, the others 0."""
-    (job,) = [one for one in setup.jobs(rows_for([row]), [seed]) if one.row.name == row]
+    (job,) = [one for one in setup.jobs(select_rows([row]), [seed]) if one.row.name == row]
     folder = JobFolder(job, setup, root / JOBS).folder
     (folder / "measured").mkdir(parents=True)
     record = TrainingRecord(

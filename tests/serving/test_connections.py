@@ -16,7 +16,7 @@ import pytest
 from one2set.data.document import Document
 from one2set.keyphrases.inputs import AnyDocument
 from one2set.keyphrases.results import KeyphraseList
-from one2set.prediction.stream import Check, go_on
+from one2set.prediction.stream import Check, never_stop
 from one2set.serving.app import create_app
 from one2set.serving.limits import Limits
 from tests.serving.running import served
@@ -262,7 +262,7 @@ class Endless(Slow):
         self.begun, self.ended = threading.Event(), threading.Event()
 
     def stream(
-        self, documents: Iterable[AnyDocument], *, check: Check = go_on, **selection: Any
+        self, documents: Iterable[AnyDocument], *, check: Check = never_stop, **selection: Any
     ) -> Iterator[tuple[Document, KeyphraseList]]:
         self.begun.set()
         deadline = time.monotonic() + LATE

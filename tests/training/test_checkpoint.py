@@ -81,7 +81,7 @@ def test_a_damaged_checkpoint_is_set_aside_and_the_one_before_it_used(
     assert names(checkpoints) == ["00000005", "00000007", "00000010.unreadable"]
 
 
-def test_no_good_checkpoint_is_an_error_that_says_so(
+def test_it_is_an_error_if_no_checkpoint_is_valid(
     checkpoints: Checkpoints, stepper: Stepper
 ) -> None:
     checkpoints.save(Progress(step=5), stepper)

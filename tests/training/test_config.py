@@ -89,7 +89,7 @@ def test_override_changes_what_it_names_and_nothing_else() -> None:
         ("train", "expected section.name=value"),
     ],
 )
-def test_a_wrong_setting_is_told(setting: str, message: str) -> None:
+def test_a_wrong_setting_is_reported(setting: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Config.scale("tiny").override([setting])
 

@@ -133,7 +133,9 @@ def test_a_signal_to_one_stops_all_and_another_number_of_processes_can_go_on(
     assert curve(run) == curve(calm)
 
 
-def test_a_users_error_is_said_once_and_ends_all(corpus_folder: Path, tmp_path: Path) -> None:
+def test_a_user_error_is_printed_once_and_ends_all_processes(
+    corpus_folder: Path, tmp_path: Path
+) -> None:
     output = tmp_path / "output.txt"
     wrong = command(corpus_folder, tmp_path / "run", "train.batch_documents=none")
     children = [start(wrong, output=output, environment=env) for env in ranks(2)]

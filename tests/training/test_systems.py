@@ -250,7 +250,7 @@ RECURRENT_PAPER = (1e-3, 12, "plateau", 0, "loss")  # Chan et al. (2019)
         *((name, None, PAPER) for name in ("settrans", *ABLATIONS)),
     ],
 )
-def test_every_row_is_trained_as_its_paper_says(
+def test_every_row_is_trained_as_in_its_paper(
     name: str, starts_from: str | None, training: tuple[object, ...]
 ) -> None:
     assert SYSTEMS[name].starts_from == starts_from

@@ -35,13 +35,13 @@ li { margin: .1rem 0 } .score { opacity: .7; font-variant-numeric: tabular-nums 
 """
 
 
-def jsonl(results: Results) -> Iterator[str]:
+def format_jsonl(results: Results) -> Iterator[str]:
     """One object a line; `one2set evaluate` reads it."""
     for document, keyphrases in results:
         yield _json(document, keyphrases) + "\n"
 
 
-def array(results: Results) -> Iterator[str]:
+def format_json(results: Results) -> Iterator[str]:
     """One JSON array."""
     separator = "[\n"
     for document, keyphrases in results:
@@ -54,7 +54,7 @@ def _json(document: Document, keyphrases: Sequence[Keyphrase]) -> str:
     return format_keyphrases(document, keyphrases).decode().rstrip()
 
 
-def table(results: Results) -> Iterator[str]:
+def format_csv(results: Results) -> Iterator[str]:
     """CSV: a keyphrase a line, its spans as `start-end` with spaces between."""
     yield ",".join(_COLUMNS) + "\r\n"
     for pair in results:
@@ -115,7 +115,7 @@ def import_openpyxl() -> Any:
     return openpyxl
 
 
-def bibtex(results: Results) -> Iterator[str]:
+def format_bibtex(results: Results) -> Iterator[str]:
     """An entry a document: its title, and its keyphrases as `keywords`."""
     keys: Counter[str] = Counter()
     for document, keyphrases in results:
@@ -131,15 +131,15 @@ def _latex(text: str) -> str:
     return _LATEX_SPECIAL.sub(lambda match: _LATEX.get(match[0], "\\" + match[0]), text)
 
 
-def page(results: Results) -> Iterator[str]:
+def format_html(results: Results) -> Iterator[str]:
     """A page of its own: texts with their keyphrases marked."""
     yield _STYLE
     for document, keyphrases in results:
         yield f'<section>\n<h2>{html.escape(document.id)}</h2>\n<p class="text">'
-        for part, marked in cut_at_spans(document.text, spans_of(keyphrases)):
+        for part, marked in cut_at_spans(document.text, collect_spans(keyphrases)):
             yield f"<mark>{html.escape(part)}</mark>" if marked else html.escape(part)
         yield "</p>\n"
-        for title, lines in by_kind(keyphrases):
+        for title, lines in group_by_kind(keyphrases):
             items = "".join(
                 f"<li>{html.escape(keyphrase.text)} "
                 f'<span class="score">{keyphrase.score:.2f}</span></li>\n'
@@ -150,14 +150,14 @@ def page(results: Results) -> Iterator[str]:
     yield "</html>\n"
 
 
-def by_kind(keyphrases: Sequence[Keyphrase]) -> Iterator[tuple[str, list[Keyphrase]]]:
+def group_by_kind(keyphrases: Sequence[Keyphrase]) -> Iterator[tuple[str, list[Keyphrase]]]:
     """Present and absent ones, each with its heading."""
     for title, present in (("Present", True), ("Absent", False)):
         if lines := [keyphrase for keyphrase in keyphrases if keyphrase.present == present]:
             yield title, lines
 
 
-def spans_of(keyphrases: Sequence[Keyphrase]) -> list[Span]:
+def collect_spans(keyphrases: Sequence[Keyphrase]) -> list[Span]:
     """All places of all keyphrases."""
     return [span for keyphrase in keyphrases for span in keyphrase.spans]
 
@@ -165,14 +165,14 @@ def spans_of(keyphrases: Sequence[Keyphrase]) -> list[Span]:
 def cut_at_spans(text: str, spans: Iterable[Span]) -> Iterator[tuple[str, bool]]:
     """A text in pieces, those in any of the spans marked."""
     done = 0
-    for start, end in _merged(spans):
+    for start, end in _merge_spans(spans):
         yield text[done:start], False
         yield text[start:end], True
         done = end
     yield text[done:], False
 
 
-def _merged(spans: Iterable[Span]) -> Iterator[Span]:
+def _merge_spans(spans: Iterable[Span]) -> Iterator[Span]:
     """Spans in order, those that overlap as one."""
     current: Span | None = None
     for start, end in sorted(spans):

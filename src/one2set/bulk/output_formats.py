@@ -11,11 +11,11 @@ import orjson
 
 from one2set.atomic import atomic_file
 from one2set.bulk.keyphrase_formats import (
-    array,
-    bibtex,
+    format_bibtex,
+    format_csv,
+    format_html,
+    format_json,
     import_openpyxl,
-    page,
-    table,
     write_workbook,
 )
 from one2set.bulk.lines import parse_keyphrases
@@ -96,7 +96,12 @@ def pack(lines: Path, path: Path, format: Format) -> None:
 
 
 def _convert(source: IO[bytes], format: Format) -> Iterator[bytes]:
-    write = {"json": array, "csv": table, "html": page, "bib": bibtex}.get(format)
+    write = {
+        "json": format_json,
+        "csv": format_csv,
+        "html": format_html,
+        "bib": format_bibtex,
+    }.get(format)
     if write is None:
         yield from source
     else:

@@ -20,7 +20,7 @@ from one2set.bulk.resume import ResumeState
 from one2set.data.document import Document
 from one2set.data.reading.readers import read
 from one2set.data.reading.records import Fields, with_title
-from one2set.data.reading.remote import is_remote, remote_matches
+from one2set.data.reading.remote import is_remote, list_remote_files
 from one2set.data.reading.streams import MAX_LINE, ErrorPolicy, OnError
 from one2set.data.reading.texts import TextOutput
 from one2set.errors import DataError, missing_extra
@@ -144,7 +144,7 @@ def expand_patterns(inputs: Sequence[str]) -> list[str]:
     for pattern in inputs:
         if has_magic(pattern) and not os.path.exists(pattern):
             matches = (
-                remote_matches(pattern)
+                list_remote_files(pattern)
                 if is_remote(pattern)
                 else sorted(glob(pattern, recursive=True))
             )

@@ -75,7 +75,7 @@ def compare(
         raise missing_extra("torch", extra="train", purpose="training") from None
     from one2set.data.corpus.corpus import Corpus
     from one2set.reproduction.measure import expect_split
-    from one2set.reproduction.plan import ReportRow, Setup, in_order
+    from one2set.reproduction.plan import ReportRow, Setup, order_rows
     from one2set.reproduction.version import code_version
     from one2set.training.systems import get_system
 
@@ -85,7 +85,7 @@ def compare(
     opened = Corpus(corpus)
     expect_split(opened, split)
     setup = Setup(opened, scale, documents, fine_tune, tuple(set), code or code_version())
-    jobs = setup.jobs(in_order(asked, {}), [seed])
+    jobs = setup.jobs(order_rows(asked, {}), [seed])
     plan = Plan(jobs, setup, output, splits=[split])
     if (error := do_plan(plan, tidy=False)) is not None:
         raise error

@@ -44,15 +44,19 @@ from one2set.data.reading.streams import MAX_LINE
 from one2set.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from one2set.bulk.output_formats import Format
     from one2set.data.document import Document, StemmedDocument
     from one2set.data.reading.records import Fields
     from one2set.data.reading.streams import ErrorPolicy
     from one2set.data.reading.texts import TextOutput
     from one2set.keyphrases.generator import KeyphraseGenerator
+    from one2set.keyphrases.results import Keyphrase
     from one2set.keyphrases.selection import Selection
 
 Shown = Literal["text", "json", "jsonl", "csv", "xlsx", "html", "bib", "parquet"]
+_SHOWN = 3000  # characters of a document that are shown with its keyphrases in colour
 _FILE_ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,4}$")  # report.doc, graph.js
 _WEB = re.compile(r"(?:https?://|www\.)\S+$", re.IGNORECASE)
 _READING = 12  # the time that a network takes for a passage, in times of scoring its phrases
@@ -225,7 +229,6 @@ def _print(
 ) -> None:
     """Write keyphrases to standard output, one document after another."""
     from one2set.bulk import keyphrase_formats as formats
-    from one2set.cli.keyphrase_formats import readable
 
     options = asdict(selection)
     stream = generator.stream(read.documents(), **options, check=read.check)
@@ -233,22 +236,52 @@ def _print(
     if format == "text":
         out = make_output(color)
         for document, keyphrases in results:
-            shown = readable(
+            shown = format_text(
                 document, keyphrases, named=not read.only_text, coloured=out.is_terminal
             )
             out.print(shown, soft_wrap=not sys.stdout.isatty())
     else:
         write = {
-            "json": formats.array,
-            "jsonl": formats.jsonl,
-            "csv": formats.table,
-            "html": formats.page,
-            "bib": formats.bibtex,
+            "json": formats.format_json,
+            "jsonl": formats.format_jsonl,
+            "csv": formats.format_csv,
+            "html": formats.format_html,
+            "bib": formats.format_bibtex,
         }[format]
         for part in write(results):
             write_out(part.encode())
         sys.stdout.buffer.flush()
     read.expect_words()
+
+
+def format_text(
+    document: "Document", keyphrases: "Sequence[Keyphrase]", *, named: bool, coloured: bool
+) -> "Text":
+    """For the terminal: the text with its keyphrases in colour, then both kinds with scores."""
+    from rich.text import Text
+
+    from one2set.bulk.keyphrase_formats import collect_spans, cut_at_spans, group_by_kind
+
+    shown = Text()
+    if named:
+        shown.append(f"{document.id}\n", style="bold underline")
+    if coloured:
+        text = document.text
+        for part, marked in cut_at_spans(text[:_SHOWN], collect_spans(keyphrases)):
+            shown.append(part, style="bold black on yellow" if marked else "")
+        rest = len(text) - _SHOWN
+        shown.append(f" … and {rest:,} more characters\n\n" if rest > 0 else "\n\n")
+    for title, lines in group_by_kind(keyphrases):
+        shown.append(f"{title}\n", style="bold")
+        for keyphrase in lines:
+            shown.append(f"  {keyphrase.score:.2f}  ", style="dim")
+            shown.append(keyphrase.text, style="green" if keyphrase.present else "cyan")
+            shown.append(
+                f"  ×{len(keyphrase.spans)}\n" if len(keyphrase.spans) > 1 else "\n", style="dim"
+            )
+    if not keyphrases:
+        shown.append("no keyphrases\n", style="dim")
+    return shown
 
 
 def _expand(inputs: Sequence[str]) -> list[str]:

@@ -90,7 +90,7 @@ def reproduce(
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="training") from None
     from one2set.data.corpus.corpus import VALID, Corpus
-    from one2set.reproduction.plan import Setup, rows_for
+    from one2set.reproduction.plan import Setup, select_rows
     from one2set.reproduction.report import write_report
     from one2set.reproduction.results import Results
     from one2set.reproduction.version import code_version
@@ -103,7 +103,7 @@ def reproduce(
             f"{corpus} has the splits {', '.join(opened.manifest.splits)}; expected validation and "
             "test documents: make it with one2set prepare --valid FILE --test kp20k=FILE"
         )
-    rows = rows_for(part.strip() for part in only.split(","))
+    rows = select_rows(part.strip() for part in only.split(","))
     plan = Plan(setup.jobs(rows, range(seeds)), setup, output, splits=setup.splits)
     if list_:
         _list(plan)

@@ -26,7 +26,7 @@ from one2set.errors import ConfigError, DataError
 from one2set.model.paths import DESCRIPTION
 from one2set.prediction.prediction import Prediction
 from one2set.prediction.spelling import DecodedRow, Speller
-from one2set.prediction.stream import Check, Generated, Project, Stream, go_on
+from one2set.prediction.stream import Check, Generated, Project, Stream, never_stop
 from one2set.search.null_bias import AS_TRAINED, NullBias, is_silent
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Runtime:
         *,
         null_bias: NullBias = AS_TRAINED,
         project: Project | None = None,
-        check: Check = go_on,
+        check: Check = never_stop,
     ) -> Iterator[Prediction]:
         """The prediction of each document, in order; with `states` if `project` is given.
         `check` is called for each document, before its batch."""

@@ -18,7 +18,7 @@ from one2set.keyphrases.results import Keyphrase
 from one2set.keyphrases.scoring import Passages, score_phrases
 from one2set.keyphrases.selection import Selection, select_keyphrases
 from one2set.prediction.prediction import Prediction, Slot, apply_null_bias
-from one2set.prediction.stream import Check, go_on
+from one2set.prediction.stream import Check, never_stop
 from one2set.search.null_bias import NullBias
 from one2set.text import stem_all, words_of
 
@@ -52,7 +52,7 @@ def explore(
     passages: Passages,
     model: tuple[Calibration, Knowledge, PhraseSpeller],
     selections: Iterable[Selection],
-    check: Check = go_on,
+    check: Check = never_stop,
 ) -> Exploration:
     """In the predictions for the passages, every code generates a phrase."""
     calibration, knowledge, speller = model

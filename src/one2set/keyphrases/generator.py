@@ -20,12 +20,12 @@ from one2set.keyphrases.calibration import Calibration
 from one2set.keyphrases.exploration import BIASES, Exploration, explore
 from one2set.keyphrases.inputs import AnyDocument, Text, iterate_documents
 from one2set.keyphrases.loading import load_predictor
-from one2set.keyphrases.passages import passages
+from one2set.keyphrases.passages import split_into_passages
 from one2set.keyphrases.results import KeyphraseList
 from one2set.keyphrases.scoring import Passages, score_phrases
 from one2set.keyphrases.selection import Point, Selection, select_keyphrases
 from one2set.model.paths import BUNDLED, DEFAULT, find_model_folder
-from one2set.prediction.stream import Check, go_on
+from one2set.prediction.stream import Check, never_stop
 from one2set.search.null_bias import NO_NULL, NullBias
 
 _DEFAULT_TOP = 20  # keyphrases per document: as many as networks have codes
@@ -184,7 +184,7 @@ class KeyphraseGenerator:
         point: Point = "shown",
         vocabulary: str | None = None,
         stop_list: str | None = None,
-        check: Check = go_on,
+        check: Check = never_stop,
     ) -> Iterator[tuple[Document, KeyphraseList]]:
         """Find the keyphrases of documents one after the other, in bounded memory.
 
@@ -243,7 +243,7 @@ class KeyphraseGenerator:
         documents: Iterable[AnyDocument],
         dial: Sequence[float] = BIASES,
         *,
-        check: Check = go_on,
+        check: Check = never_stop,
     ) -> Iterator[Exploration]:
         """Each document at several positions of the dial, and what every code says of it. `check`
         is that of `stream`."""
@@ -260,7 +260,7 @@ class KeyphraseGenerator:
 
         def pieces() -> Iterator[Document]:
             for document in map(StemmedDocument.of, documents):
-                parts = passages(document)
+                parts = split_into_passages(document)
                 waiting.append((document, parts))
                 yield from (part.document for part in parts)
 

@@ -43,8 +43,8 @@ def learn_from_documents(
         raise ConfigError(
             f"{model} is not exported; first run one2set export {model} --output FOLDER"
         )
-    for checked in filter(None, (folder, origin)) if verify else ():
-        check_manifest(checked)
+    for verified in filter(None, (folder, origin)) if verify else ():
+        check_manifest(verified)
     knowledge = NO_KNOWLEDGE if origin is None else Knowledge.load(origin).without_span_rescorer()
     fits_all = knowledge.candidate_scorer is None
     with write_model_folder(output, overwrite=overwrite) as partial:

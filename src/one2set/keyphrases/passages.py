@@ -19,7 +19,7 @@ _LONGEST_TITLE = 64
 _REPEATED = 8  # words: a run that an abstract hardly ever has twice
 
 
-def passages(document: StemmedDocument) -> list[StemmedDocument]:
+def split_into_passages(document: StemmedDocument) -> list[StemmedDocument]:
     """The document itself where it is short; else its passages, each headed by the title. Runs of
     words that occur again, as in a text that was pasted twice, are left out, and equal passages are
     one."""
@@ -33,7 +33,7 @@ def passages(document: StemmedDocument) -> list[StemmedDocument]:
     body = [new[at] - head for at in shortened]
     room = PASSAGE - head
     starts = range(0, max(len(body) - OVERLAP, 1), room - OVERLAP)
-    parts = [_passage(document, head, body[start : start + room]) for start in starts]
+    parts = [_make_passage(document, head, body[start : start + room]) for start in starts]
     return list({part.document.abstract: part for part in parts}.values())
 
 
@@ -74,7 +74,7 @@ def _shorten_runs(words: Sequence[str]) -> list[int]:
     return [at for _, run in runs for at, _ in islice(run, LONGEST)]
 
 
-def _passage(document: StemmedDocument, head: int, body: Sequence[int]) -> StemmedDocument:
+def _make_passage(document: StemmedDocument, head: int, body: Sequence[int]) -> StemmedDocument:
     """The first `head` words of a document, as a title, and those of these indices after it, as the
     document writes them."""
     source = document.document
@@ -85,7 +85,7 @@ def _passage(document: StemmedDocument, head: int, body: Sequence[int]) -> Stemm
     ]
     abstract = ""
     spans = list(document.spans[:head])
-    for run in _consecutive(chosen):
+    for run in _group_consecutive(chosen):
         start, end = document.spans[run[0]][0], document.spans[run[-1]][1]
         abstract += " " * bool(abstract)
         shift = len(abstract) - start + (len(title) + 1 if title else 0)
@@ -101,7 +101,7 @@ def _passage(document: StemmedDocument, head: int, body: Sequence[int]) -> Stemm
     )
 
 
-def _consecutive(numbers: Sequence[int]) -> Iterator[list[int]]:
+def _group_consecutive(numbers: Sequence[int]) -> Iterator[list[int]]:
     """Ascending numbers in runs without gaps."""
     for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
         yield [number for _, number in run]

@@ -22,7 +22,7 @@ from one2set.extraction.ngrams import NgramIndex, hash_words
 from one2set.keyphrases.calibration import Calibration
 from one2set.keyphrases.candidates import CandidateBuilder, is_readable
 from one2set.prediction.prediction import Prediction
-from one2set.prediction.stream import Check, checked, go_on
+from one2set.prediction.stream import Check, check_each, never_stop
 from one2set.text import Span
 
 Passages = Sequence[tuple[Prediction, StemmedDocument]]  # what a network says of each
@@ -60,12 +60,12 @@ def score_phrases(
     calibration: Calibration,
     *,
     least: float = 0.0,
-    check: Check = go_on,
+    check: Check = never_stop,
 ) -> list[ScoredPhrase]:
     """The phrases of a document that have at least this score, and more than 0."""
     by_passage = [
         CandidateBuilder(passage, knowledge).candidates(prediction, passage)
-        for prediction, passage in checked(passages, check)
+        for prediction, passage in check_each(passages, check)
     ]
     lengths = np.array([len(passage.words) - passage.title_length + 1 for _, passage in passages])
     share = lengths / lengths.sum()

@@ -24,7 +24,7 @@ from one2set.model.paths import model_folder
 from one2set.model.transformer import TransformerMemory
 from one2set.prediction.prediction import Order, Prediction, Slot
 from one2set.prediction.spelling import DecodedRow, Speller
-from one2set.prediction.stream import Check, Generated, Project, Stream, go_on
+from one2set.prediction.stream import Check, Generated, Project, Stream, never_stop
 from one2set.search.null_bias import AS_TRAINED, NullBias
 from one2set.search.search import Generation, Search, generate
 
@@ -87,7 +87,7 @@ class Engine:
         *,
         null_bias: NullBias = AS_TRAINED,
         project: Project | None = None,
-        check: Check = go_on,
+        check: Check = never_stop,
     ) -> Iterator[Prediction]:
         """The prediction of each document, in order; with `states` if `project` is given.
         `check` is called before each batch."""

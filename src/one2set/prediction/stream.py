@@ -43,11 +43,11 @@ Generate = Callable[[Sequence[Example]], Iterable[Generated]]
 Check = Callable[[], None]
 
 
-def go_on() -> None:
+def never_stop() -> None:
     """The check that never ends the work."""
 
 
-def checked(items: Iterable[Item], check: Check) -> Iterator[Item]:
+def check_each(items: Iterable[Item], check: Check) -> Iterator[Item]:
     """The items, with a check before each."""
     for item in items:
         check()
@@ -63,7 +63,7 @@ class Predictor(Protocol):
         *,
         null_bias: NullBias = AS_TRAINED,
         project: Project | None = None,
-        check: Check = go_on,
+        check: Check = never_stop,
     ) -> Iterator[Prediction]:
         """The prediction of each document, in their order. It has `states` only if
         `project` is given, which projects the encoder's states. `check` is called for each
@@ -79,7 +79,7 @@ class NoNetwork:
         *,
         null_bias: NullBias = AS_TRAINED,
         project: Project | None = None,
-        check: Check = go_on,
+        check: Check = never_stop,
     ) -> Iterator[Prediction]:
         """A prediction without slots for each document."""
         for document in documents:  # no work, no check
@@ -112,7 +112,7 @@ class Stream:
         generate: Generate,
         *,
         order: Order,
-        check: Check = go_on,
+        check: Check = never_stop,
     ) -> Iterator[Prediction]:
         """The prediction of each document, in order. At most `WINDOW` documents are in memory, and
         the windows depend on the documents only."""
@@ -130,7 +130,7 @@ class Stream:
         *,
         order: Order,
         spans: Sequence[list[Span]] = (),
-        check: Check = go_on,
+        check: Check = never_stop,
     ) -> list[Prediction]:
         """The prediction of each example. `spans` are those of its source ids, for `states`."""
         outputs = [Generated()] * len(examples)

@@ -107,7 +107,7 @@ def measure(
         gold={"num_present": present.gold, "num_absent": absent.gold},
         seconds=seconds,
         cpu_seconds=cpu_seconds,
-        codes=code_shares(golds, predictions) if engine.network.rows > 1 else (),
+        codes=compute_code_shares(golds, predictions) if engine.network.rows > 1 else (),
     )
     return measured, _addends(scores)
 
@@ -133,7 +133,9 @@ def _f1(scores: Scores, group: Group, cutoff: Cutoff) -> float:
     return compute_metrics(scores.groups[group], cutoff, YE2021).f1
 
 
-def code_shares(golds: Sequence[Gold], predictions: Sequence[Prediction]) -> tuple[CodeShares, ...]:
+def compute_code_shares(
+    golds: Sequence[Gold], predictions: Sequence[Prediction]
+) -> tuple[CodeShares, ...]:
     """For each code, the fractions of documents in which it generates a present phrase, an absent
     phrase or ∅."""
     number = max((len(prediction.slots) for prediction in predictions), default=0)

@@ -111,7 +111,7 @@ def steps_row(k: int) -> str:
     return "settrans" if k == 2 else f"settrans-steps-{k}"
 
 
-def rows_for(names: Iterable[str]) -> list[ReportRow]:
+def select_rows(names: Iterable[str]) -> list[ReportRow]:
     """The rows of some parts, and single rows by name, each after the row that it depends on."""
     requested = set(names)
     if unknown := requested.difference(PARTS, ROWS):
@@ -119,18 +119,18 @@ def rows_for(names: Iterable[str]) -> list[ReportRow]:
             f"--only is {', '.join(sorted(unknown))}; expected parts ({', '.join(PARTS)}) "
             f"or rows ({', '.join(ROWS)})"
         )
-    return in_order(
+    return order_rows(
         [row for row in ROWS.values() if requested.intersection({row.name, *row.parts})], ROWS
     )
 
 
-def in_order(rows: Sequence[ReportRow], known: dict[str, ReportRow]) -> list[ReportRow]:
+def order_rows(rows: Sequence[ReportRow], known: dict[str, ReportRow]) -> list[ReportRow]:
     """Each row once, after the row that it depends on, which is added."""
     ordered: dict[str, ReportRow] = {}
     for row in rows:
         if row.after is not None:
             before = known.get(row.after) or ReportRow(row.after, row.after, row.after)
-            ordered |= {earlier.name: earlier for earlier in in_order([before], known)}
+            ordered |= {earlier.name: earlier for earlier in order_rows([before], known)}
         ordered[row.name] = row
     return list(ordered.values())
 

@@ -27,7 +27,7 @@ from one2set.reproduction.page import (
     to_html,
     to_markdown,
 )
-from one2set.reproduction.plan import PARTS, ROWS, rows_for
+from one2set.reproduction.plan import PARTS, ROWS, select_rows
 from one2set.reproduction.published import METRICS, published_value
 from one2set.reproduction.results import RESAMPLES, Results
 
@@ -134,7 +134,7 @@ def _summary(results: Results, judged: Sequence[CheckedClaim]) -> list[PageBlock
         "not measured": "were not measured",
     }
     verdicts = ", ".join(f"{counts[verdict]} {phrases[verdict]}" for verdict in _KINDS)
-    planned = rows_for(PARTS)
+    planned = select_rows(PARTS)
     missing = [row.name for row in planned if not results.has(row.name)]
     splits = results.setup.corpus.manifest.splits
     blocks: list[PageBlock] = [

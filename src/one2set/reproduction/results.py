@@ -19,7 +19,7 @@ from one2set.evaluation.protocols import YE2021
 from one2set.reproduction.execution import JOBS, Plan
 from one2set.reproduction.job import JobFolder
 from one2set.reproduction.measure import CELLS, COUNTS, CodeShares, DocumentAddends, Measured
-from one2set.reproduction.plan import PARTS, Setup, rows_for
+from one2set.reproduction.plan import PARTS, Setup, select_rows
 from one2set.reproduction.published import Metric, Value, paper_set, published_value
 
 RESAMPLES = 1000
@@ -77,7 +77,7 @@ class Results:
         matches = [_JOB.fullmatch(path.name) for path in sorted((root / JOBS).glob("*"))]
         names = [match for match in matches if match]
         seeds = sorted({int(match["seed"]) for match in names})
-        jobs = setup.jobs(rows_for(PARTS), seeds)
+        jobs = setup.jobs(select_rows(PARTS), seeds)
         plan = Plan(jobs, setup, root, splits=setup.splits)
         self.rows: dict[str, list[JobFolder]] = {}
         for job_folder in plan.done():

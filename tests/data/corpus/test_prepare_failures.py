@@ -23,7 +23,7 @@ from tests.processes import descendants, end_by_themselves
 # --- What is refused ------------------------------------------------------------------------------
 
 
-def test_an_existing_corpus_is_replaced_only_when_asked(tmp_path: Path) -> None:
+def test_an_existing_corpus_is_replaced_only_on_request(tmp_path: Path) -> None:
     output = tmp_path / "corpus"
     inputs = [Inputs(train=[write(tmp_path, f"{n}.jsonl", jsonl(made_up(n)))]) for n in (5, 20)]
     prepare(output, inputs[0])

@@ -150,6 +150,6 @@ def test_held_out_documents_are_about_the_share_and_the_same_in_every_run() -> N
         {"unknown": 1},
     ],
 )
-def test_settings_that_make_no_sense(setting: dict[str, float]) -> None:
+def test_invalid_settings(setting: dict[str, float]) -> None:
     with pytest.raises(ValidationError):
         Filters.model_validate(setting)

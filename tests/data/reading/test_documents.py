@@ -117,7 +117,9 @@ def test_recognition(start: bytes, name: str, kind: str | None) -> None:
         (b"caf\xe9", "a.txt", "is not UTF-8"),
     ],
 )
-def test_what_cannot_be_read_is_told(data: bytes, name: str, message: str, tmp_path: Path) -> None:
+def test_unreadable_documents_are_reported(
+    data: bytes, name: str, message: str, tmp_path: Path
+) -> None:
     with pytest.raises(DataError, match=message) as caught:
         read_document(data, name)
     assert caught.value.path == name
@@ -148,7 +150,7 @@ def test_limits(limits: Limits, message: str) -> None:
         ("pylatexenc.latex2text", latex),
     ],
 )
-def test_a_missing_extra_is_told(
+def test_a_missing_extra_is_reported(
     package: str, make: Callable[[], bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)

@@ -53,7 +53,7 @@ def test_standard_input(
 
 @COMPRESSION
 @FORMAT
-def test_a_name_that_says_nothing(name: str, compression: str, tmp_path: Path) -> None:
+def test_a_name_without_a_known_extension(name: str, compression: str, tmp_path: Path) -> None:
     path = write(tmp_path, "download", COMPRESSIONS[compression](FORMATS[name]()))
     assert [one.words() for one in read(path)] == [one.words() for one in DOCUMENTS]
 

@@ -76,7 +76,7 @@ BAD: dict[str, tuple[str, bytes, int | None, str, int]] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_stop_says_where_what_and_what_to_do(case: str, tmp_path: Path) -> None:
+def test_an_error_names_the_line_the_problem_and_the_fix(case: str, tmp_path: Path) -> None:
     name, data, line, what, _ = BAD[case]
     path = write(tmp_path, name, data)
     with pytest.raises(DataError, match=rf"(?s){what}.*or pass --on-error skip") as caught:

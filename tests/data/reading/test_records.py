@@ -115,7 +115,7 @@ def test_a_mapping_that_is_none_is_refused(setting: str) -> None:
         ({"abstract": "A", "keywords": ["a", ["b" * 90]]}, r"a keyphrase is \['b+… \(list\)"),
     ],
 )
-def test_what_cannot_be_used_is_told_with_its_place_and_a_remedy(
+def test_unusable_records_are_reported_with_their_line_and_a_fix(
     record: dict[str, Any], what: str
 ) -> None:
     with pytest.raises(DataError, match=what) as caught:

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from one2set.data.reading.readers import read
-from one2set.data.reading.remote import is_remote, open_remote, remote_matches
+from one2set.data.reading.remote import is_remote, list_remote_files, open_remote
 from one2set.errors import DataError
 
 SAMPLE = Path(str(files("one2set.data") / "sample" / "documents.jsonl"))
@@ -33,9 +33,9 @@ def test_patterns(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     base = f"file://{tmp_path}"
-    assert remote_matches(f"{base}/*.jsonl") == [f"{base}/a.jsonl", f"{base}/b.jsonl"]
-    assert f"{base}/deep/d.jsonl" in remote_matches(f"{base}/**/*.jsonl")
-    assert remote_matches(f"{base}/*.txt") == []
+    assert list_remote_files(f"{base}/*.jsonl") == [f"{base}/a.jsonl", f"{base}/b.jsonl"]
+    assert f"{base}/deep/d.jsonl" in list_remote_files(f"{base}/**/*.jsonl")
+    assert list_remote_files(f"{base}/*.txt") == []
 
 
 def test_what_cannot_be_reached(tmp_path: Path) -> None:
@@ -46,4 +46,4 @@ def test_what_cannot_be_reached(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot be read"):
         list(read(f"file://{tmp_path}/missing.jsonl"))
     with pytest.raises(DataError, match="cannot be read"):
-        remote_matches(f"file://{tmp_path}/missing/*.jsonl")
+        list_remote_files(f"file://{tmp_path}/missing/*.jsonl")

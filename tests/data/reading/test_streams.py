@@ -190,7 +190,7 @@ def test_the_report_lists_what_was_skipped(tmp_path: Path) -> None:
     assert errors.skipped == 2
 
 
-def test_a_report_that_cannot_be_written_is_said_at_once(tmp_path: Path) -> None:
+def test_an_unwritable_report_is_an_error_at_once(tmp_path: Path) -> None:
     errors = ErrorPolicy("skip", tmp_path / "missing" / "report.jsonl")
     with pytest.raises(ConfigError, match=r"--report is .*name another file"):
         errors.report("is odd", fix="mend it", path="a.txt")

@@ -33,7 +33,7 @@ def test_one_file_is_for_one_document(tmp_path: Path) -> None:
         texts.write(TWO)
 
 
-def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match=r"--text-output is .*cannot be written"):
         TextOutput(str(tmp_path / "file" / "below")).write(ONE)

@@ -125,7 +125,7 @@ def test_fixed_and_random_orders() -> None:
     assert len(set(map(tuple, orders.tolist()))) > 30  # the halves are drawn apart from one another
 
 
-def test_scores_do_not_depend_on_what_stands_behind_the_steps() -> None:
+def test_scores_depend_only_on_the_first_steps() -> None:
     network, batch = tiny.settrans().eval(), tiny.batch(6)
     memory = network.encode(batch)
 

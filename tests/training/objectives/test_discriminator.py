@@ -171,7 +171,7 @@ def test_accuracy_is_of_pairs_that_can_be_judged() -> None:
     assert nothing.accuracy.item() == nothing.recognition_loss.item() == 0
 
 
-def test_it_tells_the_real_from_the_false_of_eight_documents() -> None:
+def test_it_learns_to_discriminate_eight_documents() -> None:
     batch = tiny.batch(8, layout=sequence)
     real: list[Phrases] = [[[7 + d, 9], [10 + d]] for d in range(8)]
     # The same phrases, but another document's: only in its context is a list real or not.

@@ -111,7 +111,7 @@ def test_parameters_keep_the_names_of_the_set_loss() -> None:
     assert names == {name for name, _ in objective.set_loss.named_parameters()}
 
 
-def test_an_untrained_classifier_says_how_frequent_phrases_are() -> None:
+def test_an_untrained_classifier_predicts_phrase_frequencies() -> None:
     objective, batch = objective_and_batch(*BOTH)
     nn.init.zeros_(objective.heads.phrases.out.weight)
     states = objective.network.encode(batch).states

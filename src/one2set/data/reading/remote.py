@@ -21,7 +21,7 @@ def open_remote(path: str) -> IO[bytes]:
     return io.BufferedReader(filesystem.open_input_file(place), 1 << 20)
 
 
-def remote_matches(pattern: str) -> list[str]:
+def list_remote_files(pattern: str) -> list[str]:
     """The files that a pattern with * stands for, in the order of their names."""
     from pyarrow.fs import FileSelector
 

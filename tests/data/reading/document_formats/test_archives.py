@@ -37,7 +37,7 @@ def test_a_file_that_is_not_there_is_empty() -> None:
         assert list(archive.xml("a").iter("x")) == []
 
 
-def test_a_password_is_told() -> None:
+def test_a_password_is_reported() -> None:
     data = bytearray(zipped({"a": b"text"}, zipfile.ZIP_STORED))
     data[data.rindex(b"PK\1\2") + 8] |= 1
     with Archive(bytes(data), Limits()) as archive, pytest.raises(DataError, match="is encrypted"):

@@ -86,19 +86,19 @@ def test_references_are_left_out_up_to_the_next_heading(name: str) -> None:
         ("Abstract: x", ["x"]),
     ],
 )
-def test_what_stands_before_an_abstract_is_left_out(block: str, rest: list[str]) -> None:
+def test_front_matter_is_left_out(block: str, rest: list[str]) -> None:
     assert texts("Ovid Shearer", "Meadow", block, "b") == [*rest, "b"]
     assert texts("Abstract algebra is fun.", "b") == ["Abstract algebra is fun.", "b"]
     assert len(texts("word " * 400, block, "b")) == 3
 
 
-def test_the_title_stands_once() -> None:
+def test_the_title_is_not_repeated() -> None:
     assert texts("Counting", "sheep!", "a", title="Counting Sheep") == ["a"]
     assert texts("Ovid", "Counting sheep", "a", title="Counting Sheep") == ["Ovid", "a"]
     assert texts("Counting", "a", title="Counting Sheep") == ["Counting", "a"]
 
 
-def test_an_abstract_that_stands_apart_comes_first_and_once() -> None:
+def test_a_separate_abstract_comes_first_and_once() -> None:
     assert texts("b", abstract="We count.") == ["We count.", "b"]
     assert texts("b", "We  count.", abstract="We count.") == ["b", "We count."]
 

@@ -13,7 +13,7 @@ LOCKED = (
 )
 
 
-def test_a_locked_chapter_is_told_and_a_locked_font_is_not() -> None:
+def test_an_encrypted_chapter_is_an_error_and_an_encrypted_font_is_not() -> None:
     with pytest.raises(DataError, match=r"is encrypted \(DRM\)"):
         read_epub(epub(**{"META-INF/encryption.xml": LOCKED.format("OEBPS/one.xhtml")}), Limits())
     font = epub(**{"META-INF/encryption.xml": LOCKED.format("OEBPS/font.otf")})

@@ -37,7 +37,7 @@ def test_tabs_and_breaks_separate_words_and_runs_do_not() -> None:
     assert [one.text for one in found if one.text] == ["a b cd"]
 
 
-def test_an_encrypted_odt_is_told() -> None:
+def test_an_encrypted_odt_is_reported() -> None:
     manifest = (
         '<m:manifest xmlns:m="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0">'
         "<m:file-entry><m:encryption-data/></m:file-entry></m:manifest>"
@@ -46,7 +46,7 @@ def test_an_encrypted_odt_is_told() -> None:
         read_odt(odt(**{"META-INF/manifest.xml": manifest}), Limits())
 
 
-def test_deep_files_are_told() -> None:
+def test_deep_files_are_reported() -> None:
     deep = f'<a xmlns:text="{TEXT}" xmlns:o="{OFFICE}"><o:body><text:p>' + "<text:span>" * 20_000
     deep += "x" + "</text:span>" * 20_000 + "</text:p></o:body></a>"
     with pytest.raises(DataError, match="is nested too deeply"):

@@ -27,17 +27,17 @@ def test_a_file_that_only_forbids_printing_is_read(algorithm: str) -> None:
     assert read_pdf(encrypted("", algorithm), Limits()).title == TITLE
 
 
-def test_a_password_is_told() -> None:
+def test_a_password_is_reported() -> None:
     with pytest.raises(DataError, match="is encrypted; save it without a password"):
         read_pdf(encrypted("secret", "AES-256"), Limits())
 
 
-def test_a_scan_is_told() -> None:
+def test_a_scan_is_reported() -> None:
     with pytest.raises(DataError, match="has 2 pages without text: it is a scan; recognise"):
         read_pdf(pdf_of([[], [(8, "-")]]), Limits())
 
 
-def test_too_many_pages_are_told() -> None:
+def test_too_many_pages_are_reported() -> None:
     with pytest.raises(DataError, match="has 3 pages; at most 2 are read"):
         read_pdf(pdf(), Limits(pages=2))
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from one2set.cli.keyphrase_formats import readable
+from one2set.cli.generate import format_text
 from one2set.data.document import Document
 from one2set.keyphrases.results import Keyphrase
 from tests.bulk.test_keyphrase_formats import DOCUMENT, FOUND, TEXT
 
 
 def test_text_for_people() -> None:
-    shown = readable(DOCUMENT, FOUND, named=True, coloured=True)
+    shown = format_text(DOCUMENT, FOUND, named=True, coloured=True)
     assert shown.plain.splitlines() == [
         "a, b",
         *TEXT.splitlines(),
@@ -32,10 +32,10 @@ def test_text_for_people() -> None:
 def test_a_long_text_is_not_printed_whole(coloured: bool) -> None:
     document = Document("d", "", "word " * 2000)
     found = [Keyphrase("word", 0.5, True, tuple((n * 5, n * 5 + 4) for n in range(2000)))]
-    shown = readable(document, found, named=False, coloured=coloured).plain
+    shown = format_text(document, found, named=False, coloured=coloured).plain
     assert len(shown) < 3200
     assert ("… and 7,000 more characters" in shown) == coloured
 
 
 def test_nothing_to_show() -> None:
-    assert readable(DOCUMENT, [], named=False, coloured=False).plain == "no keyphrases\n"
+    assert format_text(DOCUMENT, [], named=False, coloured=False).plain == "no keyphrases\n"
