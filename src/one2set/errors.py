@@ -1,4 +1,4 @@
-"""The two errors that users can cause, and the form in which they are told.
+"""The two errors that users can cause, and the form of their messages.
 
 Every message says what is wrong, its value, what is allowed and what to do. The command line turns
 them into exit code 2 without a traceback; anything else that escapes is our bug and keeps its own.
@@ -12,7 +12,7 @@ _LONGEST = 2_000  # bytes of a message
 
 
 def shorten(text: str, size: int) -> str:
-    """A text of at most so many bytes: the middle of a longer one is left out."""
+    """Shorten a text to a number of bytes by leaving out its middle."""
     data = text.encode("utf-8", "replace")
     if len(data) <= size:
         return text
@@ -21,7 +21,7 @@ def shorten(text: str, size: int) -> str:
 
 
 class One2SetError(Exception):
-    """An error that the user can mend; its text says how."""
+    """An error that the user can fix; its message says how."""
 
     def __init__(self, message: object) -> None:
         super().__init__(shorten(str(message), _LONGEST))
@@ -32,7 +32,7 @@ class ConfigError(One2SetError):
 
 
 class DataError(One2SetError):
-    """Input that cannot be used, with the place where it stands.
+    """Input that cannot be used, with its file and line.
 
     `path` and `line` (from 1) say where; `what` is wrong, with its value; `fix` is what to do.
     """

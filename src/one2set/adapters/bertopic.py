@@ -41,7 +41,7 @@ class KeyphraseRepresentation(BaseRepresentation):  # type: ignore[misc]
         random_state: int = 0,
         threads: int = 0,
     ) -> None:
-        """`top` phrases of a topic, from so many of its `documents`, chosen at random; the rest as
+        """`top` phrases of a topic, from a random sample of `documents` of its texts; the rest as
         in `KeyphraseGenerator`."""
         self.model = model
         self.top = top
@@ -54,7 +54,7 @@ class KeyphraseRepresentation(BaseRepresentation):  # type: ignore[misc]
     def extract_topics(
         self, topic_model: Any, documents: Any, c_tf_idf: Any, topics: Mapping[int, Weighed]
     ) -> dict[int, Weighed]:
-        """What BERTopic asks. `documents` is a table with the columns Document and Topic. A topic
+        """Called by BERTopic. `documents` is a table with the columns Document and Topic. A topic
         in which nothing is found keeps its words."""
         texts = {topic: self._chosen(documents, topic) for topic in topics}
         keyphrases = self._keyphrases({text for chosen in texts.values() for text in chosen})
@@ -95,7 +95,7 @@ class KeyphraseRepresentation(BaseRepresentation):  # type: ignore[misc]
         return {key[0]: self._kept[key] for key in keys}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the model and what it found, which each process has anew."""
+        """Without the model and the cache, which each process creates for itself."""
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name in self.get_params()}
 

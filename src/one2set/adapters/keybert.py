@@ -21,7 +21,7 @@ from one2set.text import stem_all, words_of
 
 Keywords = list[tuple[str, float]]
 _ALL = 1000
-_EVERY_CODE = 100.0  # speaks: KeyBERT shows `top_n`, however unlikely they are
+_EVERY_CODE = 100.0  # generates a phrase: KeyBERT shows `top_n`, however unlikely they are
 
 
 class KeyBERT:

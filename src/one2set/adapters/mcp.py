@@ -30,7 +30,7 @@ except ImportError:
 
 _MOST_CHARACTERS = 1_000_000  # of a text: a long book, which takes about a minute
 _MOST_BYTES = 50_000_000  # of a file
-_MOST_DOCUMENTS = 50  # of an answer: assistants read all of it
+_MOST_DOCUMENTS = 50  # in an answer, which assistants read whole
 _MOST_NAMES = 500
 _INSTRUCTIONS = (
     "Finds the keyphrases of English texts, on this machine. Scores are probabilities. Present "

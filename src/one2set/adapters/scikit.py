@@ -57,7 +57,7 @@ class KeyphraseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mis
         return [[keyphrase.text.lower() for keyphrase in keyphrases] for keyphrases in results]
 
     def __call__(self, text: str) -> list[str]:
-        """Those of one text: what a vectoriser asks its analyzer."""
+        """The keyphrases of one text: the interface of a vectoriser's analyzer."""
         return self.transform([text])[0]
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -1,4 +1,4 @@
-"""Keyphrases as JSON, CSV, Excel, HTML and BibTeX. Each format yields what is written."""
+"""Keyphrases as JSON, CSV, Excel, HTML and BibTeX. Each format yields pieces of text."""
 
 import csv
 import html

@@ -59,7 +59,7 @@ def choose_format(
 
 
 def _named_format(name: str, requested: Format | None, allowed: Sequence[Format]) -> Format:
-    """The format that the name of a file says, which a wish must not contradict."""
+    """The format by the name of a file. --format must not contradict it."""
     compression = next(filter(name.endswith, _COMPRESSED), "")
     ending = Path(name.removesuffix(compression)).suffix.lower()
     formats = {**{f".{format}": format for format in allowed}, **_ENDINGS}

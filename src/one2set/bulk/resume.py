@@ -384,7 +384,7 @@ def _journal_beside(path: Path) -> Path:
 
 
 def _keep_complete_lines(file: IO[bytes], most: int) -> int:
-    """Keep the complete lines of a file, but not more than so many, and truncate the rest. Returns
+    """Keep the complete lines of a file up to a number, and truncate the rest. Returns
     their number."""
     done = end = 0
     for line in file:

@@ -196,7 +196,7 @@ def generate(
 
 
 def _check_numbers(inputs: Sequence[str], counted: int) -> None:
-    """`--more 2` would be a text that says 2."""
+    """Refuse `--more 2`, where 2 would be read as a text."""
     number = next((argument for argument in inputs if argument.isdigit()), None)
     if counted and number and not os.path.exists(number):
         raise ConfigError(
@@ -211,7 +211,7 @@ def _expect_output(options: "dict[str, object]") -> None:
 
 
 def _file_format(format: Shown | None) -> "Format | None":
-    """The format of a file, if --format says it."""
+    """The format of a file that --format names, if any."""
     if format == "text":
         raise ConfigError(
             "--format is text, which is for reading; with --output, leave it out, or redirect "

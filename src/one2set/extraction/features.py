@@ -55,7 +55,7 @@ FEATURE_NAMES = (
     "cohesion",  # log texts with all words together, less the mean log of texts with each
     "mean_log_word_occurrences",
     "relative_log_occurrences",  # less those of its words
-    "left_is_boundary",  # the share of occurrences; so for all that stands beside it
+    "left_is_boundary",  # a share of the occurrences, as are all features of neighbours
     "left_may_begin",
     "left_inside",
     "left_begins",
@@ -79,7 +79,7 @@ Columns = dict[str, NDArray[Any]]  # (Q,) each, by the names of features
 
 
 def encode_feature_names() -> NDArray[np.uint8]:
-    """The names of the features, to store with what is fitted to them."""
+    """The names of the features, to store with a fitted model."""
     return np.frombuffer(" ".join(FEATURE_NAMES).encode(), np.uint8)
 
 
@@ -250,8 +250,8 @@ class CandidateNgrams:
         }
 
     def _neighbour_features(self) -> Columns:
-        """What stands before and after it: a boundary, a stop word, or a word that may belong to
-        it. Means over its occurrences."""
+        """The words before and after it: a boundary, a stop word, or a word that may belong to it.
+        Means over its occurrences."""
         at, length, _, _, _ = self._found
         words, text, last = self._words, self.text, len(self.text.hash) - 1
         left, right = np.maximum(at - 1, 0), np.minimum(at + length, last)
@@ -350,7 +350,7 @@ class _WordLogs:
 
     @classmethod
     def of(cls, counts: WordCounts, documents: int) -> "_WordLogs":
-        """Those of counts (S,) in so many documents."""
+        """The logs of counts (S,) in this number of documents."""
         return cls(
             counts.may_begin,
             counts.may_end,

@@ -74,7 +74,7 @@ class Knowledge:
     stored_finder: PhraseFinder | None = field(default=None, compare=False)  # of the list
 
     def save(self, folder: Path) -> None:
-        """Write it into a model's folder, with the versions of what it depends on."""
+        """Write it into a model's folder, with the versions of tokeniser, stemmer and features."""
         (folder / VERSIONS).write_text(f"{json.dumps(current_versions())}\n", encoding="utf-8")
         if len(self.phrase_list):
             self.phrase_list.save(folder)

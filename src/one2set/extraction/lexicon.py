@@ -109,7 +109,7 @@ def key_of(hashes: Hashes) -> Keys:
 
 
 def _counts(keys: Keys, logs: Logs, hashes: Hashes) -> Floats:
-    """(columns, n); 0 for what is unknown."""
+    """(columns, n); 0 for unknown hashes."""
     counts = np.zeros((logs.shape[1], len(hashes)))
     at = find_sorted(keys, key_of(hashes))
     is_known = at >= 0

@@ -26,7 +26,7 @@ from one2set.extraction.ngrams import HashedPhrases, Hashes, NgramIndex, hash_of
 from one2set.prediction.prediction import Prediction, Slot
 from one2set.text import DIGIT, Span, stem_all
 
-_TINY = 1e-12  # its logarithm stands for that of 0
+_TINY = 1e-12  # its logarithm replaces that of 0
 _MAX_POSITION = 512  # words: documents longer than those of training look no different
 _MAX_COUNT = 20
 _NO_WORDS = frozenset({*SPECIALS, ".", ","})
@@ -187,7 +187,7 @@ class CandidateBuilder:
         words = hash_words(document.stems)
         self._index = NgramIndex(words)
         self._words, first, counts = np.unique(words, return_index=True, return_counts=True)
-        # The last one stands for all words that the document does not have.
+        # The last entry is for words that the document does not have.
         self._counts = np.append(np.minimum(counts, _MAX_COUNT), 0)
         self._in_title = np.append(first < document.title_length, False)
 

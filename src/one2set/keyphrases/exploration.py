@@ -54,7 +54,7 @@ def explore(
     selections: Iterable[Selection],
     check: Check = never_stop,
 ) -> Exploration:
-    """In the predictions for the passages, every code generates a phrase."""
+    """Explore a document. In the predictions for its passages, every code generates a phrase."""
     calibration, knowledge, speller = model
     bias = calibration.null_bias()
     biased = [(apply_null_bias(prediction, bias), passage) for prediction, passage in passages]

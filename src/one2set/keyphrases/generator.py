@@ -245,8 +245,8 @@ class KeyphraseGenerator:
         *,
         check: Check = never_stop,
     ) -> Iterator[Exploration]:
-        """Each document at several positions of the dial, and what every code says of it. `check`
-        is that of `stream`."""
+        """Each document at several operating points, with the output of every code. `check` is that
+        of `stream`."""
         selections = [Selection(_DEFAULT_TOP, more=more) for more in dial]
         model = self._calibration, self._knowledge, self._speller
         for document, read in self._read(documents, NO_NULL, check):
@@ -255,7 +255,7 @@ class KeyphraseGenerator:
     def _read(
         self, documents: Iterable[AnyDocument], null_bias: NullBias, check: Check
     ) -> Iterator[tuple[StemmedDocument, Passages]]:
-        """Each document, with what the network says of its passages."""
+        """Each document, with its passages and their predictions."""
         waiting: deque[tuple[StemmedDocument, list[StemmedDocument]]] = deque()
 
         def pieces() -> Iterator[Document]:

@@ -1,4 +1,4 @@
-"""What callers pass as texts: documents are made of it, or a message says what to pass instead."""
+"""Convert what callers pass as texts to documents, with clear messages for anything else."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping

@@ -14,7 +14,7 @@ _FUNCTION_WORDS = frozenset(_FREQUENT.split())
 _FOREIGN = """el la los las del que y en una por con para se le les est dans une pour avec der das
 und ist nicht mit von zu ein eine auf il che di della sono uma não os em het een zijn voor de"""
 _FOREIGN_WORDS = frozenset(_FOREIGN.split())
-_LEAST_WORDS = 20  # in fewer, such as a title, the lack of function words tells nothing
+_LEAST_WORDS = 20  # shorter texts, such as titles, may well have no function words
 _LEAST_FOREIGN = 3
 _LEAST_SHARE = 0.1
 _LAST_LATIN = "\u024f"

@@ -1,4 +1,4 @@
-"""Learn from documents what a keyphrase model has beside its network: lexicon, scorers, phrases."""
+"""Learn the knowledge of a keyphrase model from documents: lexicon, scorers, phrase list."""
 
 import math
 import shutil

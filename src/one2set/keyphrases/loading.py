@@ -62,7 +62,7 @@ def load_predictor(
 
 
 def _check_manifests(folder: Path) -> None:
-    """Check the manifest of a folder, and of what a light model shares."""
+    """Check the manifest of a folder, and of the folder that a light model shares."""
     check_manifest(folder)
     if (shared := knowledge_folder(folder)) != folder and shared.is_dir():
         others = {path.name for path in shared.iterdir()} - KNOWLEDGE_FILES

@@ -38,7 +38,7 @@ def split_into_passages(document: StemmedDocument) -> list[StemmedDocument]:
 
 
 def estimate_passages(num_words: int) -> int:
-    """About how many passages a document with so many words has, if nothing in it repeats."""
+    """The approximate number of passages of a document without repetitions."""
     return max(math.ceil((num_words - OVERLAP) / (PASSAGE - OVERLAP)), 1)
 
 

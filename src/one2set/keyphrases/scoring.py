@@ -25,7 +25,7 @@ from one2set.prediction.prediction import Prediction
 from one2set.prediction.stream import Check, check_each, never_stop
 from one2set.text import Span
 
-Passages = Sequence[tuple[Prediction, StemmedDocument]]  # what a network says of each
+Passages = Sequence[tuple[Prediction, StemmedDocument]]  # with the prediction of each
 
 
 class Term(NamedTuple):
@@ -43,7 +43,7 @@ class ScoredPhrase(NamedTuple):
     score: float
     text: str  # as `Candidate.text`
     spans: tuple[Span, ...]  # its occurrences in the document
-    term: Term | None = None  # of a thesaurus, that it stands for
+    term: Term | None = None  # of a thesaurus, with the same stems
     # The share of training texts with it that have it as a keyphrase; 1 if few texts have it.
     keyphraseness: float = 1.0
 

@@ -42,11 +42,11 @@ class Thesaurus:
         return len({*self._exact.values()})
 
     def find(self, stems: Stems) -> Term | None:
-        """The term that a phrase stands for."""
+        """The term with the stems of a phrase."""
         return self._exact.get(stems) or self._any_order.get(frozenset(stems) - PUNCTUATION)
 
     def choose(self, phrases: Iterable[ScoredPhrase]) -> list[ScoredPhrase]:
-        """The terms that phrases stand for. Those that stand for the same one are merged: it has
+        """The terms of phrases. Phrases of the same term are merged: it has
         the highest of their scores, and all of their occurrences."""
         by_term: dict[Term, ScoredPhrase] = {}
         for phrase in phrases:

@@ -14,7 +14,7 @@ DEFAULT = "default"
 BUNDLED = (DEFAULT, "light")
 LIGHT_FILE = "light.json"
 DESCRIPTION = "runtime.json"  # of an exported network
-VERSIONS = "versions.json"  # of what knowledge depends on
+VERSIONS = "versions.json"  # of the tokeniser, the stemmer and the features
 _RUN = "run.json"  # of a run folder
 _BUNDLED_MODELS = Path(__file__).parents[1] / "models"
 
@@ -58,7 +58,7 @@ def is_light(folder: Path) -> bool:
 
 
 def knowledge_folder(folder: Path) -> Path:
-    """The folder of what a model has learnt beside its network: its own, or the one that a light
+    """The folder of a model's knowledge (`extraction.knowledge`): its own, or the one that a light
     model shares. A copy of a light model has it in its own folder."""
     if not is_light(folder) or (folder / VERSIONS).exists():
         return folder

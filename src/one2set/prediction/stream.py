@@ -39,12 +39,12 @@ Project = Callable[[NDArray[np.float32]], NDArray[Any]]
 # Of each of some documents.
 Generate = Callable[[Sequence[Example]], Iterable[Generated]]
 
-# Called before each piece of work. What it raises ends the work, which nobody waits for any more.
+# Called before each piece of work. An exception that it raises ends the work.
 Check = Callable[[], None]
 
 
 def never_stop() -> None:
-    """The check that never ends the work."""
+    """The default check: it never raises."""
 
 
 def check_each(items: Iterable[Item], check: Check) -> Iterator[Item]:

@@ -40,7 +40,7 @@ _BASELINES = ("catseq", "catseqtg", "catseqtg-2rf1", "gan-mr", "exhird")
 _SEVERAL = 2.0  # several-fold
 _ALMOST_ALL = 0.9
 _COLLAPSED_F1, _COLLAPSED_DUP = 0.25, 0.8
-_MIN_SPEAKING = 0.01  # a code that speaks in a smaller share of the documents is silent
+_MIN_SPEAKING = 0.01  # a code that generates a phrase in a smaller share of the documents is silent
 
 Verdict = Literal["holds", "holds, not significant", "does not hold", "not measured"]
 

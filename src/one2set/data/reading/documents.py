@@ -21,7 +21,7 @@ from one2set.data.reading.streams import ErrorPolicy, decode, label
 from one2set.errors import DataError
 
 Kind = Literal["pdf", "docx", "odt", "epub", "html", "markdown", "latex", "rtf", "xlsx"]
-# What has such a name is a document of that kind, unless its content says otherwise.
+# The kind of a document by its extension, unless its content is of another kind.
 KINDS: dict[str, Kind] = {
     ".pdf": "pdf",
     ".docx": "docx",
@@ -44,7 +44,7 @@ _HTML = re.compile(
 )
 _LATEX = re.compile(rb"^\s*\\(?:documentclass|documentstyle|begin\s*\{document\})", re.MULTILINE)
 _MARKDOWN = re.compile(rb"\A\s*#{1,2} \S|^```|\]\(https?://", re.MULTILINE)
-# The file in an archive that tells its kind.
+# The file of an archive by which its kind is recognised.
 _INSIDE: dict[str, Kind] = {
     "word/document.xml": "docx",
     "xl/workbook.xml": "xlsx",

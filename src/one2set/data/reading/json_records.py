@@ -94,7 +94,7 @@ class _Buffer:
         """`most` is the number of characters from which on a value is too long."""
         self._lines, self._text, self._at, self._most = lines, "", 0, most
         self._scan = json.JSONDecoder().raw_decode
-        self.line = 1  # where the next value stands
+        self.line = 1  # of the next value
 
     def peek(self) -> str:
         """The first character of the next value; "" at the end."""

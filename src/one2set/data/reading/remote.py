@@ -22,7 +22,7 @@ def open_remote(path: str) -> IO[bytes]:
 
 
 def list_remote_files(pattern: str) -> list[str]:
-    """The files that a pattern with * stands for, in the order of their names."""
+    """The files that match a pattern with *, sorted by name."""
     from pyarrow.fs import FileSelector
 
     fixed = pattern[: min(pattern.find(wildcard) for wildcard in "*?[" if wildcard in pattern)]

@@ -42,7 +42,7 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """What a format finds in a document. `abstract` is one that stands apart from the blocks."""
+    """The output of a format's reader. `abstract` is set if it is separate from the blocks."""
 
     title: str
     blocks: Sequence[Block]
@@ -106,7 +106,7 @@ def _hyphen_between(before: str, after: str, known: set[str]) -> str:
 
 
 def words_with_hyphens(lines: Sequence[str]) -> set[str]:
-    """The words that stand within lines, as `join_lines` wants them."""
+    """The hyphenated words within lines, for `join_lines`."""
     return {word.lower() for line in lines for word in _WORD.findall(line)}
 
 
@@ -125,7 +125,7 @@ def _letters(text: str) -> str:
 
 
 def _without_title(blocks: list[Block], title: str) -> list[Block]:
-    """Leave out the title where it stands again at the beginning, on one line or several."""
+    """Leave out a repetition of the title at the beginning, on one line or several."""
     title_letters = _letters(title)
     for start in range(min(len(blocks), 8) if title_letters else 0):
         letters = ""

@@ -102,7 +102,7 @@ def _blocks(tree: "LexborHTMLParser") -> Iterator[Block]:
 
 
 def _block_of(node: "LexborNode") -> "LexborNode":
-    """The block in which a text stands."""
+    """The block that contains a text."""
     above = node
     for _ in range(_DEEP):
         if above.parent is None or _BLOCK.fullmatch(above.tag or ""):

@@ -37,7 +37,7 @@ def read_markdown(text: str) -> Extract:
 
 
 def _blocks(tokens: "list[Token]") -> Iterator[tuple[str, Block]]:
-    """Blocks with the tag that they stand in."""
+    """Blocks, each with its tag."""
     tag = ""
     for token in tokens:
         if token.type.endswith("_open"):

@@ -1,4 +1,4 @@
-"""DOCX and ODT: what a reader sees of the main text, with its headings.
+"""DOCX and ODT: the visible main text, with its headings.
 
 Page heads, footnotes, comments, deleted text, field codes and the addresses of links are not read.
 """
@@ -103,7 +103,7 @@ def _odt_text(element: Element) -> str:
 
 
 def _remove(root: Element, tags: set[str]) -> None:
-    """Remove elements, but not the text behind them."""
+    """Remove elements, but not the text that follows them."""
     for parent in list(root.iter()):
         before: Element | None = None
         for child in list(parent):

@@ -98,7 +98,7 @@ def _read_page(page: "PageObject", number: int) -> tuple[str, str]:
 
 
 def _choose_title(reader: "PdfReader", largest: str, lines: Sequence[str]) -> str:
-    """The title in the properties if it stands on the first page; else what is printed in the
+    """The title in the properties if it is printed on the first page; else the text in the
     largest type; else the properties, unless a program wrote the name of a file there."""
     try:
         named = clean((reader.metadata and reader.metadata.title) or "")
