@@ -210,7 +210,7 @@ def _choose(g: Graph, x: str, copy: str, own: str, first: str, state: Mapping[st
     word = g("Where", is_null, other, word)
     value = g("Mul", gate, g("Where", is_null, next_value, value))
 
-    # The first occurrence of a document's own word has its whole probability.
+    # Copy probabilities of a document's own word are summed at its first occurrence.
     known = g("Less", own, g.constant(size, np.int64))
     own_words = g("Where", known, own, g.constant(UNK, np.int64))
     own_generated = g("GatherElements", generated, own_words, axis=1)

@@ -100,7 +100,7 @@ class CandidateScorer:
 
     @classmethod
     def load(cls, folder: Path) -> "CandidateScorer | None":
-        """The one in a model's folder; None where there is none."""
+        """Load it from a model's folder; None if it has none."""
         lexicon = Lexicon.load(folder)
         mlp = load_arrays(folder, (FILE, *OLD_FILES), "a candidate scorer", _load_mlp)
         if lexicon is None or mlp is None:

@@ -92,7 +92,7 @@ class Lexicon:
 
     @classmethod
     def load(cls, folder: Path) -> "Lexicon | None":
-        """The one in a model's folder; None where there is none."""
+        """Load it from a model's folder; None if it has none."""
 
         def build(arrays: Arrays) -> "Lexicon":
             tables = {"word_keys": "W", "word_logs": "W4", "phrase_keys": "P", "phrase_logs": "P2"}

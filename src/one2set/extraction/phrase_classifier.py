@@ -54,7 +54,7 @@ class Bags(NamedTuple):
 
     @classmethod
     def of(cls, texts: HashedTexts, keys: Keys, longest: int) -> "Bags":
-        """Those of some texts. Terms have at most `longest` words."""
+        """Find the terms of texts. A term has at most `longest` words."""
         every, ends = np.ones(len(texts.hash), np.bool_), texts.start + texts.title
         term_ids, in_title = [np.empty(0, np.int64)], [np.empty(0, np.bool_)]
         for length in range(1, longest + 1):
@@ -114,7 +114,7 @@ class LinearPhraseClassifier:
 
     @classmethod
     def load(cls, folder: Path) -> "LinearPhraseClassifier | None":
-        """The one in a model's folder; None where there is none."""
+        """Load it from a model's folder; None if it has none."""
 
         def build(arrays: Arrays) -> "LinearPhraseClassifier":
             # Old files call terms words, and have only words.

@@ -50,7 +50,7 @@ class PhraseFinder:
 
     @classmethod
     def load(cls, folder: Path, checksum: int) -> "PhraseFinder | None":
-        """The one in a model's folder; None where there is none of the list with this checksum."""
+        """Load it from a model's folder; None if it has none of the list with this checksum."""
 
         def build(arrays: Arrays) -> "PhraseFinder | None":
             if arrays["checksum"] != checksum:

@@ -77,7 +77,7 @@ class SpanRescorer:
 
     @classmethod
     def load(cls, folder: Path) -> "SpanRescorer | None":
-        """The one in a model's folder; None where there is none."""
+        """Load it from a model's folder; None if it has none."""
 
         def build(arrays: Arrays) -> "SpanRescorer":
             old = {"features": "measures"} if "measures" in arrays else {}

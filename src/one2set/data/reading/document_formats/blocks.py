@@ -106,7 +106,7 @@ def _hyphen_between(before: str, after: str, known: set[str]) -> str:
 
 
 def words_with_hyphens(lines: Sequence[str]) -> set[str]:
-    """The hyphenated words within lines, for `join_lines`."""
+    """The words within lines, with their hyphens, for `join_lines`."""
     return {word.lower() for line in lines for word in _WORD.findall(line)}
 
 
