@@ -26,7 +26,7 @@ def test_an_exported_model_runs_without_torch(tiny_model: Path, tmp_path: Path) 
         "import sys; sys.modules.update(dict.fromkeys(['torch', 'scipy', 'onnx', 'safetensors']))\n"
         "from pathlib import Path\n"
         "from one2set.data.document import Document\n"
-        "from one2set.export.runtime import Runtime\n"
+        "from one2set.prediction.runtime import Runtime\n"
         f"runtime = Runtime(Path({str(tmp_path / 'int8')!r}), threads=1)\n"
         "print(len(next(runtime.predict([Document('d', 'Sets', 'Of words.')])).slots))"
     )

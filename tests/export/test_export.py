@@ -12,7 +12,6 @@ from one2set.data.phrase_list import KnownPhrase, PhraseList
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError
 from one2set.export.export import export_model
-from one2set.export.runtime import Runtime
 from one2set.keyphrases.calibration import Calibration, SideCalibration
 from one2set.model.folder import load_model, save_model
 from one2set.model.heads import FILE as HEADS
@@ -20,6 +19,7 @@ from one2set.model.heads import Heads
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 from one2set.prediction.engine import Engine
+from one2set.prediction.runtime import Runtime
 from tests.prediction.same import assert_same
 
 

@@ -15,7 +15,6 @@ from one2set.data.example import Example
 from one2set.data.vocabulary import PieceVocabulary, WordVocabulary
 from one2set.errors import DataError
 from one2set.export.export import export_model
-from one2set.export.runtime import Runtime
 from one2set.extraction.build_lexicon import LabelledTexts, chunk_documents
 from one2set.extraction.candidate_scorer import CandidateScorer
 from one2set.extraction.features import NUM_FEATURES
@@ -29,6 +28,7 @@ from one2set.model.manifest import update_manifest
 from one2set.model.paths import find_model_folder
 from one2set.model.settrans import SetTrans
 from one2set.prediction.engine import Engine
+from one2set.prediction.runtime import Runtime
 from one2set.prediction.stream import Generated, Stream
 from one2set.text import stem_all
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from one2set.arrays import Floats
-from one2set.data.control_codes import SIDES
+from one2set.data.control_codes import SIDES, NullBias
 from one2set.data.document import Document, StemmedDocument
 from one2set.data.phrase_list import KnownPhrase, PhraseList
 from one2set.errors import DataError
@@ -18,7 +18,6 @@ from one2set.extraction.knowledge import Knowledge, Proposals
 from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalibration
 from one2set.keyphrases.candidates import INPUTS, CandidateBuilder, Inputs
 from one2set.prediction.prediction import Prediction, Slot, TokenStates
-from one2set.search.null_bias import NullBias
 from tests.keyphrases.proposals import make_proposals
 
 DOCUMENT = StemmedDocument.of(Document("d", "", "a b"))

@@ -2,6 +2,7 @@
 
 import pytest
 
+from one2set.data.control_codes import NO_NULL
 from one2set.data.document import Document, StemmedDocument
 from one2set.data.phrase_spelling import NO_SPELLER
 from one2set.data.vocabulary import WordVocabulary
@@ -13,7 +14,6 @@ from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 from one2set.prediction.engine import Engine
 from one2set.prediction.prediction import Prediction, apply_null_bias
-from one2set.search.null_bias import NO_NULL
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,6 @@ from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError, DataError
 from one2set.export.export import export_model
-from one2set.export.runtime import Runtime
 from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalibration
 from one2set.keyphrases.candidates import CandidateBuilder
 from one2set.keyphrases.exploration import BIASES
@@ -29,6 +28,7 @@ from one2set.keyphrases.passages import PASSAGE, split_into_passages
 from one2set.keyphrases.results import Keyphrase
 from one2set.model.folder import save_model
 from one2set.model.settrans import SetTrans
+from one2set.prediction.runtime import Runtime
 from one2set.text import stem_all, words_of
 from tests.networks import VOCABULARY_SIZE
 from tests.test_text import ANY_TEXT, HOSTILE

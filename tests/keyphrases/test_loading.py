@@ -9,11 +9,11 @@ import pytest
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError, DataError
 from one2set.export.export import export_model
-from one2set.export.runtime import Runtime
 from one2set.keyphrases.loading import load_model_vocabulary, load_predictor
 from one2set.model.folder import save_model
 from one2set.model.settrans import SetTrans
 from one2set.prediction.engine import Engine
+from one2set.prediction.runtime import Runtime
 
 
 @pytest.fixture

@@ -2,12 +2,12 @@
 
 import pytest
 
+from one2set.data.control_codes import NO_NULL, NullBias
 from one2set.data.document import Document
 from one2set.data.vocabulary import WordVocabulary
 from one2set.model.settrans import SetTrans
 from one2set.prediction.engine import Engine
 from one2set.prediction.prediction import Order, Prediction, Slot, apply_null_bias
-from one2set.search.null_bias import NO_NULL, NullBias
 
 BIASES = [NullBias(), NullBias(-1.0, 0.5), NullBias(2.0, -2.0), NO_NULL]
 

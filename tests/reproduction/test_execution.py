@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from one2set.data.control_codes import AS_TRAINED
 from one2set.data.corpus.corpus import Corpus
 from one2set.reproduction.execution import Forecast, JobEvent, Plan
 from one2set.reproduction.job import JobFolder, TrainingRecord
 from one2set.reproduction.measure import Measured
 from one2set.reproduction.plan import Job, Setup, select_rows
-from one2set.search.null_bias import AS_TRAINED
 from tests.reproduction.conftest import QUICK, at_once
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from one2set.data.control_codes import AS_TRAINED, NullBias
 from one2set.data.corpus.corpus import Corpus
 from one2set.data.document import Document
 from one2set.errors import ConfigError
@@ -24,7 +25,6 @@ from one2set.reproduction.measure import (
     measure,
     tune_null_bias,
 )
-from one2set.search.null_bias import AS_TRAINED, NullBias
 from tests.networks import lively_settrans, small_vocabulary
 
 

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
+from one2set.data.control_codes import AS_TRAINED
 from one2set.data.corpus.corpus import Corpus
 from one2set.data.corpus.prepare import Inputs, prepare
 from one2set.evaluation.metrics import metrics_from_sums
@@ -24,7 +25,6 @@ from one2set.reproduction.measure import CELLS, CodeShares, Measured
 from one2set.reproduction.plan import ROWS, Setup, select_rows
 from one2set.reproduction.published import METRICS, Value, published_value
 from one2set.reproduction.results import Results
-from one2set.search.null_bias import AS_TRAINED
 from tests.reproduction.invented import Changes, Invented
 
 

@@ -1,10 +1,12 @@
 """Greedy decoding with caches and early stops against decoding everything anew at each step."""
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from one2set.data.batch import Batch, collate
+from one2set.data.control_codes import NO_NULL, NullBias, is_silent
 from one2set.data.specials import BOS, EOS, NULL, PAD
 from one2set.model.pointer import ChosenTokens, Mixture
 from one2set.model.transformer import Transformer
@@ -160,3 +162,19 @@ def test_decoding_leaves_no_gradient() -> None:
     network = tiny.settrans()
     found = greedy_set(network, network.encode(tiny.batch()), steps=2)
     assert not found.probability.requires_grad
+
+
+def test_numpy_and_torch_agree_on_silent_codes() -> None:
+    network, batch = tiny.settrans(), tiny.batch(6)
+    with torch.no_grad():
+        memory = network.encode(batch)
+        generated = greedy_set(network, memory, steps=1, null_bias=NO_NULL)
+        silent = []
+        for bias in (NullBias(), NullBias(-2.0, 1.5), NullBias(3.0, -1.0)):
+            decoded = greedy_set(network, memory, steps=1, null_bias=bias)
+            found = (decoded.tokens[:, :, 0] == NULL).numpy()
+            biases = np.repeat(bias, [network.rows // 2, network.rows - network.rows // 2])
+            word, null = generated.probability[:, :, 0].numpy(), generated.null.numpy()
+            assert np.array_equal(is_silent(word, null, biases), found)
+            silent.append(int(found.sum()))
+    assert len(set(silent)) == 3

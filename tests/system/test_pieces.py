@@ -13,12 +13,12 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.trainers import WordPieceTrainer
 
+from one2set.data.control_codes import NullBias
 from one2set.data.reading.readers import read
 from one2set.export.export import export_model
-from one2set.export.runtime import Runtime
 from one2set.model.folder import load_model
 from one2set.prediction.engine import Engine
-from one2set.search.null_bias import NullBias
+from one2set.prediction.runtime import Runtime
 
 
 def test_from_pieces_to_a_model_that_is_trained_further(tmp_path: Path) -> None:

@@ -6,13 +6,13 @@ from typing import Any
 
 import orjson
 
+from one2set.data.control_codes import AS_TRAINED, NullBias
 from one2set.data.document import Document, StemmedDocument
 from one2set.keyphrases.calibration import Calibration
 from one2set.keyphrases.candidates import CandidateBuilder
 from one2set.keyphrases.results import Keyphrase
 from one2set.prediction.prediction import Prediction, Slot
 from one2set.prediction.stream import Predictor, Project
-from one2set.search.null_bias import AS_TRAINED, NullBias
 
 
 def predict_all(

@@ -24,12 +24,12 @@ from one2set.data.reading.remote import is_remote, list_remote_files
 from one2set.data.reading.streams import MAX_LINE, ErrorPolicy, OnError
 from one2set.data.reading.texts import TextOutput
 from one2set.errors import DataError, missing_extra
-from one2set.export.runtime import Runtime
 from one2set.keyphrases.calibration import Calibration
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.keyphrases.loading import is_exported
 from one2set.keyphrases.selection import Selection
 from one2set.parallel import ordered_map
+from one2set.prediction.runtime import Runtime
 from one2set.prediction.stream import WINDOW, Predictor
 
 # The first chunks are small, so that all cores get some of a short file, and progress is seen soon.

@@ -56,13 +56,13 @@ def calibrate(
     """
     try:
         from one2set.bulk.lines import predict_all
+        from one2set.data.control_codes import NO_NULL
         from one2set.extraction.knowledge import Knowledge
         from one2set.keyphrases import reliability, tuning
         from one2set.keyphrases.calibration import FILE as CALIBRATION
         from one2set.keyphrases.loading import load_predictor
         from one2set.model.manifest import check_manifest
         from one2set.model.paths import DEFAULT, find_model_folder
-        from one2set.search.null_bias import NO_NULL
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="Calibrating a model") from None
     from one2set.cli.tables import calibration_tables

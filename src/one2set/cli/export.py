@@ -41,8 +41,8 @@ def export(
         from one2set.prediction.engine import Engine
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="Exporting a model") from None
-    from one2set.export.runtime import Runtime
     from one2set.model.paths import find_model_folder
+    from one2set.prediction.runtime import Runtime
 
     folder = find_model_folder(model)
     with waiting(lambda: f"exporting {folder}"):

@@ -1,1 +1,1 @@
-"""SetTrans as ONNX graphs, and the runtime that runs them without torch."""
+"""SetTrans as ONNX graphs, which `prediction.runtime` runs without torch."""

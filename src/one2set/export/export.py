@@ -16,12 +16,12 @@ from typing import Any
 from one2set.data.reading.readers import read
 from one2set.data.vocabulary import Vocabulary, WordVocabulary
 from one2set.errors import ConfigError, missing_extra
-from one2set.export.runtime import Description, write_description
 from one2set.model import heads as torch_heads
 from one2set.model.folder import WEIGHTS, load_model, load_span_layer, save_config
 from one2set.model.manifest import MANIFEST, write_model_folder
 from one2set.model.paths import model_folder
 from one2set.model.settrans import SetTrans
+from one2set.prediction.runtime import Description, write_description
 from one2set.prediction.stream import Predictor
 from one2set.search.search import Generation
 

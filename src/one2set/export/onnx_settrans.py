@@ -21,11 +21,11 @@ from torch import Tensor
 
 from one2set.data.specials import NULL, UNK
 from one2set.export.onnx_builder import MICROSOFT, Array, Graph, LinearInput
-from one2set.export.runtime import EDGES
 from one2set.model.bert import BertEncoder
 from one2set.model.folder import POSITIONS, SPANS_PREFIX
 from one2set.model.layers import sinusoids
 from one2set.model.settrans import SetTrans
+from one2set.prediction.runtime import EDGES
 
 MAX_SOURCE_LENGTH = 2048  # positions of the graphs
 _FLOAT, _ID, _LENGTH = TensorProto.FLOAT, TensorProto.INT64, TensorProto.INT32

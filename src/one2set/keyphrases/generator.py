@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, overload
 
-from one2set.data.control_codes import Side
+from one2set.data.control_codes import NO_NULL, NullBias, Side
 from one2set.data.document import Document, StemmedDocument
 from one2set.data.phrase_spelling import PhraseSpeller
 from one2set.extraction.knowledge import Knowledge
@@ -26,7 +26,6 @@ from one2set.keyphrases.scoring import Passages, score_phrases
 from one2set.keyphrases.selection import Point, Selection, select_keyphrases
 from one2set.model.paths import BUNDLED, DEFAULT, find_model_folder
 from one2set.prediction.stream import Check, never_stop
-from one2set.search.null_bias import NO_NULL, NullBias
 
 _DEFAULT_TOP = 20  # keyphrases per document: as many as networks have codes
 _BATCH_TOKENS = 2048  # the fastest on a CPU

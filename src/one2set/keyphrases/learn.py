@@ -7,7 +7,6 @@ from pathlib import Path
 
 from one2set.data.document import Document
 from one2set.errors import ConfigError
-from one2set.export.runtime import Runtime
 from one2set.extraction.candidate_scorer import CandidateScorer
 from one2set.extraction.knowledge import KNOWLEDGE_FILES, NO_KNOWLEDGE, Knowledge
 from one2set.extraction.train_scorers import (
@@ -20,6 +19,7 @@ from one2set.keyphrases.calibration import FILE as CALIBRATION
 from one2set.keyphrases.loading import is_exported
 from one2set.model.manifest import MANIFEST, check_manifest, write_model_folder
 from one2set.model.paths import is_light, model_folder
+from one2set.prediction.runtime import Runtime
 
 
 def learn_from_documents(

@@ -47,7 +47,7 @@ def load_predictor(
     if is_light(folder):
         return NoNetwork()
     if is_exported(folder) and device in ("auto", "cpu"):
-        from one2set.export.runtime import Runtime
+        from one2set.prediction.runtime import Runtime
 
         return Runtime(folder, threads=threads, batch_tokens=batch_tokens)
     try:

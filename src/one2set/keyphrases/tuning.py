@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from one2set.arrays import Flags, Floats, Ints
-from one2set.data.control_codes import SIDES, Side, is_present_code
+from one2set.data.control_codes import NO_NULL, SIDES, NullBias, Side, is_present_code, is_silent
 from one2set.data.document import Document, StemmedDocument
 from one2set.data.phrase_list import Stems
 from one2set.evaluation.metrics import f1_score, precision_recall
@@ -41,7 +41,6 @@ from one2set.keyphrases.candidates import (
 from one2set.keyphrases.overlap import marginal_probabilities, relations
 from one2set.keyphrases.selection import Selection
 from one2set.prediction.prediction import Prediction
-from one2set.search.null_bias import NO_NULL, NullBias, is_silent
 from one2set.text import stem_all
 
 _BIASES = (-6.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0)

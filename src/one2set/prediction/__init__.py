@@ -1,1 +1,1 @@
-"""Prediction: a torch network reads documents; every slot it writes comes out, raw."""
+"""From documents to every raw slot of a network: with torch (`engine`) or ONNX (`runtime`)."""

@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from one2set.data.batch import collate
+from one2set.data.control_codes import AS_TRAINED, NullBias
 from one2set.data.document import Document
 from one2set.data.example import Example
 from one2set.data.vocabulary import Vocabulary
@@ -25,7 +26,6 @@ from one2set.model.transformer import TransformerMemory
 from one2set.prediction.prediction import Order, Prediction, Slot
 from one2set.prediction.spelling import DecodedRow, Speller
 from one2set.prediction.stream import Check, Generated, Project, Stream, never_stop
-from one2set.search.null_bias import AS_TRAINED, NullBias
 from one2set.search.search import Generation, Search, generate
 
 

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from one2set.data.control_codes import is_present_code
+from one2set.data.control_codes import NullBias, is_present_code, is_silent
 from one2set.data.specials import NULL, SPECIALS
-from one2set.search.null_bias import NullBias, is_silent
 from one2set.text import Span
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Predicts any number of documents, in order and in bounded memory.
 
 Documents are read in windows, sorted by length within a window and batched. `engine` and
-`export.runtime` run the network.
+`runtime` run the network.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,12 +12,12 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from one2set.data.control_codes import AS_TRAINED, NullBias
 from one2set.data.document import Document
 from one2set.data.example import Example
 from one2set.data.vocabulary import Vocabulary
 from one2set.errors import ConfigError
 from one2set.prediction.prediction import Order, Prediction, Slot, TokenStates
-from one2set.search.null_bias import AS_TRAINED, NullBias
 from one2set.text import Span
 
 WINDOW = 256  # documents

@@ -31,6 +31,7 @@ import orjson
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from one2set.atomic import atomic_file
+from one2set.data.control_codes import AS_TRAINED, NullBias
 from one2set.data.corpus.corpus import TRAIN, VALID, Corpus
 from one2set.errors import DataError
 from one2set.prediction.engine import Engine
@@ -42,7 +43,6 @@ from one2set.reproduction.measure import (
     tune_null_bias,
 )
 from one2set.reproduction.plan import Job, Setup
-from one2set.search.null_bias import AS_TRAINED, NullBias
 from one2set.training.checkpoint import Checkpoints
 from one2set.training.interruption import catch_signals
 from one2set.training.run import Run

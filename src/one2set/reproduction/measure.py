@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from one2set.arrays import Floats
-from one2set.data.control_codes import SIDES
+from one2set.data.control_codes import AS_TRAINED, NO_NULL, SIDES, NullBias
 from one2set.data.corpus.corpus import Corpus
 from one2set.data.document import Document
 from one2set.data.vocabulary import document_from_example, load_vocabulary
@@ -23,7 +23,6 @@ from one2set.evaluation.scoring import Gold, Group, Scores, gold_from_document, 
 from one2set.prediction.engine import Engine
 from one2set.prediction.prediction import Prediction, apply_null_bias
 from one2set.reproduction.published import Metric
-from one2set.search.null_bias import AS_TRAINED, NO_NULL, NullBias
 from one2set.text import stem_all
 
 # The metrics that are F1s: the group and cutoff of each.

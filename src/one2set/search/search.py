@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 
 from torch import Tensor
 
+from one2set.data.control_codes import AS_TRAINED, NullBias
 from one2set.errors import ConfigError
 from one2set.model.network import Memory, Network
 from one2set.search.beam import beam_search
@@ -21,7 +22,6 @@ from one2set.search.greedy import (
     greedy_sequence,
     greedy_set,
 )
-from one2set.search.null_bias import AS_TRAINED, NullBias
 
 PHRASE_LENGTH, SEQUENCE_LENGTH = 6, 60  # tokens of a row, as the paper
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from one2set.arrays import Ints
 from one2set.cores import count_cores
-from one2set.data.control_codes import is_present_code
+from one2set.data.control_codes import AS_TRAINED, NullBias, is_present_code, is_silent
 from one2set.data.document import Document
 from one2set.data.example import Example
 from one2set.data.sources import Sources, pad_sources
@@ -27,7 +27,6 @@ from one2set.model.paths import DESCRIPTION
 from one2set.prediction.prediction import Prediction
 from one2set.prediction.spelling import DecodedRow, Speller
 from one2set.prediction.stream import Check, Generated, Project, Stream, never_stop
-from one2set.search.null_bias import AS_TRAINED, NullBias, is_silent
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession, OrtValue
