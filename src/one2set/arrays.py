@@ -50,12 +50,6 @@ def single_thread_matmul(a: Float32s, b: Float32s) -> Float32s:
     return out
 
 
-def silu(x: Float32s) -> Float32s:
-    """x · σ(x)"""
-    product: Float32s = x * (0.5 * (1 + np.tanh(0.5 * x)))
-    return product
-
-
 def distinct(values: NDArray[_N]) -> NDArray[_N]:
     """The distinct values, sorted. `numpy.unique` would import numpy.ma, a sixth of the start."""
     ordered = np.sort(values)

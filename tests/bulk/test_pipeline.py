@@ -8,7 +8,7 @@ import pytest
 
 from one2set.bulk import pipeline
 from one2set.bulk.lines import format_keyphrases
-from one2set.bulk.pipeline import Keyphrases, Raw, Source, Work, expand_patterns, run
+from one2set.bulk.pipeline import Keyphrases, Raw, Source, Work, run
 from one2set.bulk.resume import ResumeState
 from one2set.data.document import Document
 from one2set.data.vocabulary import WordVocabulary
@@ -155,15 +155,3 @@ def test_a_user_s_error_comes_whole_out_of_a_worker(source: Source, tmp_path: Pa
     with pytest.raises(DataError, match="is not the description of an exported model") as met:
         lines_of(source, Raw(tmp_path / "broken"), workers=2)
     assert met.value.path == str(tmp_path / "broken" / "runtime.json")
-
-
-def test_patterns(tmp_path: Path) -> None:
-    for name in ("b.jsonl", "a.jsonl", "deep/c.jsonl", "odd[1].jsonl"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).touch()
-    names = [f"{tmp_path}/{name}" for name in ("a.jsonl", "b.jsonl", "odd[1].jsonl")]
-    assert expand_patterns(["-", f"{tmp_path}/*.jsonl"]) == ["-", *names]
-    assert len(expand_patterns([f"{tmp_path}/**/*.jsonl"])) == 4
-    assert expand_patterns([names[2]]) == [names[2]]
-    with pytest.raises(DataError, match="matches no file"):
-        expand_patterns([f"{tmp_path}/*.csv"])

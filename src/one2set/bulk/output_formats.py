@@ -19,7 +19,7 @@ from one2set.bulk.keyphrase_formats import (
     write_workbook,
 )
 from one2set.bulk.lines import parse_keyphrases
-from one2set.data.reading.remote import is_remote
+from one2set.data.reading.locations import is_remote
 from one2set.errors import ConfigError, missing_extra
 
 if TYPE_CHECKING:

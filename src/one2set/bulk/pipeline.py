@@ -5,11 +5,9 @@ to worker processes or, with `bulk/ray.py`, to other machines. A source always y
 chunks, so the lines do not depend on where they are computed.
 """
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, partial
-from glob import glob, has_magic
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
@@ -20,14 +18,13 @@ from one2set.bulk.resume import ResumeState
 from one2set.data.document import Document
 from one2set.data.reading.readers import read
 from one2set.data.reading.records import Fields, with_title
-from one2set.data.reading.remote import is_remote, list_remote_files
 from one2set.data.reading.streams import MAX_LINE, ErrorPolicy, OnError
 from one2set.data.reading.texts import TextOutput
 from one2set.errors import DataError, missing_extra
 from one2set.keyphrases.calibration import Calibration
 from one2set.keyphrases.generator import KeyphraseGenerator
-from one2set.keyphrases.loading import is_exported
 from one2set.keyphrases.selection import Selection
+from one2set.model.paths import is_exported
 from one2set.parallel import ordered_map
 from one2set.prediction.runtime import Runtime
 from one2set.prediction.stream import WINDOW, Predictor
@@ -136,24 +133,6 @@ def _split(documents: Iterator[Document]) -> Iterator[list[Document]]:
             chunk, characters = [], 0
     if chunk:
         yield chunk
-
-
-def expand_patterns(inputs: Sequence[str]) -> list[str]:
-    """Replace patterns such as `in/*.parquet` by the files that match, sorted."""
-    paths = []
-    for pattern in inputs:
-        if has_magic(pattern) and not os.path.exists(pattern):
-            matches = (
-                list_remote_files(pattern)
-                if is_remote(pattern)
-                else sorted(glob(pattern, recursive=True))
-            )
-            if not matches:
-                raise DataError("matches no file", fix="check the pattern", path=pattern)
-            paths += matches
-        else:
-            paths.append(pattern)
-    return paths
 
 
 # Turns documents into lines, and counts the truncated documents.

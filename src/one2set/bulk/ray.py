@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from one2set.bulk.pipeline import Lines, Source, Work, process_chunk
 from one2set.bulk.resume import ResumeState
-from one2set.data.reading.remote import is_remote
+from one2set.data.reading.locations import is_remote
 from one2set.data.reading.streams import is_pipe
 from one2set.errors import ConfigError, One2SetError, missing_extra
 from one2set.extraction.knowledge import model_files

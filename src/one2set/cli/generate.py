@@ -289,7 +289,7 @@ def _expand(inputs: Sequence[str]) -> list[str]:
     paths = []
     for argument in inputs:
         if has_magic(argument) and _names_file(argument):
-            from one2set.bulk.pipeline import expand_patterns
+            from one2set.data.reading.locations import expand_patterns
 
             paths += expand_patterns([argument])
         else:
@@ -404,7 +404,7 @@ def _warn(message: str) -> None:
 
 def _is_file(argument: str) -> bool:
     """Whether an argument names a file, and is not a text."""
-    from one2set.data.reading.remote import is_remote
+    from one2set.data.reading.locations import is_remote
 
     if argument == "-" or os.path.exists(argument):
         return True

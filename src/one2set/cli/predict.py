@@ -100,10 +100,10 @@ def predict(
     one2set predict my-run documents.jsonl --slots --beam 4 --pool
     """
     from one2set.bulk.output_formats import RAW
-    from one2set.bulk.pipeline import Raw, Source, expand_patterns
+    from one2set.bulk.pipeline import Raw, Source
+    from one2set.data.reading.locations import expand_patterns
     from one2set.data.reading.records import Fields
-    from one2set.keyphrases.loading import is_exported
-    from one2set.model.paths import find_model_folder, is_light, is_model
+    from one2set.model.paths import find_model_folder, is_exported, is_light, is_model
 
     folder = find_model_folder(model)
     if not is_model(model):

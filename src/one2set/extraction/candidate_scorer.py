@@ -19,7 +19,6 @@ from one2set.arrays import (
     check_shapes,
     load_arrays,
     save_arrays,
-    silu,
     single_thread_matmul,
 )
 from one2set.extraction.features import (
@@ -30,7 +29,7 @@ from one2set.extraction.features import (
 )
 from one2set.extraction.lexicon import Lexicon
 from one2set.extraction.ngrams import HashedTexts
-from one2set.extraction.span_rescorer import SpanRescorer, WordStates
+from one2set.extraction.span_rescorer import SpanRescorer, WordStates, silu
 
 FILE = "candidate_scorer.safetensors"
 OLD_FILES = ("candidate_scorer.npz", "selector.npz")

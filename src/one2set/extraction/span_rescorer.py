@@ -21,7 +21,6 @@ from one2set.arrays import (
     check_shapes,
     load_arrays,
     save_arrays,
-    silu,
     single_thread_matmul,
 )
 from one2set.errors import DataError
@@ -94,3 +93,9 @@ class SpanRescorer:
             return rescorer
 
         return load_arrays(folder, (FILE, *OLD_FILES), "a span rescorer", build)
+
+
+def silu(x: Float32s) -> Float32s:
+    """x · σ(x)"""
+    product: Float32s = x * (0.5 * (1 + np.tanh(0.5 * x)))
+    return product

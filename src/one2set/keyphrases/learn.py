@@ -16,9 +16,8 @@ from one2set.extraction.train_scorers import (
     fit_span_rescorer,
 )
 from one2set.keyphrases.calibration import FILE as CALIBRATION
-from one2set.keyphrases.loading import is_exported
 from one2set.model.manifest import MANIFEST, check_manifest, write_model_folder
-from one2set.model.paths import is_light, model_folder
+from one2set.model.paths import is_exported, is_light, model_folder
 from one2set.prediction.runtime import Runtime
 
 

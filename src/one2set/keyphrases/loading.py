@@ -8,15 +8,10 @@ from one2set.data.vocabulary import Vocabulary, load_vocabulary
 from one2set.errors import ConfigError, DataError, missing_extra
 from one2set.extraction.knowledge import KNOWLEDGE_FILES
 from one2set.model.manifest import check_manifest
-from one2set.model.paths import DESCRIPTION, is_light, knowledge_folder
+from one2set.model.paths import is_exported, is_light, knowledge_folder
 from one2set.prediction.stream import NoNetwork, Predictor
 
 _FIX = "pass a complete model folder"
-
-
-def is_exported(folder: Path) -> bool:
-    """Whether a model runs without torch."""
-    return (folder / DESCRIPTION).exists() or is_light(folder)
 
 
 def load_model_vocabulary(folder: Path) -> Vocabulary:

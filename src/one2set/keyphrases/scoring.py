@@ -22,7 +22,7 @@ from one2set.extraction.ngrams import NgramIndex, hash_words
 from one2set.keyphrases.calibration import Calibration
 from one2set.keyphrases.candidates import CandidateBuilder, is_readable
 from one2set.prediction.prediction import Prediction
-from one2set.prediction.stream import Check, check_each, never_stop
+from one2set.prediction.stream import Check, never_stop
 from one2set.text import Span
 
 Passages = Sequence[tuple[Prediction, StemmedDocument]]  # with the prediction of each
@@ -63,26 +63,26 @@ def score_phrases(
     check: Check = never_stop,
 ) -> list[ScoredPhrase]:
     """The phrases of a document that have at least this score, and more than 0."""
-    by_passage = [
-        CandidateBuilder(passage, knowledge).candidates(prediction, passage)
-        for prediction, passage in check_each(passages, check)
-    ]
+    by_passage = []
+    for prediction, passage in passages:
+        check()
+        by_passage.append(CandidateBuilder(passage, knowledge).candidates(prediction, passage))
     lengths = np.array([len(passage.words) - passage.title_length + 1 for _, passage in passages])
     share = lengths / lengths.sum()
     p = np.concatenate([calibration.probabilities(candidates) for candidates in by_passage])  # (Q,)
-    passage = np.repeat(np.arange(len(by_passage)), list(map(len, by_passage)))
+    passage_of = np.repeat(np.arange(len(by_passage)), list(map(len, by_passage)))
     hashes = np.concatenate([candidates.hash for candidates in by_passage])
     distinct, which = np.unique(hashes, return_inverse=True)
-    score = np.bincount(which, share[passage] * p, minlength=len(distinct))  # (U,)
+    score = np.bincount(which, share[passage_of] * p, minlength=len(distinct))  # (U,)
     by_score = np.lexsort((-p, which))  # those of the same phrase together, the best first
     best = by_score[np.searchsorted(which[by_score], np.arange(len(distinct)))]  # (U,)
-    row = np.arange(len(p)) - np.searchsorted(passage, passage)
+    row = np.arange(len(p)) - np.searchsorted(passage_of, passage_of)
     occurrences = NgramIndex(hash_words(document.stems))
     keyphraseness = knowledge.keyphraseness(distinct)
     phrases = []
     for index in np.flatnonzero((score >= least) & (score > 0)).tolist():
         at = best[index]
-        candidate = by_passage[passage[at]].phrase(row[at])
+        candidate = by_passage[passage_of[at]].phrase(row[at])
         count = len(candidate.stems)
         spans = tuple(
             (document.spans[start][0], document.spans[start + count - 1][1])

@@ -57,6 +57,11 @@ def is_light(folder: Path) -> bool:
     return (folder / LIGHT_FILE).exists()
 
 
+def is_exported(folder: Path) -> bool:
+    """Whether a model runs without torch."""
+    return (folder / DESCRIPTION).exists() or is_light(folder)
+
+
 def knowledge_folder(folder: Path) -> Path:
     """The folder of a model's knowledge (`extraction.knowledge`): its own, or the one that a light
     model shares. A copy of a light model has it in its own folder."""

@@ -7,7 +7,7 @@ Documents are read in windows, sorted by length within a window and batched. `en
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,6 @@ from one2set.prediction.prediction import Order, Prediction, Slot, TokenStates
 from one2set.text import Span
 
 WINDOW = 256  # documents
-
-
-Item = TypeVar("Item")
 
 
 class Generated(NamedTuple):
@@ -45,13 +42,6 @@ Check = Callable[[], None]
 
 def never_stop() -> None:
     """The default check: it never raises."""
-
-
-def check_each(items: Iterable[Item], check: Check) -> Iterator[Item]:
-    """The items, with a check before each."""
-    for item in items:
-        check()
-        yield item
 
 
 class Predictor(Protocol):

@@ -17,7 +17,7 @@ from typing import IO, Any, Literal, Self
 
 import orjson
 
-from one2set.data.reading.remote import is_remote, open_remote
+from one2set.data.reading.locations import is_remote, open_remote
 from one2set.errors import ConfigError, DataError, missing_extra, shorten
 
 STDIN = "-"

@@ -8,8 +8,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from one2set.data.reading.locations import (
+    expand_patterns,
+    is_remote,
+    list_remote_files,
+    open_remote,
+)
 from one2set.data.reading.readers import read
-from one2set.data.reading.remote import is_remote, list_remote_files, open_remote
 from one2set.errors import DataError
 
 SAMPLE = Path(str(files("one2set.data") / "sample" / "documents.jsonl"))
@@ -28,7 +33,7 @@ def test_documents_of_an_address_are_those_of_the_file(tmp_path: Path) -> None:
     assert [d.text for d in found] == [d.text for d in expected]
 
 
-def test_patterns(tmp_path: Path) -> None:
+def test_remote_patterns(tmp_path: Path) -> None:
     for name in ("b.jsonl", "a.jsonl", "c.csv", "deep/d.jsonl"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
@@ -47,3 +52,15 @@ def test_what_cannot_be_reached(tmp_path: Path) -> None:
         list(read(f"file://{tmp_path}/missing.jsonl"))
     with pytest.raises(DataError, match="cannot be read"):
         list_remote_files(f"file://{tmp_path}/missing/*.jsonl")
+
+
+def test_patterns(tmp_path: Path) -> None:
+    for name in ("b.jsonl", "a.jsonl", "deep/c.jsonl", "odd[1].jsonl"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    names = [f"{tmp_path}/{name}" for name in ("a.jsonl", "b.jsonl", "odd[1].jsonl")]
+    assert expand_patterns(["-", f"{tmp_path}/*.jsonl"]) == ["-", *names]
+    assert len(expand_patterns([f"{tmp_path}/**/*.jsonl"])) == 4
+    assert expand_patterns([names[2]]) == [names[2]]
+    with pytest.raises(DataError, match="matches no file"):
+        expand_patterns([f"{tmp_path}/*.csv"])

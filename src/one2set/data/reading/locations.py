@@ -1,10 +1,14 @@
-"""Files that are not on this machine: `s3://bucket/papers/*.parquet`, `gs://…`, `hdfs://…`.
+"""Where inputs are: patterns of files, and files on other machines.
 
-pyarrow knows how to reach them, and takes keys and regions from the environment.
+pyarrow reads `s3://bucket/papers/*.parquet`, `gs://…` and `hdfs://…`. It takes keys and regions
+from the environment.
 """
 
 import io
+import os
+from collections.abc import Sequence
 from fnmatch import fnmatch
+from glob import glob, has_magic
 from typing import IO, Any
 
 from one2set.errors import DataError, missing_extra
@@ -19,6 +23,24 @@ def open_remote(path: str) -> IO[bytes]:
     """The bytes of a file, buffered."""
     filesystem, place = _reach(path)
     return io.BufferedReader(filesystem.open_input_file(place), 1 << 20)
+
+
+def expand_patterns(inputs: Sequence[str]) -> list[str]:
+    """Replace patterns such as `in/*.parquet` by the files that match, sorted."""
+    paths = []
+    for pattern in inputs:
+        if has_magic(pattern) and not os.path.exists(pattern):
+            matches = (
+                list_remote_files(pattern)
+                if is_remote(pattern)
+                else sorted(glob(pattern, recursive=True))
+            )
+            if not matches:
+                raise DataError("matches no file", fix="check the pattern", path=pattern)
+            paths += matches
+        else:
+            paths.append(pattern)
+    return paths
 
 
 def list_remote_files(pattern: str) -> list[str]:
