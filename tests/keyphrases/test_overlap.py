@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from one2set.keyphrases.overlap import (
+    drop_needless_parts,
     marginal_probabilities,
     relation,
     relations,
-    without_parts,
 )
 
 
@@ -65,18 +65,57 @@ def test_nothing_becomes_likelier(
     assert marginal_probabilities(phrases, scores, weights, 0.0) == pytest.approx(scores, abs=1e-9)
 
 
+TEXT = ("a", "b", "c", "a", "b", "a", "b", "c", "c", "b")
+
+
+def find_spans(phrase: tuple[str, ...]) -> list[tuple[int, int]]:
+    """The occurrences of a phrase in `TEXT`, where each word is a character."""
+    ends = ((start, start + len(phrase)) for start in range(len(TEXT)))
+    return [(start, end) for start, end in ends if TEXT[start:end] == phrase]
+
+
+def is_needless(part: tuple[str, ...], whole: tuple[str, ...]) -> bool:
+    inside = {
+        at for start, _ in find_spans(whole) for at in range(start, start + len(whole))
+    }  # words of the whole
+    outside = [span for span in find_spans(part) if not {*range(*span)} <= inside]
+    return relation(part, whole) == "part" and len(outside) < 2
+
+
+@pytest.mark.parametrize(
+    ("scores", "remaining"),
+    [
+        (
+            {"ab": 0.5, "abc": 0.4},
+            ["abc"],
+        ),  # "ab" occurs once on its own; "abc" is nearly as likely
+        ({"ab": 0.5, "abc": 0.2}, ["ab"]),
+        ({"abc": 0.5, "ab": 0.4}, ["abc"]),
+        ({"b": 0.5, "abc": 0.4}, ["b", "abc"]),  # "b" occurs twice on its own
+        ({"x": 0.5, "xy": 0.4}, ["xy"]),  # absent phrases do not occur
+    ],
+)
+def test_needless_parts_are_dropped(scores: dict[str, float], remaining: list[str]) -> None:
+    phrases = [tuple(phrase) for phrase in scores]
+    spans = [find_spans(phrase) for phrase in phrases]
+    found = drop_needless_parts(phrases, spans, list(scores.values()))
+    assert ["".join(phrases[number]) for number in found] == remaining
+
+
 @given(st.lists(st.tuples(PHRASE, st.floats(0, 1)), max_size=8, unique_by=lambda one: one[0]))
-def test_of_a_part_and_a_whole_one_is_left(scored: list[tuple[tuple[str, ...], float]]) -> None:
+def test_of_a_needless_part_and_its_whole_one_remains(
+    scored: list[tuple[tuple[str, ...], float]],
+) -> None:
     phrases, scores = [one for one, _ in scored], [p for _, p in scored]
-    left = without_parts(phrases, scores)
-    assert [scores[one] for one in left] == sorted((scores[one] for one in left), reverse=True)
-    for one, phrase in enumerate(phrases):
-        others = relations(phrase, [phrases[other] for other in left if other != one])
-        overlapping = not others.isdisjoint(("part", "whole"))
-        if one in left:
-            assert not overlapping
-        elif not overlapping:  # it yields to a whole that yields to another
-            wholes = [
-                other for other in range(len(phrases)) if relation(phrase, phrases[other]) == "part"
-            ]
-            assert any(scores[other] >= 0.6 * scores[one] for other in wholes if other != one)
+    remaining = drop_needless_parts(phrases, [find_spans(one) for one in phrases], scores)
+    assert [scores[one] for one in remaining] == sorted(
+        (scores[one] for one in remaining), reverse=True
+    )
+    for number, phrase in enumerate(phrases):
+        others = [phrases[other] for other in remaining if other != number]
+        overlaps = any(is_needless(phrase, one) or is_needless(one, phrase) for one in others)
+        if number in remaining:
+            assert not overlaps
+        elif not overlaps:  # it was dropped for a whole that was dropped for another
+            wholes = [other for other, one in enumerate(phrases) if is_needless(phrase, one)]
+            assert any(scores[other] >= 0.6 * scores[number] for other in wholes)

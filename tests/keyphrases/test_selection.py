@@ -105,11 +105,12 @@ def test_phrases_are_chosen_as_a_set() -> None:
 
 
 def test_people_have_a_diversity_of_their_own() -> None:
-    side = SideCalibration(threshold=0.3, overlap={"part": -1.0})
-    calibration = Calibration(side, side, diversity=0.0, shown_diversity=0.5)
-    found = said(graph_networks=0.9, networks=0.5)
+    side = SideCalibration(threshold=0.3, overlap={"head": -1.0})
+    calibration = Calibration(side, side, diversity=0.0)
+    found = said(graph_networks=0.9, deep_networks=0.5)
     assert texts(found, calibration=calibration) == ["Graph Networks"]
-    assert texts(found, calibration=calibration, point="f1") == ["Graph Networks", "Networks"]
+    both = ["Graph Networks", "deep networks"]
+    assert texts(found, calibration=calibration, point="f1") == both
 
 
 @pytest.mark.parametrize(
@@ -121,16 +122,47 @@ def test_people_have_a_diversity_of_their_own() -> None:
             {"graph_networks": 0.4, "networks": 0.5, "deep_networks": 0.3},
             ["Graph Networks", "deep networks"],
         ),
-        ({"deep_graph_networks": 0.5, "graph": 0.6}, ["deep graph networks"]),
+        ({"deep_models": 0.5, "models": 0.6}, ["deep models"]),
     ],
 )
-def test_people_see_no_part_of_a_phrase(scores: dict[str, float], seen: list[str]) -> None:
+def test_people_see_no_needless_part_of_a_phrase(scores: dict[str, float], seen: list[str]) -> None:
     found = said(**scores)
     assert texts(found) == seen
     everything = sorted(scores, key=lambda one: -scores[one])
     everything = [one.replace("_", " ") for one in everything]
     for other in ({"point": "f1"}, {"diversity": 0.0}):
         assert [one.lower() for one in texts(found, **other)] == everything
+
+
+def test_people_see_a_part_that_occurs_twice_on_its_own() -> None:
+    document = Document("d", "", "Graph networks. A network of graphs. A large network.")
+    spans = {"graph network": ((0, 14),), "network": ((6, 14), (18, 25), (45, 52))}
+    phrases = [ScoredPhrase(tuple(one.split()), 0.5, one, spans[one]) for one in spans]
+    found = select_keyphrases(document, phrases, Calibration())
+    assert [one.text for one in found] == ["Graph networks", "network"]
+    once = phrases[1]._replace(spans=spans["network"][:2])
+    (found_once,) = select_keyphrases(document, [phrases[0], once], Calibration())
+    assert found_once.text == "Graph networks"
+
+
+LETTERS = Document("d", "", " x ".join("bcdefghi"))
+
+
+@pytest.mark.parametrize(
+    ("options", "count"),
+    [({}, 5), ({"more": -0.1}, 1), ({"point": "f1"}, 1), ({"top": 3}, 3), ({"min_score": 0.2}, 3)],
+)
+def test_people_see_five_phrases_if_as_many_are_likely_enough(
+    options: dict[str, Any], count: int
+) -> None:
+    scores = (0.9, 0.3, 0.2, 0.1, 0.1, 0.1, 0.1)
+    phrases = [
+        ScoredPhrase((letter,), score, letter, ((at * 4, at * 4 + 1),))
+        for at, (letter, score) in enumerate(zip("bcdefgh", scores, strict=True))
+    ]
+    calibration = Calibration(SideCalibration(threshold=0.05, expected_gold_factor=0.0))
+    found = select_keyphrases(LETTERS, phrases, calibration, Selection(**options))
+    assert len(found) == count
 
 
 def test_another_phrase_takes_the_place_of_a_part() -> None:
@@ -142,12 +174,12 @@ def test_another_phrase_takes_the_place_of_a_part() -> None:
 
 
 def test_a_part_yields_only_to_what_is_shown() -> None:
-    found = said(deep_graph=0.4, graph=0.5)
-    assert texts(found) == ["deep graph"]
-    assert texts(found, only="present") == ["graph"]
-    assert texts(found, min_score=0.45) == ["graph"]
+    found = said(deep_models=0.4, models=0.5)
+    assert texts(found) == ["deep models"]
+    assert texts(found, only="present") == ["models"]
+    assert texts(found, min_score=0.45) == ["models"]
     floor = Calibration(absent=SideCalibration(floor=0.45))
-    assert texts(found, calibration=floor) == ["graph"]
+    assert texts(found, calibration=floor) == ["models"]
 
 
 def test_terms_of_a_vocabulary_may_be_parts(tmp_path: Path) -> None:

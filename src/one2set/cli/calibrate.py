@@ -57,6 +57,7 @@ def calibrate(
     try:
         from one2set.bulk.lines import predict_all
         from one2set.data.control_codes import NO_NULL
+        from one2set.data.phrase_spelling import PhraseSpeller
         from one2set.extraction.knowledge import Knowledge
         from one2set.keyphrases import reliability, tuning
         from one2set.keyphrases.calibration import FILE as CALIBRATION
@@ -107,7 +108,7 @@ def calibrate(
             f"Use at least {_ENOUGH}.",
             soft_wrap=True,
         )
-    check = reliability.cross_validate(labelled)
+    check = reliability.cross_validate(labelled, PhraseSpeller(knowledge.phrase_list.spellings))
     calibration = tuning.tune(labelled)
     calibration.save(folder)
     for table in calibration_tables(calibration, check):

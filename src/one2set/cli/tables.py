@@ -77,9 +77,9 @@ def calibration_tables(calibration: "Calibration", check: "CrossValidation") -> 
             *(f"{side.overlap.get(kind, 0.0):+.2f}" for kind in names[-3:]),
         )
     table.caption = (
-        f"Diversity: {calibration.diversity:.1f} at f1, {calibration.shown_diversity:.1f} for "
-        "people. Floor: the least score that people are shown. Part, whole, head: log odds that a "
-        "phrase loses if it is part of a chosen one, contains one, or has the same last word."
+        f"Diversity at f1: {calibration.diversity:.1f}. Floor: the least score that people are "
+        "shown. Part, whole, head: log odds that a phrase loses if it is part of a chosen one, "
+        "contains one, or has the same last word."
     )
     yield table
     table = _table(

@@ -128,7 +128,6 @@ class Calibration:
     present: SideCalibration = SideCalibration()
     absent: SideCalibration = SideCalibration()
     diversity: float = 0.0  # of the operating point `f1`; see `overlap`
-    shown_diversity: float = 0.5  # of the operating point `shown`
 
     @property
     def sides(self) -> "dict[Side, SideCalibration]":
@@ -163,8 +162,9 @@ class Calibration:
         try:
             values = _rename(orjson.loads(path.read_bytes()), _OLD_KEYS)
             drop_subphrases = values.pop("drop_subphrases", False)
+            values.pop("shown_diversity", None)  # of version 0.1
             found = cls(**values | {side: _load_side(values[side]) for side in SIDES})
-            _check_numbers(diversity=found.diversity, shown_diversity=found.shown_diversity)
+            _check_numbers(diversity=found.diversity)
             return found._without_subphrases() if drop_subphrases else found
         except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
             fix = "make it again with one2set calibrate"

@@ -13,18 +13,14 @@ import numpy as np
 
 from one2set.arrays import Flags, Floats
 from one2set.data.control_codes import SIDES, Side
+from one2set.data.phrase_spelling import NO_SPELLER, PhraseSpeller
 from one2set.errors import missing_extra
-from one2set.extraction.ngrams import Hashes
+from one2set.evaluation.scoring import evaluate
+from one2set.extraction.ngrams import Hashes, hash_of
 from one2set.keyphrases.calibration import MIN_THRESHOLD, Calibration
-from one2set.keyphrases.selection import Selection
-from one2set.keyphrases.tuning import (
-    BEST,
-    LabelledCandidates,
-    Pool,
-    mean_f1,
-    score_and_select,
-    tune,
-)
+from one2set.keyphrases.selection import select_keyphrases
+from one2set.keyphrases.tuning import LabelledCandidates, Pool, mean_f1, score_and_select, tune
+from one2set.text import stem_all
 
 _PARTS = (2, 4, 8, 16)  # documents that are joined
 
@@ -76,10 +72,14 @@ class CrossValidation(NamedTuple):
     joined: CalibrationCheck
 
 
-def cross_validate(documents: Sequence[LabelledCandidates]) -> CrossValidation:
+def cross_validate(
+    documents: Sequence[LabelledCandidates], speller: PhraseSpeller = NO_SPELLER
+) -> CrossValidation:
     """Tune on each half of the documents, and measure on the other."""
     parts = documents[::2], documents[1::2]
-    first, second = (_validate(tune(some), Pool(rest)) for some, rest in (parts, parts[::-1]))
+    first, second = (
+        _validate(tune(some), Pool(rest), speller) for some, rest in (parts, parts[::-1])
+    )
     return CrossValidation(
         first.f1.join(second.f1),
         first.shown.join(second.shown),
@@ -87,18 +87,55 @@ def cross_validate(documents: Sequence[LabelledCandidates]) -> CrossValidation:
     )
 
 
-def _validate(calibration: Calibration, pool: Pool) -> CrossValidation:
+def _validate(calibration: Calibration, pool: Pool, speller: PhraseSpeller) -> CrossValidation:
     before = mean_f1(pool, Calibration())
-
-    def check(selection: Selection) -> CalibrationCheck:
-        p, shown = score_and_select(pool, calibration, selection)
-        after = {side: pool.mean_f1(side, p, shown) for side in SIDES}
-        right = pool.correct[shown].astype(np.float64)
-        return CalibrationCheck(p[shown], right, pool.present[shown], before, after)
-
-    p, _ = score_and_select(pool, calibration)
+    p, best = score_and_select(pool, calibration)
+    f1 = CalibrationCheck(
+        p[best],
+        pool.correct[best].astype(np.float64),
+        pool.present[best],
+        before,
+        {side: pool.mean_f1(side, p, best) for side in SIDES},
+    )
     joined = CalibrationCheck(*join_related(pool, p, MIN_THRESHOLD), before, before)
-    return CrossValidation(check(BEST), check(Selection()), joined)
+    return CrossValidation(f1, _check_shown(pool, p, calibration, speller, before), joined)
+
+
+def _check_shown(
+    pool: Pool,
+    p: Floats,
+    calibration: Calibration,
+    speller: PhraseSpeller,
+    before: dict[Side, float],
+) -> CalibrationCheck:
+    """The check of exactly the keyphrases that people are shown."""
+    ends = np.searchsorted(pool.document, np.arange(1, len(pool.documents)))
+    shown = [
+        select_keyphrases(
+            labelled.document.document,
+            labelled.scored_phrases(scores, MIN_THRESHOLD),
+            calibration,
+            speller=speller,
+        )
+        for labelled, scores in zip(pool.documents, np.split(p, ends), strict=True)
+    ]
+    correct = [
+        hash_of(stem_all(words)) in labelled.gold
+        for labelled, keyphrases in zip(pool.documents, shown, strict=True)
+        for words in labelled.document.document.phrase_words([one.text for one in keyphrases])
+    ]
+    figures = evaluate(
+        [labelled.document.document for labelled in pool.documents],
+        [[one.text for one in keyphrases] for keyphrases in shown],
+    )
+    together = [one for keyphrases in shown for one in keyphrases]
+    return CalibrationCheck(
+        np.array([one.score for one in together], np.float64),
+        np.array(correct, np.float64),
+        np.array([one.present for one in together], np.bool_),
+        before,
+        {side: (figures[side]["5"].f1 + figures[side]["M"].f1) / 2 for side in SIDES},
+    )
 
 
 def join_related(pool: Pool, p: Floats, least: float) -> tuple[Floats, Floats, Flags]:

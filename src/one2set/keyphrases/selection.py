@@ -12,8 +12,8 @@ from one2set.data.control_codes import Side
 from one2set.data.document import Document
 from one2set.data.phrase_spelling import NO_SPELLER, PhraseSpeller, Stems
 from one2set.errors import ConfigError
-from one2set.keyphrases.calibration import Calibration, SideCalibration
-from one2set.keyphrases.overlap import marginal_probabilities, without_parts
+from one2set.keyphrases.calibration import TOP_K, Calibration, SideCalibration
+from one2set.keyphrases.overlap import drop_needless_parts, marginal_probabilities
 from one2set.keyphrases.results import Keyphrase, KeyphraseList
 from one2set.keyphrases.scoring import ScoredPhrase
 from one2set.keyphrases.surface import Surface
@@ -24,6 +24,7 @@ MAX_MORE = 100.0
 # Below these, phrases look like fragments and like generic words. Chosen on validation, where they
 # cost 1 % of the F1 of what people are shown.
 _SHARE_AT_END, _KEYPHRASENESS = 0.5, 0.02
+_SHOWN_DIVERSITY = 0.5  # overlaps count as they were fitted
 # Operating points: `shown` is for people, `f1` has the best F1@5 and F1@M.
 Point = Literal["shown", "f1"]
 
@@ -45,11 +46,11 @@ class Selection:
         """The diversity that is asked for, or else that of the operating point."""
         if self.diversity is not None:
             return self.diversity
-        return calibration.diversity if self.point == "f1" else calibration.shown_diversity
+        return calibration.diversity if self.point == "f1" else _SHOWN_DIVERSITY
 
     @property
     def for_people(self) -> bool:
-        """Whether parts of phrases, fragments and generic words are left out."""
+        """Whether needless parts of phrases, fragments and generic words are left out."""
         return self.point == "shown" and self.diversity is None and self.vocabulary is None
 
     def floor(self, side: SideCalibration) -> float:
@@ -99,26 +100,30 @@ def select_keyphrases(
             _multiply_odds(p, _readability(one, surface))
             for p, one in zip(marginal, whole, strict=True)
         ]
-    possible = [at for at, one in enumerate(whole) if marginal[at] >= thresholds[one.side]]
-    wanted = {
+    wanted = [
         at
-        for at in possible
-        if (one := whole[at]).score >= max(selection.min_score, selection.floor(sides[one.side]))
+        for at, one in enumerate(whole)
+        if marginal[at] >= thresholds[one.side]
+        and one.score >= max(selection.min_score, selection.floor(sides[one.side]))
         and selection.only in (None, one.side)
-    }
-    parts: set[int] = set()
+    ]
+    wanted.sort(key=lambda at: -marginal[at])
     if selection.for_people:
-        of_them = sorted(wanted)
-        left = without_parts([whole[at].stems for at in of_them], [marginal[at] for at in of_them])
-        parts = wanted - {of_them[one] for one in left}
-    possible.sort(key=lambda at: -marginal[at])
-    chosen: set[int] = set()
+        remaining = drop_needless_parts(
+            [whole[at].stems for at in wanted],
+            [whole[at].spans for at in wanted],
+            [marginal[at] for at in wanted],
+        )
+        wanted = [wanted[number] for number in remaining]
+    chosen: list[int] = []
     for name, side in sides.items():
-        own = [at for at in possible if whole[at].side == name]
-        count = side.cutoff_by_expected_f1([marginal[at] for at in own], selection.more)
-        # Others take the place of parts.
-        chosen.update([at for at in own if at not in parts][:count])
-    shown = [whole[at] for at in sorted(chosen & wanted)]
+        # As many as if each were chosen on its own: another phrase replaces one that is left out.
+        scores = [one.score for one in whole if one.side == name]
+        count = side.cutoff_by_expected_f1(scores, selection.more)
+        if name == "present" and selection.for_people and selection.more >= 0:
+            count = max(count, TOP_K)  # on validation this costs 0.5 % of the F1
+        chosen += [at for at in wanted if whole[at].side == name][:count]
+    shown = [whole[at] for at in sorted(chosen)]
     return KeyphraseList(
         Keyphrase(
             _spell(one, surface, document),

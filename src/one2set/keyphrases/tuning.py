@@ -39,7 +39,7 @@ from one2set.keyphrases.candidates import (
     is_readable,
 )
 from one2set.keyphrases.overlap import marginal_probabilities, relations
-from one2set.keyphrases.selection import Selection
+from one2set.keyphrases.scoring import ScoredPhrase
 from one2set.prediction.prediction import Prediction
 from one2set.text import stem_all
 
@@ -54,9 +54,7 @@ _MIN_PRECISION, _MIN_SHOWN = 0.25, 10
 # Kinds of overlap that have a weight together: few phrases of each are shown.
 _KINDS = (("part", "whole"), ("head",), ("word",), ("abbreviation",))
 _DIVERSITIES = (0.0, 0.3, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
-# Shares of the best F1: what is no worse but for chance, and what people may pay for diversity.
-_NEAR, _CHEAP = 0.997, 0.98
-BEST = Selection(point="f1")
+_NEAR = 0.997  # of the best F1: no worse but for chance
 _CODES = INPUTS.index("codes")
 _GENERATED = [INPUTS.index(name) for name in GENERATED_INPUTS]
 _EMPTY, _NO_FLAGS = np.empty(0, np.int64), np.empty(0, np.bool_)
@@ -65,11 +63,30 @@ _EMPTY, _NO_FLAGS = np.empty(0, np.int64), np.empty(0, np.bool_)
 class LabelledCandidates(NamedTuple):
     """The candidates of a document, and which of them are keyphrases."""
 
+    document: StemmedDocument
     candidates: Candidates
     correct: Flags  # (Q,)
     num_gold: tuple[int, int]  # numbers of present and of absent keyphrases
     num_codes: int
     gold: Hashes  # (G,) of its keyphrases
+    keyphraseness: Floats  # (Q,) see `ScoredPhrase`
+
+    def scored_phrases(self, scores: Floats, least: float) -> list[ScoredPhrase]:
+        """The phrases of candidates with at least this score, of their scores (Q,)."""
+        spans, phrases = self.document.spans, []
+        for number in np.flatnonzero(scores >= least).tolist():
+            candidate = self.candidates[number]
+            last = len(candidate.stems) - 1
+            phrases.append(
+                ScoredPhrase(
+                    candidate.stems,
+                    float(scores[number]),
+                    candidate.text,
+                    tuple((spans[at][0], spans[at + last][1]) for at in candidate.positions),
+                    keyphraseness=float(self.keyphraseness[number]),
+                )
+            )
+        return phrases
 
 
 def label_candidates(
@@ -88,11 +105,13 @@ def label_candidates(
     present = sum(map(builder.contains, gold))
     hashes = np.array([hash_of(stems) for stems in gold], np.uint64)
     return LabelledCandidates(
+        stemmed,
         candidates,
         np.isin(candidates.hash, hashes),
         (present, len(gold) - present),
         len(prediction.slots),
         hashes,
+        knowledge.keyphraseness(candidates.hash),
     )
 
 
@@ -251,17 +270,16 @@ def _tune_cutoff(
     ]
 
     def value(one: SideCalibration) -> float:
-        return pool.mean_f1(side, p, _apply_cutoff(pool, one, p, possible))
+        return pool.mean_f1(side, p, _apply_cutoff(pool, one, p, possible, p))
 
     return max(tried, key=value)
 
 
 def _tune_overlap(pool: Pool, found: Calibration) -> Calibration:
-    """The calibration with weights of overlaps, the lowest diversity with the best F1, and for
-    people, who mind overlaps more than a metric does, the highest one that costs little of it.
+    """The calibration with weights of overlaps, and the lowest diversity with the best F1.
 
-    They are those of a logistic regression on the phrases that are shown, the best first, which
-    knows their log odds and how each overlaps those before it."""
+    The weights are those of a logistic regression on the phrases that are shown, the best first,
+    which knows their log odds and how each overlaps those before it."""
     p, shown = score_and_select(pool, found)
     rows, numbers = [], []
     for document in _by_document(pool, p, shown):
@@ -288,11 +306,8 @@ def _tune_overlap(pool: Pool, found: Calibration) -> Calibration:
     tried = [Calibration(present, absent, diversity=one) for one in _DIVERSITIES]
     f1 = [mean_f1(pool, one) for one in tried]
     best = max(sum(each.values()) for each in f1)
-    best_present = max(each["present"] for each in f1)  # people see few absent phrases
-    measured = list(zip(tried, f1, strict=True))
-    found = next(one for one, each in measured if sum(each.values()) >= _NEAR * best)
-    cheap = [one for one, each in measured if each["present"] >= _CHEAP * best_present]
-    return replace(found, shown_diversity=cheap[-1].diversity)
+    measured = zip(tried, f1, strict=True)
+    return next(one for one, each in measured if sum(each.values()) >= _NEAR * best)
 
 
 def _fit_offsets(x: Floats, log_odds: Floats, correct: Flags) -> Floats:
@@ -312,10 +327,15 @@ def _fit_offsets(x: Floats, log_odds: Floats, correct: Flags) -> Floats:
 
 def _by_document(pool: Pool, p: Floats, which: Flags) -> Iterator[list[int]]:
     """The numbers of some candidates (Q,), of one document after the other, the best first."""
-    order = np.flatnonzero(which)
-    order = order[np.lexsort((-p[order], pool.document[order]))]
+    order = _order_by_document(pool, p, which)
     for part in np.split(order, np.flatnonzero(np.diff(pool.document[order])) + 1):
         yield part.tolist()
+
+
+def _order_by_document(pool: Pool, p: Floats, which: Flags) -> Ints:
+    """The numbers of some candidates (Q,), by document, then the best first."""
+    order = np.flatnonzero(which)
+    return order[np.lexsort((-p[order], pool.document[order]))]
 
 
 def _find_floor(pool: Pool, calibration: Calibration) -> float:
@@ -335,15 +355,16 @@ def _find_floor(pool: Pool, calibration: Calibration) -> float:
 
 
 def _apply_cutoff(
-    pool: Pool, side: SideCalibration, probabilities: Floats, possible: Flags
+    pool: Pool, side: SideCalibration, probabilities: Floats, possible: Flags, marginal: Floats
 ) -> Flags:
-    """(Q,) which of the possible candidates (Q,) of one side are shown: those above the threshold,
-    up to `SideCalibration.cutoff_by_expected_f1` in each document."""
-    shown = possible & (probabilities >= side.threshold)
+    """(Q,) which of the possible candidates (Q,) of one side are shown: those above the threshold
+    by their own and by their marginal probability (Q,), in each document the best by the latter,
+    up to `SideCalibration.cutoff_by_expected_f1`."""
+    likely = possible & (probabilities >= side.threshold)
+    shown = likely & (marginal >= side.threshold)
     if side.expected_gold_factor is None or not shown.any():
         return shown
-    order = np.flatnonzero(shown)
-    order = order[np.lexsort((-probabilities[order], pool.document[order]))]
+    order = _order_by_document(pool, probabilities, likely)
     document, p = pool.document[order], probabilities[order]
     first = np.searchsorted(document, document)  # of its document
     count, total = np.arange(len(order)) - first + 1, np.cumsum(p)
@@ -356,47 +377,49 @@ def _apply_cutoff(
     cutoff = np.full(len(best), len(order))
     reached = promise >= best[document]
     np.minimum.at(cutoff, document[reached], count[reached])
-    shown[order[count > cutoff[document]]] = False
+    order = _order_by_document(pool, marginal, shown)
+    document = pool.document[order]
+    rank = np.arange(len(order)) - np.searchsorted(document, document)
+    shown[order[rank >= cutoff[document]]] = False
     return shown
 
 
-def mean_f1(pool: Pool, calibration: Calibration, selection: Selection = BEST) -> dict[Side, float]:
+def mean_f1(pool: Pool, calibration: Calibration) -> dict[Side, float]:
     """The mean of F1@5 and F1@M of the candidates that a calibration shows, for each side."""
-    probabilities, shown = score_and_select(pool, calibration, selection)
+    probabilities, shown = score_and_select(pool, calibration)
     return {side: pool.mean_f1(side, probabilities, shown) for side in SIDES}
 
 
-def score_and_select(
-    pool: Pool, calibration: Calibration, selection: Selection = BEST
-) -> tuple[Floats, Flags]:
-    """The probability of each candidate by a calibration, and whether it is shown.  (Q,), (Q,)"""
+def score_and_select(pool: Pool, calibration: Calibration) -> tuple[Floats, Flags]:
+    """The probability of each candidate by a calibration, and whether it is shown at the operating
+    point `f1`.  (Q,), (Q,)"""
     count = pool.num_generating(calibration.null_bias())
     present, absent = calibration.present, calibration.absent
     p = np.where(
         pool.present, _probabilities(pool, present, count), _probabilities(pool, absent, count)
     )
-    diversity = selection.diversity_by(calibration)
-    marginal = _marginal(pool, p, calibration, diversity)
+    marginal = _marginal(pool, p, calibration)
     shown = np.zeros(len(p), np.bool_)
     for name, side in calibration.sides.items():
-        possible = (p > 0) & pool.of(name) & (p >= side.threshold)
-        shown |= _apply_cutoff(pool, side, marginal, possible)
-    floors = {name: selection.floor(side) for name, side in calibration.sides.items()}
-    return p, shown & (p >= np.where(pool.present, floors["present"], floors["absent"]))
+        possible = (p > 0) & pool.of(name)
+        shown |= _apply_cutoff(pool, side, p, possible, marginal)
+    return p, shown
 
 
-def _marginal(pool: Pool, p: Floats, calibration: Calibration, diversity: float) -> Floats:
+def _marginal(pool: Pool, p: Floats, calibration: Calibration) -> Floats:
     """(Q,) `marginal_probabilities` of all candidates above the thresholds, given the others of
     their documents."""
     present, absent = calibration.present, calibration.absent
-    if diversity == 0 or not (present.overlap or absent.overlap):
+    if calibration.diversity == 0 or not (present.overlap or absent.overlap):
         return p
     found = p.copy()
     threshold = np.where(pool.present, present.threshold, absent.threshold)
     for numbers in _by_document(pool, p, (p > 0) & (p >= threshold)):
         weights = [present.overlap if pool.present[one] else absent.overlap for one in numbers]
         stems = [pool.stems(one) for one in numbers]
-        found[numbers] = marginal_probabilities(stems, p[numbers].tolist(), weights, diversity)
+        found[numbers] = marginal_probabilities(
+            stems, p[numbers].tolist(), weights, calibration.diversity
+        )
     return found
 
 
