@@ -199,7 +199,8 @@ def test_how_many_codes_speak() -> None:
 
 def test_a_check_is_of_documents_left_out() -> None:
     check, shown, joined = cross_validate(judged(made_up(600)))
-    assert len(shown.present) <= len(check.present)
+    assert shown.after["present"] > shown.before["present"]
+    assert shown.calibration_error("present") < 0.15
     assert 0 <= joined.calibration_error("present") < 0.15
     assert check.after["present"] > check.before["present"]
     bins = check.reliability("present")
@@ -216,3 +217,20 @@ def test_where_no_code_ever_speaks() -> None:
     assert found.present.generated is None
     assert found.present.proposed is not None
     assert mean_f1(pool, found)["present"] > 0
+
+
+def test_phrases_with_scores_are_those_of_the_candidates() -> None:
+    """The check of what people are shown selects from the same phrases as the generator does."""
+    document, prediction = made_up(1)[0]
+    labelled = label_candidates(document, prediction, KNOWLEDGE)
+    calibration = Calibration(SideCalibration(-8.0, 0.0, CURVE, CURVE))
+    scores = score_and_select(Pool([labelled]), calibration)[0]
+    found = labelled.scored_phrases(scores, 0.05)
+    stemmed = StemmedDocument.of(document)
+    expected = score_phrases(stemmed, [(prediction, stemmed)], KNOWLEDGE, calibration, least=0.05)
+    assert {one.stems: one._replace(score=0.0) for one in found} == {
+        one.stems: one._replace(score=0.0) for one in expected
+    }
+    assert {one.stems: one.score for one in found} == pytest.approx(
+        {one.stems: one.score for one in expected}
+    )
