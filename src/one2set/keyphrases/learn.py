@@ -1,6 +1,5 @@
 """Learn the knowledge of a keyphrase model from documents: lexicon, scorers, phrase list."""
 
-import math
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -64,8 +63,8 @@ def learn_from_documents(
 def add_span_rescorer(folder: Path, scorer: CandidateScorer, sample: Iterable[Document]) -> None:
     """Fit a span rescorer to the network of an exported folder, on a sample of the documents that
     the candidate scorer counted, and save it there."""
-    labelled = [document for document in sample if document.keyphrases is not None]
-    chosen = labelled[:: max(math.ceil(len(labelled) / MAX_RESCORER_DOCUMENTS), 1)]
+    labelled = (document for document in sample if document.keyphrases is not None)
+    chosen = take_evenly(labelled, MAX_RESCORER_DOCUMENTS)
     states = (
         (document, encoded.states.pool(document.tokens().spans))
         for document, encoded in zip(chosen, Runtime(folder).encode_words(chosen), strict=True)
@@ -73,3 +72,16 @@ def add_span_rescorer(folder: Path, scorer: CandidateScorer, sample: Iterable[Do
     )
     if (rescorer := fit_span_rescorer(scorer, states)) is not None:
         rescorer.save(folder)
+
+
+def take_evenly(documents: Iterable[Document], most: int) -> list[Document]:
+    """At most this many documents, and at least half as many if there are, at even distances. Reads
+    them once, and keeps no others in memory."""
+    taken: list[Document] = []
+    distance = 1
+    for index, document in enumerate(documents):
+        if index % distance == 0:
+            taken.append(document)
+        if len(taken) > most:
+            taken, distance = taken[::2], 2 * distance
+    return taken
