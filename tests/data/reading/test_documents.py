@@ -147,7 +147,7 @@ def test_limits(limits: Limits, message: str) -> None:
         ("selectolax.lexbor", epub),
         ("defusedxml.ElementTree", odt),
         ("striprtf.striprtf", rtf),
-        ("pylatexenc.latex2text", latex),
+        ("pylatexenc.latex2text", lambda: latex().replace(b"Sheep}", b'Sh\\"eep}')),
     ],
 )
 def test_a_missing_extra_is_reported(

@@ -164,3 +164,8 @@ def test_a_long_array_is_read_piece_by_piece(tmp_path: Path) -> None:
     assert [one.id for one in documents] == [str(n) for n in range(20)]
     broken = write(tmp_path, "b.json", json.dumps(records)[:-9].encode())
     assert next(read(broken)).id == "0"
+
+
+def test_texts_in_an_array(tmp_path: Path) -> None:
+    documents = list(read(write(tmp_path, "a.json", b'["Sheep graze.",\n "Wool is warm."]')))
+    assert [one.abstract for one in documents] == ["Sheep graze.", "Wool is warm."]

@@ -49,6 +49,10 @@ def test_what_may_be_missing() -> None:
     assert document_of({"abstract": "", "keywords": []}).keyphrases == ()
 
 
+def test_scopus_says_that_there_is_no_abstract() -> None:
+    assert document_of({"abstract": "[No abstract available]"}).abstract == ""
+
+
 def test_the_first_name_that_holds_something_counts() -> None:
     assert document_of({"abstract": None, "text": "T"}).abstract == "T"
     assert document_of({"text": "T", "abstract": "A"}).abstract == "A"

@@ -56,7 +56,7 @@ def read_csv(path: str, delimiter: str, fields: Fields, errors: ErrorPolicy) -> 
         if len(row) != len(header):
             errors.report(
                 f"has {len(row)} columns; the header names {len(header)}",
-                fix="mend the row",
+                fix=f"mend the row; quote texts that contain {delimiter!r}",
                 path=path,
                 line=number,
             )

@@ -59,6 +59,8 @@ def _parse(
         fix = "write one object a line, or one array of objects"
         errors.report(f"is not JSON ({error})", fix=fix, path=path, line=line)
         return
+    if isinstance(record, str):  # a list of texts
+        record = {fields.abstract[0]: record}
     if not isinstance(record, dict):
         kind = type(record).__name__
         errors.report(f"is a JSON {kind}", fix="expected an object", path=path, line=line)

@@ -15,6 +15,7 @@ from one2set.text import looks_tokenised
 # The token-list form: `document` is a list of words, its keyphrases come in two lists.
 _TOKENS, _TOKEN_PHRASES = "document", ("extractive_keyphrases", "abstractive_keyphrases")
 _MAX_TITLE_WORDS = 40
+_NO_ABSTRACT = "[No abstract available]"  # in exports of Scopus
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +183,7 @@ def _text(record: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
     """The string of a text field, "" if it is null, None if the record has no such field."""
     values = _find(record, names)
     value = next((each for each in values if each is not None), None)
-    if value is None:
+    if value is None or value == _NO_ABSTRACT:
         return "" if values else None
     if not isinstance(value, str):
         raise _UnusableError(f"{_either(names)} is {_shown(value)}", "expected a string")

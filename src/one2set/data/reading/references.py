@@ -3,6 +3,7 @@
 An entry without an abstract is a document that has only a title.
 """
 
+import logging
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
@@ -45,6 +46,7 @@ def read_bibtex(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Docu
         raise missing_extra("bibtexparser", extra="documents", purpose="reading BibTeX") from None
     from one2set.data.reading.document_formats.latex import to_text
 
+    logging.getLogger("bibtexparser").setLevel(logging.CRITICAL)  # its faults are reported below
     library = parse_string(read_text(path, errors) or "")
     for block in library.failed_blocks:
         is_double = isinstance(block, DuplicateBlockKeyBlock)

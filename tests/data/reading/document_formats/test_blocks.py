@@ -118,3 +118,10 @@ def test_headings_that_matter() -> None:
     assert not any(
         map(is_section, ["Introduction", "Abstract thoughts about sheep and graphs", ""])
     )
+
+
+@pytest.mark.parametrize("text", ["eﬀect", "e ﬀ ect", "eﬀ\xadect"])
+def test_ligatures_are_letters(text: str) -> None:
+    assert clean(f"the {text} of ﬁelds, \uf001elds and \uf002ocks") == (
+        "the effect of fields, fields and flocks"
+    )

@@ -57,3 +57,21 @@ def test_a_deep_page() -> None:
 def test_ends_may_be_left_out() -> None:
     assert len(texts("<li>a<p>b<br><img src=x>" * 4_000)) == 8_000
     assert len(texts("<svg:path />a<div>b</div>" * 4_000)) == 8_000
+
+
+_LINK = "<a href=x>Home</a>"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (f"<div>{_LINK} | {_LINK} | {_LINK}</div><p>Wool", ["Wool"]),
+        (f"<ul>{f'<li>{_LINK}' * 3}</ul><p>Wool", ["Wool"]),
+        (f"<p>See {_LINK}, {_LINK}, {_LINK}", ["See Home, Home, Home"]),  # a sentence
+        (f"<p>{_LINK}<p>{_LINK}<p>Wool", ["Home", "Home", "Wool"]),  # too few
+        (f"{f'<h2>{_LINK}</h2>' * 3}<p>Wool", ["Home", "Home", "Home", "Wool"]),  # headings
+        ("<div id=footer>All rights reserved</div><p>Wool", ["Wool"]),
+    ],
+)
+def test_menus_are_not_read(body: str, expected: list[str]) -> None:
+    assert texts(body) == expected

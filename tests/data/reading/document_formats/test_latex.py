@@ -18,7 +18,10 @@ from one2set.errors import DataError
         (r"$k$-means and $\sum_i x_i^2$ here", "k-means and here"),
         (r"as shown~\citep[see][p.~3]{a,b}, in \ref{c}", "as shown, in"),
         (r"\href{http://a.example}{wool} and \url{http://b.example}", "wool and"),
+        (r"counted \href{http://a.example}{wool}", "counted wool"),
         (r"100\% of \$5", "100% of $5"),
+        (r"95\,\% of \mbox{a \emph{\textbf{flock}}} -- R\&D", "95 % of a flock – R&D"),
+        (r"sheep\footnote{Not \emph{goats}.} graze \todo{cite}", "sheep graze"),
         (r"unknown \commands{keep} their text", "unknown keep their text"),
         (r"\cite{never closed", ""),
         ("", ""),
@@ -83,3 +86,21 @@ LINES = st.sampled_from(
 def test_lines_are_converted_as_the_whole_is(source: str) -> None:
     whole = LatexNodes2Text(math_mode="text").latex_to_text(source, tolerant_parsing=True)
     assert to_text(source) == whole
+
+
+def test_commands_of_the_document_are_written_out() -> None:
+    preamble = r"\newcommand{\sys}{\textsc{WoolNet}\xspace}\def\k{$k$}\newcommand\two[2]{#1}"
+    text = rf"{preamble}\begin{{document}}\sys{{}} beats \sys, \k-means and \sys\ too, \system."
+    assert body(text) == ["WoolNet beats WoolNet, k-means and WoolNet too, ."]
+
+
+def test_long_commands_are_not_written_out() -> None:
+    text = rf"\newcommand{{\x}}{{{'wool ' * 40}}}\begin{{document}}" + r"\x sheep" * 3
+    assert "wool" not in " ".join(body(text))
+
+
+def test_the_label_of_an_item_is_not_read() -> None:
+    assert body(r"\begin{document}\begin{itemize}\item[b)] Sheep\item Goats\end{itemize}") == [
+        "Sheep",
+        "Goats",
+    ]

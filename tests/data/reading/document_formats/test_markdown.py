@@ -42,3 +42,11 @@ def test_html_within() -> None:
 
 def test_headings() -> None:
     assert read_markdown("# a\n\nb\n\n***\n\nc").blocks == [("a", True), ("b", False), ("c", False)]
+
+
+def test_notes_and_boxes_of_tasks_are_not_read() -> None:
+    note = "[^1]: A note\n    that goes on.\n"
+    assert texts(f"Sheep[^1] graze.\n\n{note}\n- [x] count [x] sheep") == [
+        "Sheep graze.",
+        "count [x] sheep",
+    ]

@@ -27,7 +27,9 @@ _ADDRESS = re.compile(
 _BRACKETS_LEFT = re.compile(r"\(\s*\)|\[\s*\]|<\s*>")
 _LIGATURES = str.maketrans(
     {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st", "\xad": ""}
+    | {"\uf001": "fi", "\uf002": "fl"}  # the places that Times New Roman and others have for them
 )
+_LONE_LIGATURE = re.compile("(?<=\\w) ([ﬀ-ﬄ]) (?=\\w)")  # of another font than its word
 _SPACE = re.compile(r"[\s\x00-\x1f\x7f]+")
 _HYPHENS = "-\xad\u2010"
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
@@ -64,7 +66,8 @@ def compose(extract: Extract) -> tuple[str, str]:
 def clean(text: str) -> str:
     """One line without addresses, soft hyphens, ligatures, control characters and half
     surrogates."""
-    text = _ADDRESS.sub("", text.translate(_LIGATURES))
+    text = _LONE_LIGATURE.sub(r"\1", text).translate(_LIGATURES)
+    text = _ADDRESS.sub("", text)
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return _SPACE.sub(" ", _BRACKETS_LEFT.sub("", text)).strip()
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from one2set.data.reading.document_formats.archives import damaged, too_deep
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
 
 _NOT_READ = (
     "script, style, noscript, template, svg, math, pre, nav, footer, aside, form, button, select, "
-    "iframe, object, canvas, audio, video, head, sup.reference, [hidden], [aria-hidden=true]"
+    "iframe, object, canvas, audio, video, head, sup.reference, [hidden], [aria-hidden=true], "
+    "[role=navigation], [role=contentinfo], [role=search], #footer, .footer"
 )
 _BLOCK = re.compile(
     "address|article|blockquote|body|caption|center|d[dlt]|div|fieldset|fig(caption|ure)|h[1-6]|"
@@ -31,6 +33,7 @@ _UNCLOSED = re.compile(
     re.IGNORECASE,
 )
 _DEEPEST = 3_000  # elements within one another; the time to parse grows with the square
+_MENU = 3  # links without other words between them
 _DEEP = 200  # elements between a text and its block; deeper ones are blocks of their own
 
 
@@ -86,26 +89,36 @@ def _text(node: "LexborNode | None") -> str:
 
 
 def _blocks(tree: "LexborHTMLParser") -> Iterator[Block]:
-    """The text of each block, in order."""
+    """The text of each block, in order, without menus."""
+    for are_links, run in groupby(_linked_blocks(tree), key=lambda found: found[1] > 0):
+        found = list(run)
+        if not are_links or sum(links for _, links in found) < _MENU:
+            yield from (block for block, _ in found)
+
+
+def _linked_blocks(tree: "LexborHTMLParser") -> Iterator[tuple[Block, int]]:
+    """Each block with text. If it has links only, and is no heading: how many."""
     mains = tree.css("main") or tree.css("article")
     root = mains[0] if len(mains) == 1 else tree.body
-    parts: list[str] = []
-    current, heading = 0, False
-    for node in () if root is None else root.traverse(include_text=True):
-        if node.is_text_node:
-            block = _block_of(node)
-            if block.mem_id != current:
-                yield Block("".join(parts), heading)
-                parts, current, heading = [], block.mem_id, block.tag in _HEADINGS
-            parts.append(node.text_content or "")
-    yield Block("".join(parts), heading)
+    nodes = () if root is None else root.traverse(include_text=True)
+    texts = ((*_block_of(node), node.text_content or "") for node in nodes if node.is_text_node)
+    for _, group in groupby(texts, key=lambda one: one[0].mem_id):
+        parts = list(group)
+        text = "".join(part for *_, part in parts)
+        if text.strip():
+            heading = parts[0][0].tag in _HEADINGS
+            links = sum(linked for _, linked, part in parts if part.strip())
+            apart = "".join(part for _, linked, part in parts if not linked)
+            only_links = not heading and not any(map(str.isalnum, apart))
+            yield Block(text, heading), links if only_links else 0
 
 
-def _block_of(node: "LexborNode") -> "LexborNode":
-    """The block that contains a text."""
-    above = node
+def _block_of(node: "LexborNode") -> tuple["LexborNode", bool]:
+    """The block in which a text stands, and whether it is a link there."""
+    above, linked = node, False
     for _ in range(_DEEP):
         if above.parent is None or _BLOCK.fullmatch(above.tag or ""):
-            return above
+            return above, linked
+        linked = linked or above.tag == "a"
         above = above.parent
-    return node
+    return node, linked

@@ -6,6 +6,7 @@ Files that it includes are not read: a document is one file here.
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import islice
 from typing import Any
 
 from one2set.data.reading.document_formats.archives import damaged
@@ -24,39 +25,58 @@ _CLOSING = {"$$": "$$", "\\[": "\\]"}
 _FORMULA = re.compile(r"(?<!\\)\$((?:[^$\\]|\\.){1,2000}?)\$|\\\((.{1,2000}?)\\\)", re.DOTALL)
 _COMMAND = re.compile(r"[\\{}$%&]")
 _SIGNS = {"~": "\u00a0", "``": "“", "''": "”", "---": "—", "--": "–", "?`": "¿", "!`": "¡"}
+_SIGNS |= {rf"\{sign}": sign for sign in "%&#_"} | {rf"\{space}": " " for space in ",;: "}
 _SIGN = re.compile("|".join(map(re.escape, _SIGNS)))
 _WHOLE_ENVIRONMENT = re.compile(r"\\(?:begin|end|def|newcommand|verb)\b")
 _GOES_ON = re.compile(r"[\\}\]]\s*$|\\[A-Za-z]+\*?\s*$")  # the next line may have its arguments
+_STYLED = re.compile(
+    r"\\(?:emph|text(?:bf|it|sc|sf|tt|rm|normal)?|mbox|underline)\{([^\\{}$%&]*)\}"
+)
+_NESTED = 3  # styles within one another
+_MACRO = re.compile(  # names and terms, not layout
+    r"\\(?:(?:re)?newcommand\*?|providecommand|def)\s*\{?\s*(\\[A-Za-z]+)\s*\}?\s*"
+    r"\{((?:[^{}\n]|\{[^{}\n]{0,80}\}){1,80})\}"
+)
+_MOST_MACROS, _MOST_USES = 200, 10_000  # so that a text cannot become much longer
 _PLAIN = re.compile(r"[\w,.+*/=<> ^-]{1,12}")
 _BODY = re.compile(r"\\begin\s*\{document\}(.*?)(?:\\end\s*\{document\}|\Z)", re.DOTALL)
 _ABSTRACT = re.compile(r"\\begin\s*\{abstract\}")
 _ABSTRACT_END = re.compile(r"\\end\s*\{abstract\}")
-_PARAGRAPH_END = re.compile(r"\n[ \t]*\n\s*|\\par\b|\\item\b")
+_PARAGRAPH_END = re.compile(r"\n[ \t]*\n\s*|\\par\b|\\item\b(?:\s*\[[^\]]{0,100}\])?")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _SECTION = r"(?:part|chapter|(?:sub){0,2}section|(?:sub)?paragraph)"
 _HEADING = re.compile(rf"\\{_SECTION}\*?\s*(?:\[[^\]]{{0,300}}\])?\s*(?=\{{)")
 # Commands whose arguments are no text: how many of them, after an optional one.
 _SILENT = re.compile(
-    r"[~ ]*\\(?:[Cc]ite\w*|[Cc]ref|[Aa]utoref|eqref|pageref|ref|label|url|path|input|include|"
+    r"(?:[~ ]*\\(?:[Cc]ite\w*|[Cc]ref|[Aa]utoref|eqref|pageref|ref|label|url|path|input|include|"
     r"includegraphics|bibliography|bibliographystyle|usepackage|documentclass|pagestyle|"
     r"thispagestyle|vspace|hspace|lstinline|keywords|affiliation|author|date|thanks|email|"
-    r"orcid|institute|address|affil|ccsdesc|href(?=\s*\{))\*?"
+    r"orcid|institute|address|affil|ccsdesc|footnote(?:text)?|todo)|\\href(?=\s*\{))\*?"
     r"\s*(?:\[[^\]]{0,500}\]\s*){0,2}(?=\{)"
 )
 
 
 def read_latex(text: str) -> Extract:
     """Read a LaTeX document."""
-    text = _MADE_UP.sub("", _COMMENT.sub("", text))
+    text = _expand_macros(_MADE_UP.sub("", _COMMENT.sub("", text)))
     title = _argument_of(text, r"\\title") or ""
     body = _BODY.search(text)
     abstract, text = _split_abstract(_without_unread(body.group(1) if body else text))
     blocks = []
     for number, section in enumerate(_HEADING.split(text)):
         end = _end_of_group(section, 0) if number else 0
-        blocks.append(Block(to_text(section[1 : end - 1]), heading=True))
+        if number:
+            blocks.append(Block(to_text(section[1 : end - 1]), heading=True))
         blocks += [Block(to_text(part)) for part in _PARAGRAPH_END.split(section[end:])]
     return Extract(to_text(title), blocks, to_text(abstract))
+
+
+def _expand_macros(text: str) -> str:
+    """Write out commands without arguments that the document defines: names of its own."""
+    macros = {one[1]: one[2].replace("\\xspace", "") for one in _MACRO.finditer(text)}
+    names = "|".join(map(re.escape, islice(macros, _MOST_MACROS)))
+    used = re.compile(rf"({names})(?![A-Za-z])(?:\{{\}}|\\(?=\s))?")
+    return used.sub(lambda one: macros[one[1]], text, count=_MOST_USES) if macros else text
 
 
 def _without_unread(text: str) -> str:
@@ -108,8 +128,11 @@ def _balanced_lines(source: str) -> Iterator[str]:
 
 
 def _convert(piece: str) -> str:
-    if not _COMMAND.search(piece):  # most of a text: the parser would take milliseconds for it
-        return _SIGN.sub(lambda match: _SIGNS[match[0]], piece)
+    for _ in range(_NESTED):
+        piece = _STYLED.sub(r"\1", piece)
+    # Most of a text is as simple as this; the parser would take milliseconds for a line.
+    if not _COMMAND.search(_SIGN.sub("", piece)):
+        return _SIGN.sub(lambda found: _SIGNS[found[0]], piece)
     converter, context = _load_converter()
     try:
         text: str = converter.latex_to_text(piece, tolerant_parsing=True, latex_context=context)

@@ -16,6 +16,10 @@ _HIDDEN = re.compile(
     r"<!--.*?(?:-->|\Z)|<(script|style|pre)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE
 )
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+# Notes, which CommonMark does not know: the line of a note, and what follows it indented.
+_NOTE = re.compile(r"^ {0,3}\[\^[^\]\s]{1,80}\]:.*(?:\n(?: {4}|\t).*)*", re.MULTILINE)
+_NOTE_MARK = re.compile(r"\[\^[^\]\s]{1,80}\]")
+_TASK = re.compile(r"\A\[[ xX]\] ")
 
 
 def read_markdown(text: str) -> Extract:
@@ -28,7 +32,7 @@ def read_markdown(text: str) -> Extract:
         text = text[front.end() :]
         if named := _TITLE.search(front.group(1)):
             title = named.group(1).strip().strip("\"'")
-    tokens = MarkdownIt("commonmark").enable("table").parse(text)
+    tokens = MarkdownIt("commonmark").enable("table").parse(_NOTE.sub("", text))
     blocks = [block for _, block in _blocks(tokens)]
     first = next((block for level, block in _blocks(tokens) if level == "h1"), None)
     if not title and first is not None and first in blocks[:5]:
@@ -55,4 +59,4 @@ def _text(tokens: "list[Token]") -> str:
             parts.append(token.content)
         elif token.type in ("softbreak", "hardbreak", "html_inline", "image"):
             parts.append(" ")
-    return "".join(parts)
+    return _TASK.sub("", _NOTE_MARK.sub("", "".join(parts)))

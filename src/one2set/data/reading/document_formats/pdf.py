@@ -47,7 +47,7 @@ def read_pdf(data: bytes, limits: Limits) -> Extract:
         pages.append([line for line in lines if line and not _LEADER.search(line)])
     if not any(char.isalnum() for page in pages for line in page for char in line):
         raise DataError(
-            f"has {len(pages)} pages without text: it is a scan",
+            "has no text on its pages: it is a scan",
             fix="recognise its text first (for example: ocrmypdf in.pdf out.pdf)",
         )
     text_lines = [line for page in _without_edges(pages) for line in page]
