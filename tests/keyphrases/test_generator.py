@@ -8,6 +8,7 @@ from functools import partial
 from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import pandas
 import pytest
@@ -229,6 +230,12 @@ def test_documents_stream(generator: KeyphraseGenerator, documents: list[Documen
 def test_a_model_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there is no model"):
         KeyphraseGenerator(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("threads", [-1, "2", None])
+def test_threads_that_are_no_number(threads: Any) -> None:
+    with pytest.raises(ConfigError, match="threads is .*; expected a number"):
+        KeyphraseGenerator("light", threads=threads)
 
 
 def test_it_explores_what_it_generates(

@@ -279,6 +279,12 @@ def test_unreadable_phrases_are_not_shown() -> None:
     ("wish", "message"),
     [
         ({"top": -1}, "top is -1"),
+        ({"top": "5"}, "top is '5'"),
+        ({"top": 2.5}, "top is 2.5"),
+        ({"min_score": "x"}, "min score is 'x'"),
+        ({"more": None}, "more is None"),
+        ({"vocabulary": ["a"]}, r"vocabulary is \['a'\]; expected the name of a file"),
+        ({"stop_list": 5}, "stop_list is 5"),
         ({"min_score": 1.5}, "min score is 1.5"),
         ({"min_score": float("nan")}, "min score is nan"),
         ({"more": float("inf")}, "more is inf"),

@@ -15,6 +15,7 @@ from typing import Any, overload
 from one2set.data.control_codes import NO_NULL, NullBias, Side
 from one2set.data.document import Document, StemmedDocument
 from one2set.data.phrase_spelling import PhraseSpeller
+from one2set.errors import ConfigError
 from one2set.extraction.knowledge import Knowledge
 from one2set.keyphrases.calibration import Calibration
 from one2set.keyphrases.exploration import BIASES, Exploration, explore
@@ -62,6 +63,8 @@ class KeyphraseGenerator:
     def __init__(
         self, model: str | Path = DEFAULT, *, threads: int = 0, verify: bool = True
     ) -> None:
+        if not isinstance(threads, int) or threads < 0:
+            raise ConfigError(f"threads is {threads!r}; expected a number, 0 for one per core")
         folder = find_model_folder(model)
         # A bundled model may be in another place where a pickle arrives; others are not.
         self._model = model if model in BUNDLED else folder.absolute()
@@ -89,8 +92,8 @@ class KeyphraseGenerator:
         more: float = 0.0,
         diversity: float | None = None,
         point: Point = "shown",
-        vocabulary: str | None = None,
-        stop_list: str | None = None,
+        vocabulary: str | Path | None = None,
+        stop_list: str | Path | None = None,
     ) -> KeyphraseList: ...
 
     @overload
@@ -104,8 +107,8 @@ class KeyphraseGenerator:
         more: float = 0.0,
         diversity: float | None = None,
         point: Point = "shown",
-        vocabulary: str | None = None,
-        stop_list: str | None = None,
+        vocabulary: str | Path | None = None,
+        stop_list: str | Path | None = None,
     ) -> list[KeyphraseList]: ...
 
     def generate(
@@ -118,8 +121,8 @@ class KeyphraseGenerator:
         more: float = 0.0,
         diversity: float | None = None,
         point: Point = "shown",
-        vocabulary: str | None = None,
-        stop_list: str | None = None,
+        vocabulary: str | Path | None = None,
+        stop_list: str | Path | None = None,
     ) -> KeyphraseList | list[KeyphraseList]:
         """Find the keyphrases of a text, or of several texts in batches.
 
@@ -181,8 +184,8 @@ class KeyphraseGenerator:
         more: float = 0.0,
         diversity: float | None = None,
         point: Point = "shown",
-        vocabulary: str | None = None,
-        stop_list: str | None = None,
+        vocabulary: str | Path | None = None,
+        stop_list: str | Path | None = None,
         check: Check = never_stop,
     ) -> Iterator[tuple[Document, KeyphraseList]]:
         """Find the keyphrases of documents one after the other, in bounded memory.

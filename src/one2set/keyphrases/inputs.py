@@ -53,7 +53,7 @@ def _advice(value: object) -> str:
     if isinstance(value, (bytes, bytearray)):
         return f"{expected}; decode it first, for example with .decode()"
     if isinstance(value, os.PathLike):
-        return f"{expected}; read the file with one2set.read and pass its documents to stream()"
+        return f"{expected}; read the file: generate(one2set.read(path))"
     if hasattr(value, "columns"):
         return f'{expected}; pass one column, for example table["abstract"]'
     if isinstance(value, Mapping):

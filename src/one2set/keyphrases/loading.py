@@ -36,7 +36,9 @@ def load_predictor(
 ) -> Predictor:
     """The predictor of a model folder. `verify` checks the folder's manifest."""
     if not folder.is_dir():
-        raise ConfigError(f"there is no model {folder}; pass the folder of a model")
+        raise ConfigError(
+            f"there is no model {folder}; pass default, light, or the folder of a model"
+        )
     if verify:
         _check_manifests(folder)
     if is_light(folder):

@@ -6,6 +6,10 @@ decides which phrases are shown, and never changes their scores.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from numbers import Integral, Real
+from os import PathLike
+from pathlib import Path
+from types import NoneType
 from typing import Literal
 
 from one2set.data.control_codes import Side
@@ -39,8 +43,8 @@ class Selection:
     more: float = 0.0  # shifts the operating point, in log odds: above 0 shows more, below 0 fewer
     diversity: float | None = None  # 0 chooses each on its own, 1 none that overlaps another
     point: Point = "shown"
-    vocabulary: str | None = None  # a file with the only terms that are shown; see `thesaurus`
-    stop_list: str | None = None  # a file with phrases that are never shown
+    vocabulary: str | Path | None = None  # a file of the only terms that are shown
+    stop_list: str | Path | None = None  # a file with phrases that are never shown
 
     def diversity_by(self, calibration: Calibration) -> float:
         """The diversity that is asked for, or else that of the operating point."""
@@ -61,16 +65,24 @@ class Selection:
     def __post_init__(self) -> None:
         if self.only not in (None, "present", "absent"):
             raise ConfigError(f"only is {self.only!r}; expected 'present', 'absent' or None")
-        if self.top is not None and self.top < 0:
-            raise ConfigError(f"top is {self.top}; expected 0 or more")
-        if not 0 <= self.min_score <= 1:
-            raise ConfigError(f"min score is {self.min_score}; expected a probability, 0 to 1")
-        if not abs(self.more) <= MAX_MORE:
-            raise ConfigError(f"more is {self.more}; expected −100 to 100, such as 1 or −1")
-        if self.diversity is not None and not 0 <= self.diversity <= 1:
-            raise ConfigError(f"diversity is {self.diversity}; expected 0 to 1")
+        if self.top is not None and not (isinstance(self.top, Integral) and self.top >= 0):
+            raise ConfigError(f"top is {self.top!r}; expected a whole number, 0 or more")
+        if not _is_between(0, self.min_score, 1):
+            raise ConfigError(f"min score is {self.min_score!r}; expected a probability, 0 to 1")
+        if not _is_between(-MAX_MORE, self.more, MAX_MORE):
+            raise ConfigError(f"more is {self.more!r}; expected −100 to 100, such as 1 or −1")
+        if self.diversity is not None and not _is_between(0, self.diversity, 1):
+            raise ConfigError(f"diversity is {self.diversity!r}; expected 0 to 1")
+        for name in ("vocabulary", "stop_list"):
+            file = getattr(self, name)
+            if not isinstance(file, (str, PathLike, NoneType)):
+                raise ConfigError(f"{name} is {file!r:.40}; expected the name of a file")
         if self.point not in ("shown", "f1"):
             raise ConfigError(f"point is {self.point!r}; expected 'shown' or 'f1'")
+
+
+def _is_between(low: float, value: object, high: float) -> bool:
+    return isinstance(value, Real) and low <= float(value) <= high
 
 
 def select_keyphrases(

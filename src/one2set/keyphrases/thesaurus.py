@@ -67,7 +67,7 @@ def _stems(label: str) -> Stems:
 
 
 @lru_cache(maxsize=8)
-def load_thesaurus(path: str) -> Thesaurus:
+def load_thesaurus(path: str | Path) -> Thesaurus:
     """The thesaurus in a file: .txt has a term a line, .csv columns such as `label`, `id` and
     `altLabel`, the others are SKOS."""
     ending = Path(path).suffix.lower()
@@ -87,18 +87,18 @@ def load_thesaurus(path: str) -> Thesaurus:
 
 
 @lru_cache(maxsize=8)
-def load_stop_list(path: str) -> frozenset[Stems]:
+def load_stop_list(path: str | Path) -> frozenset[Stems]:
     """The stems of the phrases of a file, one a line."""
     return frozenset(map(_stems, read_phrases(path)))
 
 
-def read_phrases(path: str) -> list[str]:
+def read_phrases(path: str | Path) -> list[str]:
     """The lines of a file, without empty ones and those that begin with #."""
     lines = (line.strip() for line in _read_text(path).splitlines())
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def _read_text(path: str) -> str:
+def _read_text(path: str | Path) -> str:
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -109,7 +109,7 @@ def _read_text(path: str) -> str:
         raise DataError("is not UTF-8", fix="convert it with iconv", path=path) from None
 
 
-def _read_csv(path: str) -> Iterator[Term]:
+def _read_csv(path: str | Path) -> Iterator[Term]:
     text = _read_text(path)
     head = text.split("\n", 1)[0]
     rows = csv.DictReader(text.splitlines(), delimiter=max(",;\t", key=head.count))
@@ -129,7 +129,7 @@ def _read_csv(path: str) -> Iterator[Term]:
             yield Term(row[label].strip(), (row[id] or None) if id else None, alternatives)
 
 
-def _read_skos(path: str, format: str) -> Iterator[Term]:
+def _read_skos(path: str | Path, format: str) -> Iterator[Term]:
     try:
         from rdflib import Graph
         from rdflib.namespace import SKOS
