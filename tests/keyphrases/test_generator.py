@@ -234,7 +234,7 @@ def test_a_model_that_is_not_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("threads", [-1, "2", None])
 def test_threads_that_are_no_number(threads: Any) -> None:
-    with pytest.raises(ConfigError, match="threads is .*; expected a number"):
+    with pytest.raises(ConfigError, match=r"threads is .*; expected a number"):
         KeyphraseGenerator("light", threads=threads)
 
 
