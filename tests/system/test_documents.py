@@ -4,9 +4,11 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.system.command_server import fast_commands
 
 from one2set.data.reading.readers import read
 from one2set.evaluation.inputs import read_predictions
@@ -20,11 +22,18 @@ _NOT_HERE = ("make ", "pip ", "python benchmarks/")
 _PAGES = [_ROOT / "README.md", *sorted((_ROOT / "docs").glob("*.md"))]
 
 
+@pytest.fixture(scope="module")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with fast_commands(tmp_path_factory.mktemp("commands")) as folder:
+        yield folder
+
+
 @pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.name)
-def test_examples_run(page: Path, tmp_path: Path) -> None:
+def test_examples_run(page: Path, tmp_path: Path, commands: Path) -> None:
+    folders = [commands, Path(sys.executable).parent, os.environ["PATH"]]
     environment = {
         **os.environ,
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PATH": os.pathsep.join(map(str, folders)),
         "PYTHONPATH": str(_ROOT / "src"),
     }
     ran = 0
