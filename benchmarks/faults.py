@@ -30,12 +30,11 @@ from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from one2set import KeyphraseGenerator, read
 from serving import Answer, comparable, server
@@ -43,7 +42,7 @@ from serving import Answer, comparable, server
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = Path(str(files("one2set.data") / "sample" / "documents.jsonl"))
 _TINY = ("logging.curves=false", "model.width=16", "model.feed_forward=16", "machine.threads=1")
-# Files that tell when and how long, and nothing that was computed.
+# Files that tell when and how long. A session of training whose end nobody saw has no time.
 _TIMES = {"job.json", "training.json", "sessions.jsonl", "train.log", "progress.json"}
 _TIMES |= {"checkpoint.json", "report.html", "report.md", "results.json"}
 _TIMED = {"seconds", "cpu_seconds", "documents_per_second"}
@@ -116,15 +115,14 @@ def start(arguments: Sequence[str | Path]) -> tuple[subprocess.Popen[bytes], Pat
 
 
 def look(folder: Path) -> list[tuple[str, int, int]]:
-    """All files with their sizes and times. Those that vanish meanwhile are left out."""
+    """All files with their sizes and times. What vanishes meanwhile is left out."""
     found = []
-    for path in sorted(folder.rglob("*")):
-        try:
-            status = path.stat()
-        except FileNotFoundError:
-            continue
-        found.append((str(path), status.st_size, status.st_mtime_ns))
-    return found
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                status = os.stat(path := os.path.join(parent, name))
+                found.append((path, status.st_size, status.st_mtime_ns))
+    return sorted(found)
 
 
 def follow(process: subprocess.Popen[bytes], folder: Path, until: Callable[[int], bool]) -> int:
@@ -141,26 +139,18 @@ def results(folder: Path) -> dict[str, object]:
     """The files of a folder: their names, and what was computed."""
     found: dict[str, object] = {}
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.name not in _LOCKS:
-            data: object = path.read_bytes()
-            if path.name in _TIMES:
-                data = None
-            elif path.name == "metrics.jsonl" or path.parent.name == "measured":
-                data = without_times(path)
-            found[str(path.relative_to(folder))] = data
+        if path.is_file() and path.name not in _TIMES | _LOCKS:
+            timed = path.name == "metrics.jsonl" or path.match("measured/*.json")
+            found[str(path.relative_to(folder))] = (
+                without_times(path) if timed else path.read_bytes()
+            )
     return found
 
 
 def without_times(path: Path) -> object:
-    if path.suffix == ".npz":
-        return path.read_bytes()
-    rows = path.read_text(encoding="utf-8").splitlines() if path.suffix == ".jsonl" else None
-    values: list[dict[str, Any]] = (
-        [json.loads(path.read_text(encoding="utf-8"))]
-        if rows is None
-        else list(map(json.loads, rows))
-    )
-    return [{key: row[key] for key in row if key not in _TIMED} for row in values]
+    text = path.read_text(encoding="utf-8")
+    rows = map(json.loads, text.splitlines() if path.suffix == ".jsonl" else [text])
+    return [{key: row[key] for key in row if key not in _TIMED} for row in rows]
 
 
 def kills(options: Namespace) -> None:

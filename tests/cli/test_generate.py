@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from one2set.cli import app
 from one2set.data import document
 from one2set.data.reading.readers import read
 from one2set.errors import ConfigError, DataError
@@ -292,5 +294,6 @@ def test_a_folder_with_the_name_of_an_included_model(
     monkeypatch.chdir(tmp_path)
     assert "./light" not in invoke("generate", "--model", "light", TEXT).output
     (tmp_path / "light").symlink_to(model)
-    assert "write ./light" in invoke("generate", "--model", "light", TEXT).output
+    for command in (["generate", "--model", "light", TEXT], ["predict", "light", TEXT]):
+        assert "write ./light" in CliRunner().invoke(app, command).output
     assert invoke("generate", "--model", "./light", TEXT).output == run(model, TEXT)

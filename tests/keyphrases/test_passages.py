@@ -114,6 +114,13 @@ def test_passages_are_written_as_the_document_is() -> None:
     assert all(part.abstract in text for part in found)
 
 
+@pytest.mark.parametrize(("words", "left_out"), [(7, False), (8, True)])
+def test_a_run_of_eight_words_is_left_out_where_it_occurs_again(words: int, left_out: bool) -> None:
+    text = f"{numbered(words)} between {numbered(words)} behind"
+    (part,) = split_into_passages(StemmedDocument.of(Document("d", "", text)))
+    assert part.document.words().count("w0") == (1 if left_out else 2)
+
+
 def test_repeated_sentences_are_left_out_elsewhere_too() -> None:
     head = "this is the running head of a rather long report ."
     document = Document("d", "", f"{head} one two . {head} three four . {head} five six .")

@@ -122,9 +122,9 @@ def test_an_uncut_occurrence_is_preferred() -> None:
 
 
 def test_of_cut_ones_the_most_frequent_phrase_is_taken() -> None:
-    text = "Python-based and C-based and Python-based tools"
+    text = "Python-based and C-based and C-based tools"
     found = surface(text).whole_phrase(occurrences(text, "based"))
-    assert [text[slice(*span)] for span in found] == ["Python-based"] * 2
+    assert [text[slice(*span)] for span in found] == ["C-based"] * 2
 
 
 @pytest.mark.parametrize(

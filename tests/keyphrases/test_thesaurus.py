@@ -19,6 +19,10 @@ ex:7 skos:prefLabel "Neural networks"@en, "Neuronale Netze"@de ; skos:altLabel "
 ex:8 skos:prefLabel "Graphs" ; skos:hiddenLabel "Graffs" .
 ex:9 skos:prefLabel "Nur deutsch"@de .
 """
+SPELLINGS = """
+@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+<ex:1> skos:prefLabel "Colour models"@en-GB, "Color models"@en-US ; skos:altLabel "palettes"@en .
+"""
 
 
 def phrase(text: str, score: float = 0.5, *spans: tuple[int, int]) -> ScoredPhrase:
@@ -87,6 +91,12 @@ def test_other_forms_of_skos(tmp_path: Path) -> None:
     for name, form in (("a.rdf", "xml"), ("a.json", "json-ld"), ("a.nt", "nt")):
         found = load(tmp_path, name, graph.serialize(format=form))
         assert found.find(("graff",)) == Term("Graphs", "http://example.org/8", ("Graffs",))
+
+
+def test_of_several_preferred_labels_all_are_found(tmp_path: Path) -> None:
+    found = load(tmp_path, "terms.ttl", SPELLINGS)
+    for stems in (("color", "model"), ("colour", "model"), ("palett",)):
+        assert found.find(stems) == Term("Color models", "ex:1", ("Colour models", "palettes"))
 
 
 @pytest.mark.parametrize(

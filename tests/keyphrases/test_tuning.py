@@ -60,6 +60,13 @@ def test_a_known_logistic_is_recovered() -> None:
     np.testing.assert_allclose(fit_logistic(x, correct), weights, atol=0.08)
 
 
+def test_targets_are_those_of_platt() -> None:
+    """Where nothing is known of phrases, they are predicted the mean of the targets."""
+    (intercept,) = fit_logistic(np.empty((8, 0)), np.array([True] * 3 + [False] * 5))
+    targets = [(3 + 1) / (3 + 2)] * 3 + [1 / (5 + 2)] * 5
+    assert sigmoid(intercept) == pytest.approx(np.mean(targets), abs=1e-5)
+
+
 @pytest.mark.parametrize("correct", [True, False])
 def test_few_phrases_of_one_kind_give_finite_weights(correct: bool) -> None:
     found = fit_logistic(np.ones((3, 2)), np.array([correct] * 3))
@@ -163,6 +170,20 @@ def test_codes_that_speak_too_seldom_are_made_to_speak() -> None:
     likely, shown = score_and_select(rest, found)
     chosen = shown & rest.present
     assert likely[chosen].mean() == pytest.approx(rest.correct[chosen].mean(), abs=0.04)
+
+
+def test_a_phrase_that_is_right_alone_but_not_beside_its_whole() -> None:
+    pairs = []
+    for number in range(60):
+        texts = ["c x", "c"] if number % 2 else ["c"]
+        slots = tuple(
+            Slot(code, text, (*text.split(), "<eos>"), (0.5,) * 3, ended=True, null=0.1)
+            for code, text in enumerate(texts)
+        )
+        document = Document(str(number), "", " x ".join("bcdefghijklm"), (texts[0],))
+        pairs.append((document, Prediction(str(number), slots, "score", 12, 12)))
+    overlap = tune([label_candidates(*pair) for pair in pairs]).present.overlap
+    assert overlap["part"] < -1
 
 
 def test_the_floor_is_the_lowest_score_above_which_absent_phrases_are_right_often_enough() -> None:

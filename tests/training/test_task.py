@@ -10,7 +10,7 @@ from one2set.data.phrase_list import KnownPhrase, PhraseList
 from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError
-from one2set.model.folder import load_model, save_model
+from one2set.model.folder import load_heads, load_model, save_model
 from one2set.model.heads import Heads
 from one2set.model.settrans import SetTrans
 from one2set.training.config import Config
@@ -54,6 +54,20 @@ def test_a_run_can_start_from_another_ones_model(corpus_folder: Path, tmp_path: 
         start(before.folder, system="transformer")
     with pytest.raises(ConfigError, match=r"is \(8, 16\), but this run's is \(4, 16\)"):
         start(before.folder, "model.num_codes=4")
+
+
+# No keyphrase of the sample is frequent enough for the phrase classifier.
+@pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
+def test_heads_of_a_run_start_from_those_of_its_init(corpus_folder: Path, tmp_path: Path) -> None:
+    miniature = Miniature(Corpus(corpus_folder))
+    before = miniature.run(tmp_path / "before", "limits.steps=2", "heads.span_weight=1")
+    miniature.train(before)
+    after = miniature.run(tmp_path / "after", "heads.span_weight=1", seed=9, init=before.folder)
+    saved, started = load_heads(before.model), miniature.task(after).built.heads
+    assert saved is not None
+    assert started is not None
+    for name, tensor in saved.state_dict().items():
+        assert torch.equal(started.state_dict()[name], tensor), name
 
 
 def test_heads_start_from_those_of_another_model(tmp_path: Path) -> None:

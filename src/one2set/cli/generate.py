@@ -141,7 +141,6 @@ def generate(
     from one2set.data.reading.records import Fields
     from one2set.data.reading.texts import TextOutput
     from one2set.keyphrases.selection import Selection
-    from one2set.model.paths import BUNDLED
 
     selection = Selection(
         top,
@@ -155,8 +154,6 @@ def generate(
     )
     inputs = _expand(inputs if inputs is not None else _standard_input())
     _check_numbers(inputs, more or fewer)
-    if str(model) in BUNDLED and os.path.isdir(model):
-        _warn(f"{model} is the model of this package; for the folder of that name, write ./{model}")
     fields = Fields.from_options(field)
     texts = None if text_output is None else TextOutput(text_output)
     if output is None:

@@ -1,13 +1,16 @@
 """Options that several commands share, each defined once."""
 
 from functools import partial
+from os.path import isdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from one2set.cli.console import err
 from one2set.data.reading.streams import OnError
 from one2set.errors import ConfigError
+from one2set.model.paths import BUNDLED
 
 if TYPE_CHECKING:
     from one2set.data.control_codes import Side
@@ -37,11 +40,30 @@ SetOption = Annotated[
     ),
 ]
 
+
+def _tell_of_folder(model: str) -> str:
+    """Included models go before folders of their names: any project may have a folder `default`."""
+    if model in BUNDLED and isdir(model):
+        told = f"{model} is a model of this package; for the folder of that name, write ./{model}"
+        err.print(told, style="yellow", soft_wrap=True)
+    return model
+
+
 ModelArgument = Annotated[
-    str, typer.Argument(metavar="MODEL", help="A model or run folder, or default or light.")
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        help="A model or run folder, or default or light.",
+        callback=_tell_of_folder,
+    ),
 ]
 ModelOption = Annotated[
-    str, typer.Option(metavar="MODEL", help="default, light (no network, fast), or a model folder.")
+    str,
+    typer.Option(
+        metavar="MODEL",
+        help="default, light (no network, fast), or a model folder.",
+        callback=_tell_of_folder,
+    ),
 ]
 
 FieldOption = Annotated[

@@ -45,7 +45,7 @@ class KeyphraseGenerator:
     Args:
         model: The folder of a model or of a training run, or the name of a model of this package:
             "default", or "light", which is many times as fast, has no network and finds fewer of
-            the right keyphrases.
+            the right keyphrases. "./light" is your own folder of that name.
         threads: Number of CPU threads; 0 for one per core.
         verify: Check the hashes in the model's manifest, which takes some milliseconds.
 

@@ -104,7 +104,7 @@ class Surface:
     def stems(self, span: Span) -> tuple[str, ...]:
         """The stems of the words in a span."""
         written = self._text[slice(*span)]
-        return stem_all(words_of(written, tokenised=self._document.tokenised))
+        return stem_all(words_of(written))
 
     def _extend(self, span: Span) -> Span | None:
         """A span with all of the terms that it cuts; None if it is no phrase."""

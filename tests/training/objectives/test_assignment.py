@@ -119,6 +119,7 @@ def test_present_targets_stay_in_the_first_half() -> None:
 
 def test_fixed_and_random_orders() -> None:
     assert fixed(2, HALVES).tolist() == [[0, 1, 2, 3, 4, 5]] * 2
+    assert fixed(1, WHOLE).tolist() == [[0, 1, 2, 3]]
     torch.manual_seed(0)
     orders = random(200, HALVES)
     assert len(set(map(tuple, orders[:, :3].tolist()))) == 6
