@@ -54,7 +54,7 @@ class Command:
     """A command that writes into the folder `out`, and its share of the kills."""
 
     name: str
-    arguments: Sequence[str | Path]
+    arguments: Sequence[str]
     share: float
 
 
@@ -75,41 +75,41 @@ def commands(folder: Path) -> Iterator[Command]:
     test.write_text("".join(lines[:10]), encoding="utf-8")
     rows = [{**json.loads(lines[n % len(lines)]), "id": f"d{n}"} for n in range(1_100)]
     many.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-    inputs = ["--train", many, "--train", train, "--hold-out", "0.2", "--test", f"kp20k={test}"]
-    yield Command("prepare", ["prepare", folder / "out" / "corpus", *inputs, "--overwrite"], 0.3)
-    corpus, model = folder / "corpus", folder / "model"
-    run_command(["prepare", corpus, "--train", train, *inputs[4:]])
-    settings = [f"--set={setting}" for setting in (*_TINY, "logging.checkpoint_steps=1")]
-    tiny = ["--scale", "tiny", *settings]
-    steps = ["--steps", "12", "--set=validation.every=4", "--output", folder / "out" / "run"]
-    yield Command("train", ["train", corpus, *tiny, *steps, "--resume"], 0.2)
+    out, corpus, run, model = (folder / name for name in ("out", "corpus", "run", "model"))
+    held_out = ["--hold-out", "0.2", "--test", f"kp20k={test}"]
+    inputs = ["--train", str(many), "--train", str(train), *held_out]
+    yield Command("prepare", ["prepare", f"{out}/corpus", *inputs, "--overwrite"], 0.3)
+    run_command(["prepare", str(corpus), "--train", str(train), *held_out])
+    settings = (*_TINY, "logging.checkpoint_steps=1", "validation.every=4")
+    tiny = [str(corpus), "--scale", "tiny", *(f"--set={setting}" for setting in settings)]
+    trained = ["train", *tiny, "--steps", "12", "--output", f"{out}/run", "--resume"]
+    yield Command("train", trained, 0.2)
     row = [
-        "--documents",
-        "12",
-        "--seeds",
-        "1",
         "--only",
         "settrans",
+        "--seeds",
+        "1",
+        "--documents",
+        "12",
         "--set=train.batch_documents=1",
     ]
-    reproduced = ["reproduce", corpus, "--output", folder / "out" / "reproduced", *row, *tiny]
-    yield Command("reproduce", reproduced, 0.1)
-    run_command(["train", corpus, *tiny, "--steps", "2", "--output", folder / "run"])
-    run_command(["export", folder / "run", "--output", model])
-    generated = ["generate", many, "--model", model, "--workers", "2", "--resume", "--output"]
-    yield Command("generate", [*generated, folder / "out" / "k.jsonl"], 0.4)
+    yield Command("reproduce", ["reproduce", *tiny, *row, "--output", f"{out}/reproduced"], 0.1)
+    run_command(["train", *tiny, "--steps", "2", "--output", str(run)])
+    run_command(["export", str(run), "--output", str(model)])
+    generated = ["generate", str(many), "--model", str(model), "--workers", "2", "--resume"]
+    yield Command("generate", [*generated, "--output", f"{out}/k.jsonl"], 0.4)
 
 
-def run_command(arguments: Sequence[str | Path]) -> None:
+def run_command(arguments: Sequence[str]) -> None:
     process, log = start(arguments)
     if process.wait():
-        raise SystemExit(f"error: {' '.join(map(str, arguments))}\n{log.read_text()}")
+        raise SystemExit(f"error: {' '.join(arguments)}\n{log.read_text()}")
 
 
-def start(arguments: Sequence[str | Path]) -> tuple[subprocess.Popen[bytes], Path]:
+def start(arguments: Sequence[str]) -> tuple[subprocess.Popen[bytes], Path]:
     """A process in a group of its own, and what it prints."""
     with tempfile.NamedTemporaryFile(prefix="faults-", suffix=".log", delete=False) as log:
-        command = [sys.executable, "-m", "one2set", *map(str, arguments)]
+        command = [sys.executable, "-m", "one2set", *arguments]
         process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
     return process, Path(log.name)
 
