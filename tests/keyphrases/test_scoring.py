@@ -3,10 +3,12 @@
 import pytest
 
 from one2set.data.document import Document, StemmedDocument
-from one2set.extraction.knowledge import NO_KNOWLEDGE
-from one2set.keyphrases.calibration import Calibration
+from one2set.data.phrase_list import PhraseList
+from one2set.extraction.knowledge import NO_KNOWLEDGE, Knowledge, Proposals
+from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalibration
 from one2set.keyphrases.scoring import ScoredPhrase, score_phrases
-from one2set.prediction.prediction import Prediction, Slot
+from one2set.prediction.prediction import Prediction, Slot, TokenStates
+from tests.keyphrases.proposals import make_proposals
 
 DOCUMENT = StemmedDocument.of(Document("d", "", "A graph of a network. Sets of sets."))
 FIRST = StemmedDocument.of(Document("d", "", "a graph of a network", tokenised=True))
@@ -53,6 +55,17 @@ def test_a_phrase_is_present_if_any_passage_has_it() -> None:
 def test_more_passages_never_raise_a_score_above_the_highest() -> None:
     passages = [(said(deep=0.3), FIRST)] * 9
     assert scores(*passages)["deep"].score == pytest.approx(0.3)
+
+
+def test_words_that_only_a_passage_has_next_to_each_other_are_no_phrase() -> None:
+    class Proposing(Knowledge):
+        def propose(self, passage: StemmedDocument, states: TokenStates | None = None) -> Proposals:
+            return make_proposals(self, passage, {("graph", "set"): 1.0, ("network",): 1.0}, {})
+
+    joined = StemmedDocument.of(Document("d", "", "a network : graph sets"))
+    likely = Calibration(SideCalibration(proposed=LogisticModel(1.0, {})))
+    found = score_phrases(DOCUMENT, [(said(), joined)], Proposing(PhraseList({})), likely)
+    assert [one.stems for one in found] == [("network",)]
 
 
 def test_least_leaves_phrases_out_and_changes_no_score() -> None:

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
@@ -66,7 +66,7 @@ def _serve(path: str) -> None:
     for name in _LIBRARIES:
         import_module(name)
     gc.freeze()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for forks
+    signal.signal(signal.SIGCHLD, _reap)
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path)
         listening.listen()
@@ -77,6 +77,13 @@ def _serve(path: str) -> None:
                 listening.close()
                 _run(connection)
             connection.close()
+
+
+def _reap(number: int, frame: object) -> None:
+    """Take note of forks that have ended."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def _run(connection: socket.socket) -> NoReturn:

@@ -88,7 +88,9 @@ def score_phrases(
             (document.spans[start][0], document.spans[start + count - 1][1])
             for start in occurrences.positions(int(distinct[index]), count)
         )
-        if is_readable(candidate.stems, present=bool(spans)):
+        # Where a passage leaves out repeats, it joins words that are apart in the document.
+        is_joined = not spans and not candidate.text
+        if not is_joined and is_readable(candidate.stems, present=bool(spans)):
             phrases.append(
                 ScoredPhrase(
                     candidate.stems,
