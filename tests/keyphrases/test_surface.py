@@ -137,6 +137,7 @@ def test_of_cut_ones_the_most_frequent_phrase_is_taken() -> None:
         ("of networks; graphs are", "networks graphs"),
         ("Is it hot? Heat is", "hot heat"),
         ("a network\n\nGraphs", "network graphs"),
+        ("a network\nGraphs are", "network graphs"),
         ("我们提出了一种新的图神经网络方法", "我们提出了一种新的图神经网络方法"),
         ("a-b-c-d-e-f-g-h-i-j", "c"),
     ],
@@ -187,6 +188,12 @@ def test_any_text(text: str, data: st.DataObject) -> None:
         ("", "each query has plans\nQUERY PLANS", "query plans", "query plans"),
         ("", "each query has plans\nsee QUERY PLANS\nin use", "query plans", "QUERY PLANS"),
         ("", "each query has plans\nQUERY PLANS here\nin use", "query plans", "QUERY PLANS"),
+        # A new line may be a new paragraph.
+        ("", "each query has plans\nQuery plans", "query plans", "query plans"),
+        ("", "on\nNewton methods", "newton methods", "Newton methods"),
+        # Another form of the word is in lower case; an acronym is written in capitals.
+        ("How Bats Roost", "They are roosting.", "roost", "roost"),
+        ("", "Eeg plans are.", "eeg plans", "eeg plans"),
         ("", "as nasa they ask\nNASA\nand NASA", "nasa", "NASA"),
     ],
 )

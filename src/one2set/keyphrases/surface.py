@@ -14,7 +14,7 @@ from functools import cached_property
 
 from one2set.data.document import Document
 from one2set.data.phrase_spelling import APOSTROPHES, HYPHENS, PhraseSpeller
-from one2set.text import Span, stem_all, words_of
+from one2set.text import Span, stem, stem_all, words_of
 
 _LETTERS = "(?:[^\\W_]|[\u0300-\u036f])+"
 _JOIN = "|".join(
@@ -43,7 +43,8 @@ _ADDRESS = re.compile(
     r"\S*(?:://|www\.|\w@[\w-]+\.\w|\w\.(?:com|org|net|io|edu|gov)/|\w/\S*[?=]|\w/\w+/\w+/)\S*"
     r"|(?<!\S)(?:~|\.\.?)?/\w\S*"
 )
-_CLAUSE_END = re.compile(r"[;:!?…•|。，、；：！？]|\n\s*\n")
+# A new line that begins with a capital, unlike the word before it, is a new paragraph.
+_CLAUSE_END = re.compile(r"[;:!?…•|。，、；：！？]|\n\s*\n|\b[a-z]\S*[ \t]*\n\s*[A-Z][a-z]")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:•。！？]|\n\s*\n)[\s\"'“”‘’(\[*#>-]*$")
 _WORD = re.compile(r"[^\W_]+")
 _NOUN = 0.3  # the least share of phrases with a noun that end with it
@@ -159,7 +160,10 @@ class Surface:
         word = match[0]
         if word.islower() or not (word.istitle() or word.isupper()):
             return word
-        return self._running_word(word.lower()) or self._speller.case(word)
+        running, known = self._running_word(word.lower()), self._speller.case(word)
+        if running is None and known == word and stem(word.lower()) in self._lower_stems:
+            return word.lower()  # a title's Commute, of a text about commuting
+        return running or (word.lower() if word.istitle() and known.isupper() else known)
 
     def spell_absent(self, text: str) -> str:
         """How authors write a phrase that the text does not have. If it is in lower case, as
@@ -183,6 +187,8 @@ class Surface:
         if start == self._abstract_start or self._is_heading(start, end):
             return False
         before = self._text[max(start - _LOOK_BACK, 0) : start]
+        if before.rstrip(" \t").endswith("\n") and self._text[start : start + 2].istitle():
+            return False  # perhaps a new paragraph
         return not _SENTENCE_START.search(before)
 
     def _is_heading(self, start: int, end: int) -> bool:
@@ -213,6 +219,11 @@ class Surface:
         spans = (span for span in self._words.get(word, ()) if self._in_running_text(span))
         counts = Counter(self._text[slice(*span)] for span in spans)
         return counts.most_common(1)[0][0] if counts else None
+
+    @cached_property
+    def _lower_stems(self) -> frozenset[str]:
+        """The stems of all words that the text has in lower case."""
+        return frozenset(stem_all([word for word in _WORD.findall(self._text) if word.islower()]))
 
     @cached_property
     def _words(self) -> dict[str, list[Span]]:

@@ -105,8 +105,9 @@ def test_recognition(start: bytes, name: str, kind: str | None) -> None:
         (zipped({"word/document.xml": "<a><b></a>"}), "a.docx", "is damaged .*mismatched tag"),
         (zipped({"a.txt": "text"}), "a.zip", "is an archive without a document; unpack it"),
         (zipped({"ppt/presentation.xml": ""}), "a.pptx", "PowerPoint presentation; export it"),
-        (zipped({"xl/workbook.xml": ""}), "a.xlsx", "is a table of records, not one document"),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 old", "a.doc", "old Office programs; save it as .docx"),
+        (zipped({"xl/workbook.xml": ""}), "a.xlsx", "has records, not one document"),
+        (b"@misc{a, title={b}}", "a.bib", "has records, not one document; use the command line"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 old", "a.doc", "old Office program; save it as .docx"),
         (
             b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le"),
             "a.docx",

@@ -51,6 +51,8 @@ _INSIDE: dict[str, Kind] = {
     "content.xml": "odt",
     "META-INF/container.xml": "epub",
 }
+# Files of records, which `readers` reads.
+_RECORDS = (".bib", ".ris", ".nbib", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
 _FORMATS = "PDF, DOCX, ODT, EPUB, HTML, Markdown, LaTeX, RTF or plain text"
 
 
@@ -107,7 +109,7 @@ def archive_kind(data: bytes, limits: Limits = Limits()) -> Kind:  # noqa: B008
     if data.startswith(_OLE):
         if "EncryptedPackage".encode("utf-16-le") in data:
             raise DataError("is encrypted", fix="save it without a password")
-        raise DataError("is a file of old Office programs", fix="save it as .docx, .xlsx or PDF")
+        raise DataError("was saved by an old Office program", fix="save it as .docx, .xlsx or PDF")
     with Archive(data, limits) as archive:
         for inside, kind in _INSIDE.items():
             if inside in archive.names:
@@ -125,6 +127,8 @@ def _extract(data: bytes, name: str, limits: Limits) -> tuple[str, str]:
     kind = recognise(data, name)
     if kind == "archive":
         kind = archive_kind(data, limits)
+    if kind is None and name.lower().endswith(_RECORDS):
+        raise _records_error(name)
     if kind is None:
         return "", _plain_text(data, name)
     try:
@@ -168,7 +172,12 @@ def _read(kind: Kind, data: bytes, name: str, limits: Limits) -> Extract:
 
             return read_rtf(data)
         case "xlsx":
-            raise DataError("is a table of records, not one document", fix=f"expected {_FORMATS}")
+            raise _records_error(name)
+
+
+def _records_error(name: str) -> DataError:
+    fix = f"use the command line, one2set generate {name}; expected here: {_FORMATS}"
+    return DataError("has records, not one document", fix=fix)
 
 
 def _plain_text(data: bytes, name: str) -> str:
