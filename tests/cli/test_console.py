@@ -17,8 +17,9 @@ from rich.table import Table
 from rich.text import Text
 
 from one2set.cli import main
-from one2set.cli.console import SafeConsole, show_controls
+from one2set.cli.console import show_controls
 from one2set.cli.progress import show_progress
+from one2set.cli.safe_console import SafeConsole
 
 Run = Callable[..., str]
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from one2set.cli import console
-from one2set.cli.console import err
 from one2set.cli.progress import show_progress
 from one2set.cores import count_cores
 from one2set.data.reading.streams import count_bytes
@@ -105,7 +104,7 @@ def write_bulk(
         finished = find_finished(target.path, settings)
         if finished is not None:
             source.check_all_done(finished)
-            err.print(f"{target.name} is complete already", soft_wrap=True)
+            console.err.print(f"{target.name} is complete already", soft_wrap=True)
             return
     run_there = run_on_ray if engine == "ray" else run
     _write(source, partial(run_there, source, work, workers=workers), target, settings)
@@ -172,13 +171,13 @@ class _Tally:
         seconds = time.perf_counter() - self._started
         new = self._done - self._before
         before = f", {self._before:,} were done before" if self._before else ""
-        err.print(
+        console.err.print(
             f"{output}: {new:,} documents in {seconds:,.1f} s "
             f"({self._per_second():,.1f}/s){before}",
             soft_wrap=True,
         )
         if self._cut:
-            err.print(
+            console.err.print(
                 f"{self._cut:,} documents were longer than --max-source-words; "
                 "only their beginning was read",
                 style="yellow",

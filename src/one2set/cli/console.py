@@ -3,18 +3,25 @@
 Texts and file names may hold control sequences, by which a terminal changes its title, hides lines
 or even types commands. Whatever is printed here is shown without them, and is never taken for
 rich's markup.
+
+Rich is imported when a console is used: that takes a tenth of the time to a first keyphrase.
 """
 
 import os
 import re
 import sys
-from collections.abc import Iterable
-from typing import Any, Literal
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
 
-from rich.console import Console
-from rich.segment import Segment
+if TYPE_CHECKING:
+    from one2set.cli.safe_console import SafeConsole
+
+    out: SafeConsole
+    err: SafeConsole
 
 Color = Literal["auto", "always", "never"]
+_FORCE_TERMINAL = {"FORCE_COLOR", "TTY_COMPATIBLE"}  # by which rich takes a pipe for a terminal
 _WIDE = 400  # columns: a terminal has its own width; elsewhere no line is broken
 # The control characters of ASCII and Latin-1, except tabs and line ends; and halves of characters,
 # which no output can hold.
@@ -33,28 +40,6 @@ def _picture(match: re.Match[str]) -> str:
     )
 
 
-class SafeConsole(Console):
-    """A console that passes on no control sequences but its own, and knows no markup."""
-
-    def __init__(
-        self, *, stderr: bool = False, width: int | None = None, terminal: bool | None = None
-    ) -> None:
-        super().__init__(
-            stderr=stderr,
-            width=width,
-            force_terminal=terminal,
-            markup=False,
-            emoji=False,
-            highlight=False,
-        )
-
-    def render(self, *args: Any, **kwargs: Any) -> Iterable[Segment]:
-        """Everything that is printed passes through here, also in tables and progress bars."""
-        for segment in super().render(*args, **kwargs):
-            shown = segment.text if segment.control else show_controls(segment.text)
-            yield segment._replace(text=shown)
-
-
 def _open_closed_streams() -> None:
     """Where a shell has closed stdout or stderr (`>&-`), Python has None: write to nowhere."""
     if sys.stdout is None or sys.stderr is None:
@@ -63,23 +48,48 @@ def _open_closed_streams() -> None:
 
 
 _open_closed_streams()
-out = SafeConsole(width=None if sys.stdout.isatty() else _WIDE)
-err = SafeConsole(stderr=True, width=None if sys.stderr.isatty() else _WIDE)
 
 
-def make_output(color: Color) -> SafeConsole:
-    """A console for stdout; with "always", colours also go into files and pipes."""
-    if color == "auto":
-        return out
-    width = None if sys.stdout.isatty() else _WIDE
-    return SafeConsole(width=width, terminal=color == "always")
+def __getattr__(name: str) -> Any:
+    if name in ("out", "err"):
+        return _make_console(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+@cache
+def _make_console(name: str, terminal: bool | None = None) -> "SafeConsole":
+    """The console `out` or `err`."""
+    from one2set.cli.safe_console import SafeConsole
+
+    is_err = name == "err"
+    wide = None if (sys.stderr if is_err else sys.stdout).isatty() else _WIDE
+    return SafeConsole(stderr=is_err, width=wide, terminal=terminal)
+
+
+class Output:
+    """Writes texts in styles to stdout; with "always", colours also go into files and pipes."""
+
+    def __init__(self, color: Color) -> None:
+        plain = not (sys.stdout.isatty() or os.environ.keys() & _FORCE_TERMINAL)
+        terminal = None if color == "auto" else color == "always"
+        self._console = None if plain and not terminal else _make_console("out", terminal)
+        self.is_terminal = self._console is not None and self._console.is_terminal
+
+    def write(self, parts: Sequence[tuple[str, str]]) -> None:
+        """Write texts, each with its style, and end the line."""
+        if self._console is None:
+            print(show_controls("".join(text for text, _ in parts)), flush=True)
+            return
+        from rich.text import Text
+
+        self._console.print(Text.assemble(*parts), soft_wrap=not sys.stdout.isatty())
 
 
 def warn_of_skipped(count: int, where: str = "") -> None:
     """Say how many records were skipped, if any were."""
     if count:
         records = "1 record was" if count == 1 else f"{count:,} records were"
-        err.print(f"{records} skipped{where}", style="yellow", soft_wrap=True)
+        _make_console("err").print(f"{records} skipped{where}", style="yellow", soft_wrap=True)
 
 
 def write(content: bytes) -> None:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from one2set.cli import console
 from one2set.cli.bulk_output import Engine, make_target, write_bulk
-from one2set.cli.console import Color, err, make_output, warn_of_skipped
-from one2set.cli.console import write as write_out
+from one2set.cli.console import Color
 from one2set.cli.options import (
     AbsentOnlyOption,
     DiversityOption,
@@ -44,8 +44,6 @@ from one2set.data.reading.streams import MAX_LINE
 from one2set.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from one2set.bulk.output_formats import Format
     from one2set.data.document import Document, StemmedDocument
     from one2set.data.reading.records import Fields
@@ -167,7 +165,7 @@ def generate(
             read = _Read(inputs, fields, errors, texts)
             generator = KeyphraseGenerator(model, threads=threads, verify=not no_verify)
             _print(read, generator, selection, format or "text", color)
-        warn_of_skipped(errors.skipped)
+        console.warn_of_skipped(errors.skipped)
         return
     from one2set.bulk.output_formats import KEYPHRASES
     from one2set.bulk.pipeline import Keyphrases, Source
@@ -231,12 +229,10 @@ def _print(
     stream = generator.stream(read.documents(), **options, check=read.check)
     results = show_waiting(stream, read.describe)
     if format == "text":
-        out = make_output(color)
+        out = console.Output(color)
         for document, keyphrases in results:
-            shown = format_text(
-                document, keyphrases, named=not read.only_text, coloured=out.is_terminal
-            )
-            out.print(shown, soft_wrap=not sys.stdout.isatty())
+            named = not read.only_text
+            out.write(format_text(document, keyphrases, named=named, coloured=out.is_terminal))
     else:
         write = {
             "json": formats.format_json,
@@ -246,38 +242,36 @@ def _print(
             "bib": formats.format_bibtex,
         }[format]
         for part in write(results):
-            write_out(part.encode())
+            console.write(part.encode())
         sys.stdout.buffer.flush()
     read.expect_words()
 
 
 def format_text(
     document: "Document", keyphrases: "Sequence[Keyphrase]", *, named: bool, coloured: bool
-) -> "Text":
-    """For the terminal: the text with its keyphrases in colour, then both kinds with scores."""
-    from rich.text import Text
-
+) -> list[tuple[str, str]]:
+    """For the terminal: the text with its keyphrases in colour, then both kinds with scores. Parts
+    of text, each with its style."""
     from one2set.bulk.keyphrase_formats import collect_spans, cut_at_spans, group_by_kind
 
-    shown = Text()
+    shown = []
     if named:
-        shown.append(f"{document.id}\n", style="bold underline")
+        shown.append((f"{document.id}\n", "bold underline"))
     if coloured:
         text = document.text
         for part, marked in cut_at_spans(text[:_SHOWN], collect_spans(keyphrases)):
-            shown.append(part, style="bold black on yellow" if marked else "")
+            shown.append((part, "bold black on yellow" if marked else ""))
         rest = len(text) - _SHOWN
-        shown.append(f" … and {rest:,} more characters\n\n" if rest > 0 else "\n\n")
+        shown.append((f" … and {rest:,} more characters\n\n" if rest > 0 else "\n\n", ""))
     for title, lines in group_by_kind(keyphrases):
-        shown.append(f"{title}\n", style="bold")
+        shown.append((f"{title}\n", "bold"))
         for keyphrase in lines:
-            shown.append(f"  {keyphrase.score:.2f}  ", style="dim")
-            shown.append(keyphrase.text, style="green" if keyphrase.present else "cyan")
-            shown.append(
-                f"  ×{len(keyphrase.spans)}\n" if len(keyphrase.spans) > 1 else "\n", style="dim"
-            )
+            count = len(keyphrase.spans)
+            shown.append((f"  {keyphrase.score:.2f}  ", "dim"))
+            shown.append((keyphrase.text, "green" if keyphrase.present else "cyan"))
+            shown.append((f"  ×{count}\n" if count > 1 else "\n", "dim"))
     if not keyphrases:
-        shown.append("no keyphrases\n", style="dim")
+        shown.append(("no keyphrases\n", "dim"))
     return shown
 
 
@@ -396,7 +390,7 @@ class _Read:
 
 
 def _warn(message: str) -> None:
-    err.print(message, style="yellow", soft_wrap=True)
+    console.err.print(message, style="yellow", soft_wrap=True)
 
 
 def _is_file(argument: str) -> bool:

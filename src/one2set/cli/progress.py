@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from threading import Event, Thread
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from one2set.cli.console import err
+from one2set.cli import console
 
 if TYPE_CHECKING:  # imported where a bar is shown: a short text has its keyphrases before that
     from rich.progress import Progress, ProgressColumn, TaskID
@@ -22,7 +22,7 @@ class Display:
         self, bar: "Progress", task: "TaskID", seconds_between_lines: float | None
     ) -> None:
         self._bar, self._task = bar, task
-        self._seconds = None if err.is_terminal else seconds_between_lines
+        self._seconds = None if console.err.is_terminal else seconds_between_lines
         self._next_line = 0.0
 
     def update(self, completed: float, text: str, *, description: str | None = None) -> None:
@@ -37,7 +37,7 @@ class Display:
 
     def print(self, line: str) -> None:
         """Write a line that stays."""
-        err.print(line, soft_wrap=True)
+        console.err.print(line, soft_wrap=True)
 
 
 @contextmanager
@@ -62,7 +62,7 @@ def show_progress(
     ]
     if estimate:
         columns += [rich.TimeElapsedColumn(), rich.TextColumn("left"), rich.TimeRemainingColumn()]
-    bar = rich.Progress(*columns, console=err, transient=True, disable=not err.is_terminal)
+    bar = rich.Progress(*columns, console=console.err, transient=True, disable=not console.err.is_terminal)
     task = bar.add_task(description, total=total, text="")
     with bar:
         yield Display(bar, task, seconds_between_lines)
@@ -86,9 +86,6 @@ def show_waiting(items: Iterator[_Item], describe: Callable[[], str]) -> Iterato
 def waiting(describe: Callable[[], str]) -> Iterator[None]:
     """On a terminal, show a line with the time after two seconds. It is gone before anything else
     is printed."""
-    if not err.is_terminal:
-        yield
-        return
     done = Event()
     thread = Thread(target=_show_time, args=(done, describe), daemon=True)
     thread.start()
@@ -100,13 +97,13 @@ def waiting(describe: Callable[[], str]) -> Iterator[None]:
 
 
 def _show_time(done: Event, describe: Callable[[], str]) -> None:
-    if done.wait(_SECONDS_OF_SILENCE):
+    if done.wait(_SECONDS_OF_SILENCE) or not console.err.is_terminal:
         return
     from rich import progress as rich
 
     description = rich.TextColumn("{task.description}", markup=False)
     columns = (rich.SpinnerColumn(), description, rich.TimeElapsedColumn())
-    with rich.Progress(*columns, console=err, transient=True) as bar:
+    with rich.Progress(*columns, console=console.err, transient=True) as bar:
         task = bar.add_task(describe(), total=None)
         while not done.wait(0.2):
             bar.update(task, description=describe())

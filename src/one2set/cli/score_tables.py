@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from one2set.cli.console import SafeConsole
+from one2set.cli.safe_console import SafeConsole
 from one2set.evaluation.comparison import CELLS, METRIC_NAMES, Comparison
 from one2set.evaluation.protocols import YE2021
 from one2set.evaluation.rankings import CUTOFFS

@@ -21,6 +21,7 @@ _OPSET, MICROSOFT, _IR = 20, "com.microsoft", 10
 # Rows are quantized to −127 … 127, stored as 1 … 255. Matrices get seven bits: AVX2 adds pairs of
 # products in 16 bits, where more would overflow. Tables are only looked up.
 _ROW, _ZERO, _MATRIX, _TABLE = 127, 128, 63, 127
+_SMALL = 1 << 14  # bytes: a weight that is kept in the graph too, where it is found sooner
 # The mean distance to the nearest integer is 1/4. Weights that are nearer were quantized before.
 _WAS_QUANTIZED = 0.24
 Array = NDArray[Any]
@@ -131,22 +132,25 @@ class Graph:
 
     def save(self, folder: Path, file: str, offsets: Mapping[str, tuple[int, int]]) -> None:
         """Write the graph; `offsets` are offset and length of each weight in a file beside it."""
-        external = []
+        initializers = []
         for name in self._used:
             array = self._weights[name]
+            if array.nbytes <= _SMALL:
+                initializers.append(numpy_helper.from_array(array, name))
+                continue
             kind = helper.np_dtype_to_tensor_dtype(array.dtype)
             tensor = TensorProto(name=name, data_type=kind, dims=array.shape)
             tensor.data_location = TensorProto.EXTERNAL
             offset, length = offsets[name]
             for key, value in (("location", file), ("offset", offset), ("length", length)):
                 tensor.external_data.add(key=key, value=str(value))
-            external.append(tensor)
+            initializers.append(tensor)
         graph = helper.make_graph(
             self._nodes,
             self.name,
             self._inputs,
             self._outputs,
-            [*external, *self._constants.values()],
+            [*initializers, *self._constants.values()],
         )
         opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(MICROSOFT, 1)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR)

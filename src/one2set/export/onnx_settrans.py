@@ -20,9 +20,9 @@ from onnx import TensorProto
 from torch import Tensor
 
 from one2set.data.specials import NULL, UNK
-from one2set.export.onnx_builder import MICROSOFT, Array, Graph, LinearInput
+from one2set.export.onnx_builder import MICROSOFT, Array, Graph
 from one2set.model.bert import BertEncoder
-from one2set.model.folder import POSITIONS, SPANS_PREFIX
+from one2set.model.folder import POSITIONS, SPANS_PREFIX, TRANSPOSED
 from one2set.model.layers import sinusoids
 from one2set.model.settrans import SetTrans
 from one2set.prediction.runtime import EDGES
@@ -193,7 +193,10 @@ def _choose(g: Graph, x: str, copy: str, own: str, first: str, state: Mapping[st
     copy, own and first (R, S) are attention, extended ids and first places of each row's document.
     """
     features = g.linear(g.quantize_rows(x), "pointer.features", state)
-    gate = g("Sigmoid", g.linear(LinearInput(features), "pointer.gate", state))  # (R, 1)
+    weight = g.weight(f"pointer.gate.weight{TRANSPOSED}", state["pointer.gate.weight"].T)
+    bias = g.weight("pointer.gate.bias", state["pointer.gate.bias"])
+    sigmoid = {"domain": MICROSOFT, "activation": "Sigmoid"}
+    gate = g("FusedGemm", features, weight, bias, **sigmoid)  # (R, 1)
     generated = g(
         "Softmax", g.linear(g.quantize_rows(features), "pointer.vocabulary", state), axis=1
     )
@@ -264,8 +267,8 @@ def _join_heads(g: Graph, x: str, sizes: _Sizes) -> str:
 
 def _attention_weights(g: Graph, q: str, k: str, hidden: str, sizes: _Sizes) -> str:
     """(B, H, rows, S) weights."""
-    scale = g.constant(1 / math.sqrt(sizes.head))
-    scores = g("Add", g("MatMul", g("Mul", q, scale), k), hidden)
+    products = g("FusedMatMul", q, k, domain=MICROSOFT, alpha=1 / math.sqrt(sizes.head))
+    scores = g("Add", products, hidden)
     return g("Softmax", scores, axis=-1)
 
 

@@ -253,6 +253,10 @@ def _session(path: Path, threads: int, inputs: set[str]) -> "InferenceSession":
     options.log_severity_level = 3  # errors only
     # Threads of one graph must not spin while the other graph, or Python, runs.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    # The graphs are built as they run best. To optimise them again, and to plan where they put
+    # each value (quadratic in their nodes), takes longer than to encode a text, and gains nothing.
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.enable_mem_reuse = False
     try:
         session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime has no common base class of errors
