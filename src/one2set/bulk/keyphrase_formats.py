@@ -1,7 +1,5 @@
 """Keyphrases as JSON, CSV, Excel, HTML and BibTeX. Each format yields pieces of text."""
 
-import csv
-import html
 import io
 import re
 from collections import Counter
@@ -56,6 +54,8 @@ def _json(document: Document, keyphrases: Sequence[Keyphrase]) -> str:
 
 def format_csv(results: Results) -> Iterator[str]:
     """CSV: a keyphrase a line, its spans as `start-end` with spaces between."""
+    import csv
+
     yield ",".join(_COLUMNS) + "\r\n"
     for pair in results:
         lines = io.StringIO()
@@ -133,6 +133,8 @@ def _latex(text: str) -> str:
 
 def format_html(results: Results) -> Iterator[str]:
     """A page of its own: texts with their keyphrases marked."""
+    import html  # here, because it is slow to import
+
     yield _STYLE
     for document, keyphrases in results:
         yield f'<section>\n<h2>{html.escape(document.id)}</h2>\n<p class="text">'

@@ -62,7 +62,9 @@ def show_progress(
     ]
     if estimate:
         columns += [rich.TimeElapsedColumn(), rich.TextColumn("left"), rich.TimeRemainingColumn()]
-    bar = rich.Progress(*columns, console=console.err, transient=True, disable=not console.err.is_terminal)
+    bar = rich.Progress(
+        *columns, console=console.err, transient=True, disable=not console.err.is_terminal
+    )
     task = bar.add_task(description, total=total, text="")
     with bar:
         yield Display(bar, task, seconds_between_lines)

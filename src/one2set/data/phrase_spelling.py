@@ -7,9 +7,9 @@ word, as the phrases of a list write their words.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
-from itertools import chain, pairwise
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
+from itertools import pairwise
 from unicodedata import normalize
 
 from one2set.data.document import Document
@@ -27,6 +27,7 @@ _CAPITALISED = re.compile(r"\b[A-Z][a-z]+\b")
 _JOINS = (" ", "-", "/")
 _SUFFIX = 3  # letters
 _USUAL_SHARE, _SMOOTHING = 0.6, 5  # of words at ends; words of a suffix that count as much as it
+_CACHED = 4096  # suffixes, and pairs of words
 _UNINFORMATIVE = 1e-3  # the weight of a spelling whose capitals may be those of a list
 
 
@@ -99,12 +100,12 @@ class PhraseSpeller:
         """The words of a phrase, in the field's form (`text.tokenise`), joined as authors do."""
         text = "".join(map(self.case, words[:1]))
         for left, right in pairwise(words):
-            text += self._joins.get((left, right), " ") + self.case(right)
+            text += self._join(left, right) + self.case(right)
         return _close_up(text)
 
     def case(self, word: str) -> str:
         """The usual capitals of a word; as it is given if they are unknown."""
-        return self._cases.get(word.lower(), word)
+        return max(self._forms.get(word.lower(), [word]), key=self._counts.__getitem__)
 
     def share_at_end(self, word: str) -> float:
         """Of the phrases that have a word, the share that end with it: near 0 for adjectives. A
@@ -112,55 +113,93 @@ class PhraseSpeller:
         letters too."""
         singular = word.lower()
         plural = "" if singular.endswith("ic") else f"{singular}s"  # of graphic, not graphics
-        known = [plural] if plural in self._places[0] else []
+        known = [plural] if plural in self._forms else []
         return max(map(self._share_at_end, [singular, *known]))
 
     def _share_at_end(self, word: str) -> float:
-        inside, end = (counts[word] for counts in self._places)
-        similar, shares = (counts[word[-_SUFFIX:]] for counts in self._suffixes)
-        usual = (shares + _SMOOTHING * _USUAL_SHARE) / (similar + _SMOOTHING)
-        return (end + usual) / (inside + 1)
+        usual = self._usual_share(word[-_SUFFIX:])
+        return (self._ends[word] + usual) / (self._count(word) + 1)
+
+    @lru_cache(_CACHED)  # noqa: B019  (there are few spellers)
+    def _usual_share(self, suffix: str) -> float:
+        """The share at ends of the words with a suffix."""
+        words = self._suffixes.get(suffix, ())
+        shares = sum(self._ends[word] / self._count(word) for word in words)
+        return (shares + _SMOOTHING * _USUAL_SHARE) / (len(words) + _SMOOTHING)
+
+    def _count(self, word: str) -> int:
+        """How often phrases have a word, in any form."""
+        return sum(map(self._counts.__getitem__, self._forms.get(word, ())))
 
     @cached_property
-    def _phrases(self) -> list[list[str]]:
-        """The words of each phrase."""
-        return [_WORD.findall(text) for text in self._spellings()]
+    def _text(self) -> str:
+        """All phrases, each between line ends."""
+        return "\n".join(["", *self._spellings()])
 
     @cached_property
-    def _cases(self) -> dict[str, str]:
-        counts = Counter(chain.from_iterable(self._phrases))
-        # The most frequent spelling of a word is the last, and stays.
-        return {word.lower(): word for word, _ in reversed(counts.most_common())}
+    def _lower(self) -> str:
+        return self._text.lower()
 
     @cached_property
-    def _places(self) -> tuple[Counter[str], Counter[str]]:
-        """How many phrases have each word, in lower case, and how many end with it."""
-        inside = Counter(map(str.lower, chain.from_iterable(self._phrases)))
-        return inside, Counter(words[-1].lower() for words in self._phrases if words)
+    def _counts(self) -> Counter[str]:
+        """How often phrases have each word, as it is written."""
+        return Counter(_find_words(self._text))
 
     @cached_property
-    def _suffixes(self) -> tuple[Counter[str], Counter[str]]:
-        """The number of words with each suffix, and the sum of their shares at ends."""
-        inside, end = self._places
-        similar: Counter[str] = Counter()
-        shares: Counter[str] = Counter()
-        for word, count in inside.items():
-            suffix = word[-_SUFFIX:]
-            similar[suffix] += 1
-            shares[suffix] += end[word] / count  # type: ignore[assignment]
-        return similar, shares
+    def _forms(self) -> dict[str, list[str]]:
+        """How each word is written, by the word in lower case."""
+        forms: dict[str, list[str]] = {}
+        for word in self._counts:
+            forms.setdefault(word.lower(), []).append(word)
+        return forms
 
     @cached_property
-    def _joins(self) -> dict[tuple[str, str], str]:
+    def _ends(self) -> Counter[str]:
+        """How many phrases end with each word, in lower case."""
+        phrases = self._lower.split("\n")
+        ends = Counter([phrase[phrase.rfind(" ") + 1 :] for phrase in phrases])
+        for token in [token for token in ends if not token.isalnum()]:
+            ends.update(_WORD.findall(token)[-1:] * ends[token])
+        return ends
+
+    @cached_property
+    def _suffixes(self) -> dict[str, list[str]]:
+        """The words with each suffix."""
+        words: dict[str, list[str]] = {}
+        for word in self._forms:
+            words.setdefault(word[-_SUFFIX:], []).append(word)
+        return words
+
+    @lru_cache(_CACHED)  # noqa: B019
+    def _join(self, left: str, right: str) -> str:
         """The text between two words, in lower case."""
-        counts: dict[tuple[str, str], Counter[str]] = {}
-        for text in self._spellings():
-            for left, right in pairwise(_WORD.finditer(text)):
-                between = text[left.end() : right.start()]
-                if between in _JOINS:
-                    pair = left[0].lower(), right[0].lower()
-                    counts.setdefault(pair, Counter())[between] += 1
-        return {pair: counter.most_common(1)[0][0] for pair, counter in counts.items()}
+        if (left, right) not in self._joined:
+            return " "
+        # The lookahead lets occurrences overlap.
+        pair = re.compile(rf"{left}(?=({'|'.join(_JOINS)}){right}(?![^\W_]))")
+        text = self._lower
+        found = (one for one in pair.finditer(text) if not text[one.start() - 1].isalnum())
+        return Counter(one[1] for one in found).most_common(1)[0][0]
+
+    @cached_property
+    def _joined(self) -> set[tuple[str, str]]:
+        """The pairs of words that a phrase joins by another mark than a space."""
+        return {
+            (left[0], right[0])
+            for text in self._lower.split("\n")
+            if "-" in text or "/" in text
+            for left, right in pairwise(_WORD.finditer(text))
+            if text[left.end() : right.start()] in _JOINS[1:]
+        }
+
+
+def _find_words(text: str) -> Iterator[str]:
+    """The words of a text, as `_WORD` finds them; most are whole tokens, which is seen sooner."""
+    for token in text.split():
+        if token.isalnum():
+            yield token
+        else:
+            yield from _WORD.findall(token)
 
 
 NO_SPELLER = PhraseSpeller(tuple)

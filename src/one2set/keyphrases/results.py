@@ -1,7 +1,6 @@
 """What users get: a keyphrase, and the keyphrases of a text as a list that notebooks can show."""
 
 from dataclasses import dataclass
-from html import escape
 
 from one2set.text import Span
 
@@ -34,6 +33,8 @@ class KeyphraseList(list[Keyphrase]):
     """The keyphrases of a text, best first: a list, which Jupyter shows as a table."""
 
     def _repr_html_(self) -> str:
+        from html import escape  # here, because it is slow to import
+
         rows = "".join(
             f"<tr><td>{escape(keyphrase.text)}</td><td>{keyphrase.score:.2f}</td>"
             f"<td>{'present' if keyphrase.present else 'absent'}</td></tr>"

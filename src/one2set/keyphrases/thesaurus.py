@@ -4,7 +4,6 @@ It is read from a list of terms, a CSV file or SKOS. A phrase stands for a term 
 of one of its labels, in any order: *networks, neural* and *neural network* are the same.
 """
 
-import csv
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -110,6 +109,8 @@ def _read_text(path: str | Path) -> str:
 
 
 def _read_csv(path: str | Path) -> Iterator[Term]:
+    import csv
+
     text = _read_text(path)
     head = text.split("\n", 1)[0]
     rows = csv.DictReader(text.splitlines(), delimiter=max(",;\t", key=head.count))
