@@ -38,6 +38,8 @@ def relations(phrase: Stems, others: Iterable[Stems]) -> set[str]:
 
 def _contains(longer: Stems, shorter: Stems) -> bool:
     count = len(shorter)
+    if count == 1:
+        return shorter[0] in longer
     starts = range(len(longer) - count + 1)
     return any(longer[start : start + count] == shorter for start in starts)
 
@@ -46,7 +48,11 @@ def _abbreviates(short: Stems, long: Stems) -> bool:
     """Whether a word has the initials of a phrase."""
     if len(long) != len(short[0]) or len(long) not in _LETTERS:
         return False
-    return short[0] == "".join(stem[:1] for stem in long)
+    return short[0] == _initials(long)
+
+
+def _initials(phrase: Stems) -> str:
+    return "".join(stem[:1] for stem in phrase)
 
 
 def marginal_probabilities(
@@ -63,10 +69,18 @@ def marginal_probabilities(
     log_odds = [math.log(max(p, 1e-12) / max(1 - p, 1e-12)) for p in scores]
     remaining = sorted(range(len(scores)), key=lambda index: -scores[index])[:_MOST]
     counted: list[set[str]] = [set() for _ in scores]
+    # Phrases that overlap share a word, or one is the initials of the other.
+    keys = {index: {*phrases[index], _initials(phrases[index])} for index in remaining}
+    with_key: dict[str, set[int]] = {}
+    for index in remaining:
+        for key in keys[index]:
+            with_key.setdefault(key, set()).add(index)
     while remaining:
         best = max(remaining, key=log_odds.__getitem__)
         remaining.remove(best)
-        for index in remaining:
+        for key in keys[best]:
+            with_key[key].remove(best)
+        for index in set().union(*(with_key[key] for key in keys[best])):
             kind = relation(phrases[index], phrases[best])
             if kind is not None and kind not in counted[index]:
                 counted[index].add(kind)
@@ -88,7 +102,7 @@ def drop_needless_parts(
     by_probability = sorted(range(len(phrases)), key=lambda number: -probabilities[number])[:_MOST]
 
     def is_needless(part: int, whole: int) -> bool:
-        if relation(phrases[part], phrases[whole]) != "part":
+        if not _contains(phrases[whole], phrases[part]):
             return False
         own = [span for span in spans[part] if not _is_inside(span, spans[whole])]
         return len(own) < _OWN_OCCURRENCES

@@ -113,9 +113,9 @@ class Surface:
         written = self._text[start:end]
         if _CLAUSE_END.search(written) or _LONG_HAN.search(written):
             return None
-        if _covering(self._addresses, start) or _covering(self._addresses, end - 1):
+        if self._addresses.find(start) or self._addresses.find(end - 1):
             return None
-        first, last = _covering(self._terms, start), _covering(self._terms, end - 1)
+        first, last = self._terms.find(start), self._terms.find(end - 1)
         if first is not None:
             start = first[0]
         if last is not None and not _POSSESSIVE.fullmatch(self._text[end : last[1]]):
@@ -123,12 +123,12 @@ class Surface:
         return start, end
 
     @cached_property
-    def _terms(self) -> list[Span]:
-        return [match.span() for match in _TERM.finditer(self._text)]
+    def _terms(self) -> "_Matches":
+        return _Matches(_TERM, self._text)
 
     @cached_property
-    def _addresses(self) -> list[Span]:
-        return [match.span() for match in _ADDRESS.finditer(self._text)]
+    def _addresses(self) -> "_Matches":
+        return _Matches(_ADDRESS, self._text)
 
     def share_at_end(self, spans: Iterable[Span]) -> float:
         """Of the phrases that have a phrase's last word, the share that end with it, for the form
@@ -234,7 +234,14 @@ class Surface:
         return spans
 
 
-def _covering(spans: Sequence[Span], at: int) -> Span | None:
-    """Of spans in order, the one that has the character at an index."""
-    number = bisect_right(spans, at, key=lambda span: span[0]) - 1
-    return spans[number] if number >= 0 and spans[number][1] > at else None
+class _Matches:
+    """Where a pattern matches in a text."""
+
+    def __init__(self, pattern: "re.Pattern[str]", text: str) -> None:
+        self._spans = [match.span() for match in pattern.finditer(text)]
+        self._starts = [start for start, _ in self._spans]
+
+    def find(self, at: int) -> Span | None:
+        """The match that has the character at an index."""
+        number = bisect_right(self._starts, at) - 1
+        return self._spans[number] if number >= 0 and self._spans[number][1] > at else None
