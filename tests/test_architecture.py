@@ -155,7 +155,8 @@ def test_the_command_generate_loads_only_what_it_needs(model: str) -> None:
     assert not any(name.startswith("one2set.training") for name in loaded)
     # A first keyphrase took twice as long with these.
     slow = {"pydantic", "multiprocessing", "rich", "html", "csv", "one2set.data.reading.readers"}
-    slow |= {"onnxruntime", "tokenizers", "one2set.export.runtime"} if model == "light" else set()
+    if model == "light":
+        slow |= {"onnxruntime", "tokenizers", "one2set.prediction.runtime"}
     assert not loaded & slow
 
 

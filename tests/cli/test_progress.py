@@ -22,6 +22,7 @@ def slow(seconds: float) -> Iterator[int]:
 
 def test_a_terminal_shows_what_takes_long_and_erases_it(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.StringIO()
+    monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setattr(console, "err", Console(file=screen, force_terminal=True))
     monkeypatch.setattr(progress, "_SECONDS_OF_SILENCE", 0.05)
     assert list(show_waiting(slow(1.0), lambda: "working on a.pdf")) == [1, 2]
@@ -31,6 +32,7 @@ def test_a_terminal_shows_what_takes_long_and_erases_it(monkeypatch: pytest.Monk
 
 def test_what_is_fast_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.StringIO()
+    monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setattr(console, "err", Console(file=screen, force_terminal=True))
     assert list(show_waiting(slow(0), lambda: "3 documents read")) == [1, 2]
     assert screen.getvalue() == ""

@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 if TYPE_CHECKING:
     from one2set.cli.safe_console import SafeConsole
@@ -66,13 +66,18 @@ def _make_console(name: str, terminal: bool | None = None) -> "SafeConsole":
     return SafeConsole(stderr=is_err, width=wide, terminal=terminal)
 
 
+def may_be_terminal(stream: TextIO) -> bool:
+    """Whether rich may take a stream for a terminal; it is needed only then."""
+    return stream.isatty() or bool(os.environ.keys() & _FORCE_TERMINAL)
+
+
 class Output:
     """Writes texts in styles to stdout; with "always", colours also go into files and pipes."""
 
     def __init__(self, color: Color) -> None:
-        plain = not (sys.stdout.isatty() or os.environ.keys() & _FORCE_TERMINAL)
         terminal = None if color == "auto" else color == "always"
-        self._console = None if plain and not terminal else _make_console("out", terminal)
+        styled = terminal or may_be_terminal(sys.stdout)
+        self._console = _make_console("out", terminal) if styled else None
         self.is_terminal = self._console is not None and self._console.is_terminal
 
     def write(self, parts: Sequence[tuple[str, str]]) -> None:

@@ -1,6 +1,7 @@
 """One progress display for all commands: a bar on a terminal, elsewhere nothing, or lines that a
 log can hold."""
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -88,6 +89,9 @@ def show_waiting(items: Iterator[_Item], describe: Callable[[], str]) -> Iterato
 def waiting(describe: Callable[[], str]) -> Iterator[None]:
     """On a terminal, show a line with the time after two seconds. It is gone before anything else
     is printed."""
+    if not console.may_be_terminal(sys.stderr):
+        yield
+        return
     done = Event()
     thread = Thread(target=_show_time, args=(done, describe), daemon=True)
     thread.start()
