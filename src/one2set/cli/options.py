@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from one2set.cli.console import err
+from one2set.cli import console
 from one2set.data.reading.streams import OnError
 from one2set.errors import ConfigError
 from one2set.model.paths import BUNDLED
@@ -45,7 +45,7 @@ def _tell_of_folder(model: str) -> str:
     """Included models go before folders of their names: any project may have a folder `default`."""
     if model in BUNDLED and isdir(model):
         told = f"{model} is a model of this package; for the folder of that name, write ./{model}"
-        err.print(told, style="yellow", soft_wrap=True)
+        console.err.print(told, style="yellow", soft_wrap=True)
     return model
 
 
