@@ -1,5 +1,7 @@
 """Phrases as people write them: whole terms, without the capitals of titles and sentences."""
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -146,6 +148,25 @@ def test_what_is_no_phrase(text: str, phrase: str) -> None:
     spans = occurrences(text, phrase)
     assert spans
     assert surface(text).whole_phrase(spans) == ()
+
+
+_ADDRESS_ANYWHERE = re.compile(
+    r"\S*(?:://|www\.|\w@[\w-]+\.\w|\w\.(?:com|org|net|io|edu|gov)/|\w/\S*[?=]|\w/\w+/\w+/)\S*"
+    r"|(?<!\S)(?:~|\.\.?)?/\w\S*"
+)
+
+
+@given(st.lists(st.sampled_from([*"aé/@.?=-_~ \n", "://", "www.", "com", ".."])))
+def test_addresses_are_those_of_a_slow_search(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    expected = [match.span() for match in _ADDRESS_ANYWHERE.finditer(text)]
+    assert surface(text)._addresses.all == expected
+
+
+def test_a_word_of_any_length_is_searched_once() -> None:
+    """A search from each of its letters would not end."""
+    assert surface("ﷺ" * 300_000)._addresses.all == []
+    assert surface("a/" + "b=" * 300_000)._addresses.all == [(0, 600_002)]
 
 
 def test_preprocessed_text_is_left_as_it_is() -> None:

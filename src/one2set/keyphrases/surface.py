@@ -38,11 +38,13 @@ _POSSESSIVE = re.compile(f"[{APOSTROPHES}]s$", re.IGNORECASE)
 # count is no part of a name; a number is one if it has a dot or a letter, or comes again.
 _OWNED = re.compile(rf"[{APOSTROPHES}](?:s(?=\s)|(?<=s[{APOSTROPHES}]))\s+([^\W\d_]{{3,}})\b")
 _VERSION = re.compile(r"\s(?!(?:19|20)\d\d\b)v?\d\w*+(?:\.\w++)*+(?!\s?%)")
-# Addresses of pages, of people and of files: what occurs in them is no phrase of the text.
+# Addresses of pages, of people and of files: what occurs in them is no phrase of the text. A word
+# between spaces that has one of their marks is looked at once, however long it is.
+_MARKED = re.compile(r"(?<!\S)[^\s/@.]*+[/@.]\S*+")
 _ADDRESS = re.compile(
-    r"\S*(?:://|www\.|\w@[\w-]+\.\w|\w\.(?:com|org|net|io|edu|gov)/|\w/\S*[?=]|\w/\w+/\w+/)\S*"
-    r"|(?<!\S)(?:~|\.\.?)?/\w\S*"
+    r"://|www\.|\w@[\w-]++\.\w|\w\.(?:com|org|net|io|edu|gov)/|\w/\w++/\w++/|^(?:~|\.\.?)?/\w"
 )
+_PATH, _QUERY = re.compile(r"\w/"), re.compile("[?=]")
 # A new line that begins with a capital, unlike the word before it, is a new paragraph.
 _CLAUSE_END = re.compile(r"[;:!?…•|。，、；：！？]|\n\s*\n|\b[a-z]\S*[ \t]*\n\s*[A-Z][a-z]")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:•。！？]|\n\s*\n)[\s\"'“”‘’(\[*#>-]*$")
@@ -123,12 +125,13 @@ class Surface:
         return start, end
 
     @cached_property
-    def _terms(self) -> "_Matches":
-        return _Matches(_TERM, self._text)
+    def _terms(self) -> "_Spans":
+        return _Spans(match.span() for match in _TERM.finditer(self._text))
 
     @cached_property
-    def _addresses(self) -> "_Matches":
-        return _Matches(_ADDRESS, self._text)
+    def _addresses(self) -> "_Spans":
+        words = _MARKED.finditer(self._text)
+        return _Spans(match.span() for match in words if _is_address(match[0]))
 
     def share_at_end(self, spans: Iterable[Span]) -> float:
         """Of the phrases that have a phrase's last word, the share that end with it, for the form
@@ -234,14 +237,20 @@ class Surface:
         return spans
 
 
-class _Matches:
-    """Where a pattern matches in a text."""
+def _is_address(word: str) -> bool:
+    path = _PATH.search(word)
+    has_query = path is not None and _QUERY.search(word, path.end()) is not None
+    return has_query or _ADDRESS.search(word) is not None
 
-    def __init__(self, pattern: "re.Pattern[str]", text: str) -> None:
-        self._spans = [match.span() for match in pattern.finditer(text)]
-        self._starts = [start for start, _ in self._spans]
+
+class _Spans:
+    """Spans of a text, in order."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        self.all = list(spans)
+        self._starts = [start for start, _ in self.all]
 
     def find(self, at: int) -> Span | None:
-        """The match that has the character at an index."""
+        """The one that has the character at an index."""
         number = bisect_right(self._starts, at) - 1
-        return self._spans[number] if number >= 0 and self._spans[number][1] > at else None
+        return self.all[number] if number >= 0 and self.all[number][1] > at else None
