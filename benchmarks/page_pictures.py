@@ -1,16 +1,21 @@
-"""The pictures of the page in docs/images, from a running server.
+"""The pictures of the page and of the terminal in docs/images, the former from a running server.
 
 one2set serve &
 python benchmarks/page_pictures.py [--url http://127.0.0.1:8000] [--output docs/images]
 """
 
 import io
+import re
+import subprocess
+import sys
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
+from rich.console import Console
+from rich.text import Text
 
 _COLOURS = 128  # of a picture: enough for a page, and a third of the bytes
 _DESK: dict[str, Any] = {"viewport": {"width": 1240, "height": 800}}
@@ -50,6 +55,20 @@ def take(browser: Browser, url: str, example: str, look: Any, **options: Any) ->
     return picture.convert("RGB").quantize(_COLOURS, dither=Image.Dither.NONE)
 
 
+def draw_terminal(path: Path) -> None:
+    """What `generate` shows of the example."""
+    command = ["one2set", "generate", "examples/abstract.txt"]
+    shown = subprocess.run(
+        [sys.executable, "-m", *command, "--color", "always"], stdout=subprocess.PIPE, check=True
+    )
+    console = Console(record=True, width=92, file=io.StringIO())
+    console.print(f"[bold]$ {' '.join(command)}[/bold]", highlight=False)
+    console.print(Text.from_ansi(shown.stdout.decode()))
+    picture = console.export_svg(title="one2set")
+    # A picture loads nothing from elsewhere: no fonts.
+    path.write_text(re.sub(r"@font-face \{.*?\}", "", picture, flags=re.DOTALL), encoding="utf-8")
+
+
 def main() -> None:
     parser = ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--url", default="http://127.0.0.1:8000")
@@ -57,6 +76,7 @@ def main() -> None:
     parser.add_argument("--chromium", default="/usr/bin/chromium")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
+    draw_terminal(options.output / "terminal.svg")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=options.chromium, args=["--no-sandbox"]
