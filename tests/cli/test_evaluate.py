@@ -2,11 +2,13 @@
 
 import json
 import re
+import sys
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
+from one2set.cli.score_tables import _shown
 from one2set.errors import ConfigError, DataError, One2SetError
 from tests.commands import invoke
 
@@ -158,3 +160,12 @@ def test_fields_can_be_named(tmp_path: Path) -> None:
 def test_mistakes(arguments: list[str], error: type[One2SetError], what: str) -> None:
     with pytest.raises(error, match=what):
         run(*arguments)
+
+
+def test_on_a_narrow_terminal_small_figures_are_not_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _shown(0.0012345678) == "0.0012346"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    assert _shown(0.0012345678) == "0.00123"
+    monkeypatch.setenv("COLUMNS", "120")
+    assert _shown(0.0012345678) == "0.0012346"

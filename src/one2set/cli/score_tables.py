@@ -1,5 +1,6 @@
 """Tables of scores, for terminals and for programs."""
 
+import sys
 from shutil import get_terminal_size
 
 from rich import box
@@ -14,6 +15,7 @@ from one2set.evaluation.rankings import CUTOFFS
 from one2set.evaluation.scoring import GROUPS
 
 _WIDE = 400  # columns: a narrow terminal wraps lines, but no number is truncated
+_NARROW = 90  # columns
 _SHORT = [cell for cell in CELLS if cell.cutoff in ("5", "M")]  # the columns that papers print
 
 
@@ -55,7 +57,7 @@ def _print(console: Console, text: str, style: str = "dim") -> None:
 
 
 def _table(console: Console, *columns: str) -> Table:
-    gap = 0 if get_terminal_size().columns < 90 else 1
+    gap = 0 if _is_narrow() else 1
     table = Table(
         box=box.SIMPLE_HEAD if console.is_terminal else None,
         show_edge=False,
@@ -72,7 +74,13 @@ _NONE = "-"
 
 
 def _shown(value: float) -> str:
-    return f"{value:.5}"  # five significant digits, as the authors print
+    """Five significant digits, as the authors print; on a narrow terminal five decimals, so that
+    small figures need no more room than others."""
+    return f"{value:.5f}" if sys.stdout.isatty() and _is_narrow() else f"{value:.5}"
+
+
+def _is_narrow() -> bool:
+    return get_terminal_size().columns < _NARROW
 
 
 def _figures_table(console: Console, comparison: Comparison) -> Table:
