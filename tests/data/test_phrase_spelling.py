@@ -75,6 +75,13 @@ def test_words_are_joined_as_in_the_list() -> None:
     assert speller.spell([]) == ""
 
 
+def test_joins_are_counted_between_whole_words() -> None:
+    parts = ["remark means", "mark meanson", "dark k means"]
+    speller = PhraseSpeller(["mark-means", *parts, *parts, "k means", "k-means", "k-means k"].copy)
+    assert speller.spell(["mark", "means"]) == "mark-means"
+    assert speller.spell(["k", "means"]) == "k means"
+
+
 def test_the_share_of_phrases_that_end_with_a_word() -> None:
     phrases = ["visual search", "Visual-attention", "visual cortex", "search", "video search"]
     one = PhraseSpeller(

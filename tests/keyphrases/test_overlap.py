@@ -49,6 +49,12 @@ def test_log_odds_fall_once_for_each_kind() -> None:
     assert found == pytest.approx([0.9, sigmoid[0], sigmoid[1], 0.2, sigmoid[2]])
 
 
+def test_an_abbreviation_shares_no_word() -> None:
+    phrases = [("graph", "neural", "network"), ("gnn",), ("gn",)]
+    found = marginal_probabilities(phrases, [0.9, 0.5, 0.5], [{"abbreviation": -1.0}] * 3)
+    assert found == pytest.approx([0.9, 1 / (1 + math.e), 0.5])
+
+
 PHRASE = st.lists(st.sampled_from("abc"), min_size=1, max_size=3).map(tuple)
 
 
