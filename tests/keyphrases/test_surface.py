@@ -97,6 +97,7 @@ def test_no_term_is_cut(text: str, phrase: str, whole: str) -> None:
         ("in Python 3 and Python 3", "python", "Python 3"),
         ("in Python v3.8b1", "python", "Python v3.8b1"),
         ("In Africa 30 species", "africa", None),  # a count
+        ("In West Africa 30 species", "west africa", None),
         ("In Africa 30.5 % of all", "africa", None),
         ("In Africa 2015, In Africa 2015", "africa", None),  # a year
         ("of industry 4.0 here", "industry", None),  # no name

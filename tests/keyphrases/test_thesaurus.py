@@ -49,6 +49,8 @@ def test_labels_in_any_inflection_and_order(text: str, label: str | None) -> Non
 def test_phrases_of_one_term_are_merged() -> None:
     phrases = [phrase("ANN", 0.2, (9, 12)), phrase("deep", 0.9), phrase("neural nets", 0.4)]
     phrases.append(phrase("neural networks", 0.6, (0, 8)))
+    (reversed_,) = THESAURUS.choose(phrases[::-1])
+    assert reversed_.score == 0.6
     (found,) = THESAURUS.choose(phrases)
     assert found.term == NETWORKS
     assert (found.score, found.spans) == (0.6, ((0, 8), (9, 12)))
