@@ -162,7 +162,7 @@ class Calibration:
         try:
             values = _rename(orjson.loads(path.read_bytes()), _OLD_KEYS)
             drop_subphrases = values.pop("drop_subphrases", False)
-            values.pop("shown_diversity", None)  # of version 0.1
+            values.pop("shown_diversity", None)  # of earlier files
             found = cls(**values | {side: _load_side(values[side]) for side in SIDES})
             _check_numbers(diversity=found.diversity)
             return found._without_subphrases() if drop_subphrases else found
