@@ -60,8 +60,8 @@ class LogisticModel:
     def __call__(self, inputs: Floats) -> Floats:
         """(Q, I) inputs → (Q,) probabilities"""
         z = self.intercept + inputs @ [self.weights.get(name, 0.0) for name in INPUTS]
-        found: Floats = 0.5 * (1 + np.tanh(z / 2))  # σ(z) without overflow
-        return found
+        probabilities: Floats = 0.5 * (1 + np.tanh(z / 2))  # σ(z) without overflow
+        return probabilities
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +163,9 @@ class Calibration:
             values = _rename(orjson.loads(path.read_bytes()), _OLD_KEYS)
             drop_subphrases = values.pop("drop_subphrases", False)
             values.pop("shown_diversity", None)  # of earlier files
-            found = cls(**values | {side: _load_side(values[side]) for side in SIDES})
-            _check_numbers(diversity=found.diversity)
-            return found._without_subphrases() if drop_subphrases else found
+            calibration = cls(**values | {side: _load_side(values[side]) for side in SIDES})
+            _check_numbers(diversity=calibration.diversity)
+            return calibration._without_subphrases() if drop_subphrases else calibration
         except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
             fix = "make it again with one2set calibrate"
             raise DataError(f"is not a calibration ({error})", fix=fix, path=path) from None

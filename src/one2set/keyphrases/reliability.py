@@ -49,9 +49,9 @@ class CalibrationCheck(NamedTuple):
     def calibration_error(self, side: Side) -> float:
         """The expected calibration error: the mean distance of probability and share over those
         bins, weighted by their sizes."""
-        found = self.reliability(side)
-        distance = sum(abs(p - share) * count for p, share, count in found)
-        return distance / max(sum(count for *_, count in found), 1)
+        bins = self.reliability(side)
+        distance = sum(abs(p - share) * count for p, share, count in bins)
+        return distance / max(sum(count for *_, count in bins), 1)
 
     def join(self, other: "CalibrationCheck") -> "CalibrationCheck":
         """Two halves as one."""
@@ -122,17 +122,19 @@ def _check_shown(
     correct = [
         hash_of(stem_all(words)) in labelled.gold
         for labelled, keyphrases in zip(pool.documents, shown, strict=True)
-        for words in labelled.document.document.phrase_words([one.text for one in keyphrases])
+        for words in labelled.document.document.phrase_words(
+            [keyphrase.text for keyphrase in keyphrases]
+        )
     ]
     figures = evaluate(
         [labelled.document.document for labelled in pool.documents],
-        [[one.text for one in keyphrases] for keyphrases in shown],
+        [[keyphrase.text for keyphrase in keyphrases] for keyphrases in shown],
     )
-    together = [one for keyphrases in shown for one in keyphrases]
+    together = [keyphrase for keyphrases in shown for keyphrase in keyphrases]
     return CalibrationCheck(
-        np.array([one.score for one in together], np.float64),
+        np.array([keyphrase.score for keyphrase in together], np.float64),
         np.array(correct, np.float64),
-        np.array([one.present for one in together], np.bool_),
+        np.array([keyphrase.present for keyphrase in together], np.bool_),
         before,
         {side: (figures[side]["5"].f1 + figures[side]["M"].f1) / 2 for side in SIDES},
     )
@@ -145,12 +147,14 @@ def join_related(pool: Pool, p: Floats, least: float) -> tuple[Floats, Floats, F
     A part stands for a passage: a score is the mean over the parts, as in `scoring`."""
     bounds = np.searchsorted(pool.document, np.arange(len(pool.documents) + 1))
     scores, shares, present = [], [], []
-    for group in group_related([one.gold for one in pool.documents], _PARTS):
-        rows = np.concatenate([np.arange(bounds[one], bounds[one + 1]) for one in group])
-        hashes = np.concatenate([pool.documents[one].candidates.hash for one in group])
+    for group in group_related([labelled.gold for labelled in pool.documents], _PARTS):
+        rows = np.concatenate([np.arange(bounds[number], bounds[number + 1]) for number in group])
+        hashes = np.concatenate([pool.documents[number].candidates.hash for number in group])
         distinct, which = np.unique(hashes, return_inverse=True)
         score = np.bincount(which, p[rows], minlength=len(distinct)) / len(group)
-        right = np.mean([np.isin(distinct, pool.documents[one].gold) for one in group], axis=0)
+        right = np.mean(
+            [np.isin(distinct, pool.documents[number].gold) for number in group], axis=0
+        )
         there = np.bincount(which, pool.present[rows], minlength=len(distinct)) > 0
         likely = score >= least
         scores.append(score[likely])
@@ -171,11 +175,15 @@ def group_related(gold: Sequence[Hashes], sizes: Sequence[int]) -> Iterator[list
         if not left:
             return
         first = next(iter(left))
-        shared = Counter(one for name in gold[first].tolist() for one in having[name])
-        near = [one for one, _ in shared.most_common() if one in left and one != first]
+        shared = Counter(document for name in gold[first].tolist() for document in having[name])
+        near = [
+            document
+            for document, _ in shared.most_common()
+            if document in left and document != first
+        ]
         group = list(dict.fromkeys([first, *near, *left]))[:size]
-        for one in group:
-            del left[one]
+        for document in group:
+            del left[document]
         yield group
 
 
@@ -190,9 +198,11 @@ def draw_reliability_diagram(check: CalibrationCheck, path: Path) -> None:
     axes = figure.add_subplot()
     axes.plot([0, 1], [0, 1], color="grey", linestyle="--", label="perfect")
     for side in SIDES:
-        found = check.reliability(side)
-        label = f"{side} ({sum(count for *_, count in found):,} phrases)"
-        axes.plot([one[0] for one in found], [one[1] for one in found], marker="o", label=label)
+        bins = check.reliability(side)
+        label = f"{side} ({sum(count for *_, count in bins):,} phrases)"
+        axes.plot(
+            [point[0] for point in bins], [point[1] for point in bins], marker="o", label=label
+        )
     axes.set(xlabel="score", ylabel="share that is correct", xlim=(0, 1), ylim=(0, 1))
     axes.legend()
     figure.savefig(path, dpi=120)

@@ -96,28 +96,28 @@ def select_keyphrases(
     surface = Surface(document, speller)
     sides, diversity = calibration.sides, selection.diversity_by(calibration)
     thresholds = {name: side.threshold_at(selection.more) for name, side in sides.items()}
-    likely = (one for one in phrases if one.score >= thresholds[one.side])
+    likely = (phrase for phrase in phrases if phrase.score >= thresholds[phrase.side])
     terms = _write_as(surface.whole_phrase, likely, surface)
     if selection.for_people:
         terms = _write_as(surface.whole_name, terms, surface)
-    whole = sorted(_allow(terms, selection), key=lambda one: -one.score)
+    whole = sorted(_allow(terms, selection), key=lambda phrase: -phrase.score)
     marginal = marginal_probabilities(
-        [one.stems for one in whole],
-        [one.score for one in whole],
-        [sides[one.side].overlap for one in whole],
+        [phrase.stems for phrase in whole],
+        [phrase.score for phrase in whole],
+        [sides[phrase.side].overlap for phrase in whole],
         diversity,
     )
     if selection.for_people:
         marginal = [
-            _multiply_odds(p, _readability(one, surface))
-            for p, one in zip(marginal, whole, strict=True)
+            _multiply_odds(p, _readability(phrase, surface))
+            for p, phrase in zip(marginal, whole, strict=True)
         ]
     wanted = [
         at
-        for at, one in enumerate(whole)
-        if marginal[at] >= thresholds[one.side]
-        and one.score >= max(selection.min_score, selection.floor(sides[one.side]))
-        and selection.only in (None, one.side)
+        for at, phrase in enumerate(whole)
+        if marginal[at] >= thresholds[phrase.side]
+        and phrase.score >= max(selection.min_score, selection.floor(sides[phrase.side]))
+        and selection.only in (None, phrase.side)
     ]
     wanted.sort(key=lambda at: -marginal[at])
     if selection.for_people:
@@ -130,7 +130,7 @@ def select_keyphrases(
     chosen: list[int] = []
     for name, side in sides.items():
         # As many as if each were chosen on its own: another phrase replaces one that is left out.
-        scores = [one.score for one in whole if one.side == name]
+        scores = [phrase.score for phrase in whole if phrase.side == name]
         count = side.cutoff_by_expected_f1(scores, selection.more)
         if name == "present" and selection.for_people and selection.more >= 0:
             count = max(count, TOP_K)  # on validation this costs 0.5 % of the F1
@@ -138,13 +138,13 @@ def select_keyphrases(
     shown = [whole[at] for at in sorted(chosen)]
     return KeyphraseList(
         Keyphrase(
-            _spell(one, surface, document),
-            one.score,
-            bool(one.spans),
-            one.spans,
-            None if one.term is None else one.term.id,
+            _spell(phrase, surface, document),
+            phrase.score,
+            bool(phrase.spans),
+            phrase.spans,
+            None if phrase.term is None else phrase.term.id,
         )
-        for one in shown[: selection.top]
+        for phrase in shown[: selection.top]
     )
 
 
@@ -166,7 +166,7 @@ def _allow(phrases: list[ScoredPhrase], selection: Selection) -> list[ScoredPhra
     """The phrases that the user's lists allow, as terms of the vocabulary if there is one."""
     if selection.stop_list is not None:
         stopped = load_stop_list(selection.stop_list)
-        phrases = [one for one in phrases if one.stems not in stopped]
+        phrases = [phrase for phrase in phrases if phrase.stems not in stopped]
     if selection.vocabulary is not None:
         phrases = load_thesaurus(selection.vocabulary).choose(phrases)
     return phrases
@@ -179,24 +179,24 @@ def _write_as(
 ) -> list[ScoredPhrase]:
     """Phrases with other occurrences, of longer phrases or none. Those that become the same phrase
     are one, with the highest of their scores."""
-    found: dict[Stems, ScoredPhrase] = {}
-    for one in phrases:
-        if one.spans:
-            spans = extend(one.spans)
+    by_stems: dict[Stems, ScoredPhrase] = {}
+    for phrase in phrases:
+        if phrase.spans:
+            spans = extend(phrase.spans)
             if not spans:
                 continue
-            stems = one.stems if spans[0] in one.spans else surface.stems(spans[0])
-            if stems != one.stems:
-                one = one._replace(stems=stems, keyphraseness=1.0)
-            one = one._replace(spans=spans)
-        if one.stems not in found or one.score > found[one.stems].score:
-            found[one.stems] = one
-    return list(found.values())
+            stems = phrase.stems if spans[0] in phrase.spans else surface.stems(spans[0])
+            if stems != phrase.stems:
+                phrase = phrase._replace(stems=stems, keyphraseness=1.0)
+            phrase = phrase._replace(spans=spans)
+        if phrase.stems not in by_stems or phrase.score > by_stems[phrase.stems].score:
+            by_stems[phrase.stems] = phrase
+    return list(by_stems.values())
 
 
-def _spell(one: ScoredPhrase, surface: Surface, document: Document) -> str:
-    if one.term is not None:
-        return one.term.label
-    if one.spans:
-        return surface.spell(one.spans, document.phrase_words([one.text])[0])
-    return surface.spell_absent(one.text)
+def _spell(phrase: ScoredPhrase, surface: Surface, document: Document) -> str:
+    if phrase.term is not None:
+        return phrase.term.label
+    if phrase.spans:
+        return surface.spell(phrase.spans, document.phrase_words([phrase.text])[0])
+    return surface.spell_absent(phrase.text)

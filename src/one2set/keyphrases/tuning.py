@@ -96,12 +96,12 @@ def label_candidates(
     stemmed = StemmedDocument.of(document)
     builder = CandidateBuilder(stemmed, knowledge)
     gold = {stem_all(words) for words in document.phrase_words()} - {()}
-    found = builder.candidates(prediction, stemmed)
+    everything = builder.candidates(prediction, stemmed)
     readable = [
-        is_readable(found.stems(at), present=bool(present))
-        for at, present in enumerate(found.present)
+        is_readable(everything.stems(at), present=bool(present))
+        for at, present in enumerate(everything.present)
     ]
-    candidates = found.take(np.array(readable, np.bool_))
+    candidates = everything.take(np.array(readable, np.bool_))
     present = sum(map(builder.contains, gold))
     hashes = np.array([hash_of(stems) for stems in gold], np.uint64)
     return LabelledCandidates(
@@ -125,29 +125,34 @@ class Pool:
     def document(self) -> Ints:
         """(Q,)"""
         return np.repeat(
-            np.arange(len(self.documents)), [len(one.candidates) for one in self.documents]
+            np.arange(len(self.documents)),
+            [len(labelled.candidates) for labelled in self.documents],
         )
 
     @cached_property
     def correct(self) -> Flags:
         """(Q,)"""
-        return np.concatenate([_NO_FLAGS, *(one.correct for one in self.documents)])
+        return np.concatenate([_NO_FLAGS, *(labelled.correct for labelled in self.documents)])
 
     @cached_property
     def present(self) -> Flags:
         """(Q,)"""
-        return np.concatenate([_NO_FLAGS, *(one.candidates.present for one in self.documents)])
+        return np.concatenate(
+            [_NO_FLAGS, *(labelled.candidates.present for labelled in self.documents)]
+        )
 
     @cached_property
     def proposed(self) -> Flags:
         """(Q,)"""
-        return np.concatenate([_NO_FLAGS, *(one.candidates.proposed for one in self.documents)])
+        return np.concatenate(
+            [_NO_FLAGS, *(labelled.candidates.proposed for labelled in self.documents)]
+        )
 
     @cached_property
     def _inputs(self) -> Floats:
         """(Q, I)"""
         none = np.empty((0, len(INPUTS)))
-        return np.concatenate([none, *(one.candidates.inputs for one in self.documents)])
+        return np.concatenate([none, *(labelled.candidates.inputs for labelled in self.documents)])
 
     def stems(self, number: int) -> Stems:
         """The stems of one of the Q candidates."""
@@ -160,17 +165,17 @@ class Pool:
     def _generated(self) -> tuple[Ints, Floats, Floats, Flags]:
         """For each pair (P,): the candidate, P of the slot's first token, P(∅), and whether its
         code is for present phrases."""
-        before = np.cumsum([0, *(len(one.candidates) for one in self.documents)]).tolist()
+        before = np.cumsum([0, *(len(labelled.candidates) for labelled in self.documents)]).tolist()
         pairs = [
             (
                 before[document] + at,
                 slot.first_probability,
                 slot.null,
-                is_present_code(slot.code, one.num_codes),
+                is_present_code(slot.code, labelled.num_codes),
             )
-            for document, one in enumerate(self.documents)
-            for at in np.flatnonzero(one.candidates.generated).tolist()
-            for slot in one.candidates[at].slots
+            for document, labelled in enumerate(self.documents)
+            for at in np.flatnonzero(labelled.candidates.generated).tolist()
+            for slot in labelled.candidates[at].slots
         ]
         candidate, word, null, first = zip(*pairs, strict=True) if pairs else ((), (), (), ())
         return (
@@ -203,7 +208,7 @@ class Pool:
         chosen = chosen[np.lexsort((-probabilities[chosen], self.document[chosen]))]
         place = 0 if side == "present" else 1
         rankings = Rankings(
-            num_gold=np.array([one.num_gold[place] for one in self.documents]),
+            num_gold=np.array([labelled.num_gold[place] for labelled in self.documents]),
             document=self.document[chosen],
             hit=self.correct[chosen].astype(np.float64),
             cover_prediction=_EMPTY,
@@ -221,12 +226,14 @@ def tune(documents: Iterable[LabelledCandidates]) -> Calibration:
     biases = _BIASES if generates else (_START,)
     for side in SIDES:
         tried = [bias._replace(**{side: value}) for value in biases]
-        bias = max(tried, key=lambda one: _fit_side(pool, side, one)[1])
+        bias = max(tried, key=lambda bias_tried: _fit_side(pool, side, bias_tried)[1])
     present, absent = (
         _tune_cutoff(pool, side, bias, _fit_side(pool, side, bias)[0]) for side in SIDES
     )
-    found = _tune_overlap(pool, Calibration(present, absent))
-    return replace(found, absent=replace(found.absent, floor=_find_floor(pool, found)))
+    calibration = _tune_overlap(pool, Calibration(present, absent))
+    return replace(
+        calibration, absent=replace(calibration.absent, floor=_find_floor(pool, calibration))
+    )
 
 
 def _fit_side(pool: Pool, side: Side, bias: NullBias) -> tuple[SideCalibration, float]:
@@ -242,15 +249,15 @@ def _fit_side(pool: Pool, side: Side, bias: NullBias) -> tuple[SideCalibration, 
         intercept, *weights = fit_logistic(inputs[chosen], pool.correct[chosen]).tolist()
         models.append(LogisticModel(intercept, dict(zip(INPUTS, weights, strict=True))))
     generated, proposed = models
-    found = SideCalibration(getattr(bias, side), 0.0, generated, proposed)
-    p = _probabilities(pool, found, count)
+    fitted = SideCalibration(getattr(bias, side), 0.0, generated, proposed)
+    p = _probabilities(pool, fitted, count)
     shown = (p > 0) & pool.of(side)
     if not shown.any():
-        return found, 0.0
+        return fitted, 0.0
     tried = np.maximum(np.quantile(p[shown], _QUANTILES), MIN_THRESHOLD).tolist()
     values = [pool.mean_f1(side, p, shown & (p >= threshold)) for threshold in tried]
     best = int(np.argmax(values))
-    return replace(found, threshold=tried[best]), values[best]
+    return replace(fitted, threshold=tried[best]), values[best]
 
 
 def _tune_cutoff(
@@ -269,29 +276,29 @@ def _tune_cutoff(
         for share in _THRESHOLD_FACTORS
     ]
 
-    def value(one: SideCalibration) -> float:
-        return pool.mean_f1(side, p, _apply_cutoff(pool, one, p, possible, p))
+    def value(calibration: SideCalibration) -> float:
+        return pool.mean_f1(side, p, _apply_cutoff(pool, calibration, p, possible, p))
 
     return max(tried, key=value)
 
 
-def _tune_overlap(pool: Pool, found: Calibration) -> Calibration:
+def _tune_overlap(pool: Pool, calibration: Calibration) -> Calibration:
     """The calibration with weights of overlaps, and the lowest diversity with the best F1.
 
     The weights are those of a logistic regression on the phrases that are shown, the best first,
     which knows their log odds and how each overlaps those before it."""
-    p, shown = score_and_select(pool, found)
+    p, shown = score_and_select(pool, calibration)
     rows, numbers = [], []
     for document in _by_document(pool, p, shown):
         before: list[Stems] = []
         for number in document:
             stems = pool.stems(number)
             kinds = relations(stems, before)
-            rows.append([not kinds.isdisjoint(one) for one in _KINDS])
+            rows.append([not kinds.isdisjoint(group) for group in _KINDS])
             numbers.append(number)
             before.append(stems)
     if not rows:
-        return found
+        return calibration
     kinds_of, shown_numbers = np.array(rows, np.float64), np.array(numbers)
     fitted = {}
     for side in SIDES:
@@ -301,13 +308,15 @@ def _tune_overlap(pool: Pool, found: Calibration) -> Calibration:
         weights = _fit_offsets(kinds_of[own], np.log(odds), pool.correct[chosen])
         pairs = zip(_KINDS, np.minimum(weights, 0).tolist(), strict=True)
         overlap = {kind: weight for kinds, weight in pairs for kind in kinds}
-        fitted[side] = replace(found.sides[side], overlap=overlap)
+        fitted[side] = replace(calibration.sides[side], overlap=overlap)
     present, absent = (fitted[side] for side in SIDES)
-    tried = [Calibration(present, absent, diversity=one) for one in _DIVERSITIES]
-    f1 = [mean_f1(pool, one) for one in tried]
+    tried = [Calibration(present, absent, diversity=diversity) for diversity in _DIVERSITIES]
+    f1 = [mean_f1(pool, calibration) for calibration in tried]
     best = max(sum(each.values()) for each in f1)
     measured = zip(tried, f1, strict=True)
-    return next(one for one, each in measured if sum(each.values()) >= _NEAR * best)
+    return next(
+        calibration for calibration, means in measured if sum(means.values()) >= _NEAR * best
+    )
 
 
 def _fit_offsets(x: Floats, log_odds: Floats, correct: Flags) -> Floats:
@@ -412,15 +421,17 @@ def _marginal(pool: Pool, p: Floats, calibration: Calibration) -> Floats:
     present, absent = calibration.present, calibration.absent
     if calibration.diversity == 0 or not (present.overlap or absent.overlap):
         return p
-    found = p.copy()
+    marginal = p.copy()
     threshold = np.where(pool.present, present.threshold, absent.threshold)
     for numbers in _by_document(pool, p, (p > 0) & (p >= threshold)):
-        weights = [present.overlap if pool.present[one] else absent.overlap for one in numbers]
-        stems = [pool.stems(one) for one in numbers]
-        found[numbers] = marginal_probabilities(
+        weights = [
+            present.overlap if pool.present[number] else absent.overlap for number in numbers
+        ]
+        stems = [pool.stems(number) for number in numbers]
+        marginal[numbers] = marginal_probabilities(
             stems, p[numbers].tolist(), weights, calibration.diversity
         )
-    return found
+    return marginal
 
 
 def _probabilities(pool: Pool, side: SideCalibration, count: Ints) -> Floats:
