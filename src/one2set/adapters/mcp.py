@@ -144,10 +144,10 @@ def _add_file_tools(
 
         def find() -> FoundFile:
             some = list(islice(_documents(folder.find(path)), _MOST_DOCUMENTS + 1))
-            found = generator.stream(some[:_MOST_DOCUMENTS], top=top, only=only)
+            results = generator.stream(some[:_MOST_DOCUMENTS], top=top, only=only)
             documents = [
-                FoundDocument(id=one.id, title=one.title, keyphrases=_show(keyphrases))
-                for one, keyphrases in found
+                FoundDocument(id=document.id, title=document.title, keyphrases=_show(keyphrases))
+                for document, keyphrases in results
             ]
             return FoundFile(documents=documents, complete=len(some) <= _MOST_DOCUMENTS)
 
@@ -176,12 +176,12 @@ def _check_length(text: str) -> None:
 def _show(keyphrases: KeyphraseList) -> list[FoundKeyphrase]:
     return [
         FoundKeyphrase(
-            text=one.text,
-            score=round(one.score, 2),
-            present=one.present,
-            occurrences=len(one.spans),
+            text=keyphrase.text,
+            score=round(keyphrase.score, 2),
+            present=keyphrase.present,
+            occurrences=len(keyphrase.spans),
         )
-        for one in keyphrases
+        for keyphrase in keyphrases
     ]
 
 

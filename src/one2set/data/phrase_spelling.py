@@ -178,8 +178,8 @@ class PhraseSpeller:
         # The lookahead lets occurrences overlap.
         pair = re.compile(rf"{left}(?=({'|'.join(_JOINS)}){right}(?![^\W_]))")
         text = self._lower
-        found = (one for one in pair.finditer(text) if not text[one.start() - 1].isalnum())
-        return Counter(one[1] for one in found).most_common(1)[0][0]
+        matches = (match for match in pair.finditer(text) if not text[match.start() - 1].isalnum())
+        return Counter(match[1] for match in matches).most_common(1)[0][0]
 
     @cached_property
     def _joined(self) -> set[tuple[str, str]]:

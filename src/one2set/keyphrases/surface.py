@@ -89,7 +89,7 @@ class Surface:
             return spans
         longer = tuple(filter(None, map(self._go_on, spans)))
         written = {" ".join(self._text[slice(*span)].lower().split()) for span in longer}
-        is_count = len(spans) == 1 and any(one.split()[-1].isdecimal() for one in written)
+        is_count = len(spans) == 1 and any(spelling.split()[-1].isdecimal() for spelling in written)
         same = len(written) == 1 and len(longer) == len(spans)
         return longer if same and not is_count else spans
 
@@ -98,11 +98,11 @@ class Surface:
         start, end = span
         if not self._text[start].isupper():
             return None
-        found = _VERSION.match(self._text, end)
+        match = _VERSION.match(self._text, end)
         owned = _OWNED.match(self._text, end)
         if owned is not None and self._speller.share_at_end(owned[1]) >= _NOUN:
-            found = owned
-        return found and self._extend((start, found.end()))
+            match = owned
+        return match and self._extend((start, match.end()))
 
     def stems(self, span: Span) -> tuple[str, ...]:
         """The stems of the words in a span."""
@@ -148,9 +148,9 @@ class Surface:
         sentences have it, without their capitals."""
         tokenised = self._document.tokenised
         written = [(span, " ".join(self._text[slice(*span)].split())) for span in spans]
-        nouns = [one for one in written if self._share_at_end(one[1]) >= _NOUN]
+        nouns = [pair for pair in written if self._share_at_end(pair[1]) >= _NOUN]
         written = nouns or written
-        same = [one for one in written if words_of(one[1], tokenised=tokenised) == words]
+        same = [pair for pair in written if words_of(pair[1], tokenised=tokenised) == words]
         chosen = same or written
         running = [text for span, text in chosen if self._in_running_text(span)]
         # The first of equally frequent ones.

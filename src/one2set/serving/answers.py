@@ -134,12 +134,13 @@ class ExploreAnswer(BaseModel):
                 more=more,
                 keyphrases=[
                     PhraseAnswer(
-                        **KeyphraseAnswer.of(one).model_dump(), stems=exploration.stems(one.text)
+                        **KeyphraseAnswer.of(keyphrase).model_dump(),
+                        stems=exploration.stems(keyphrase.text),
                     )
-                    for one in found
+                    for keyphrase in keyphrases
                 ],
             )
-            for more, found in exploration.dial
+            for more, keyphrases in exploration.dial
         ]
         passages = [[CodeAnswer.of(voice) for voice in voices] for voices in exploration.passages]
         return cls(

@@ -128,10 +128,10 @@ class _InPieces(Response):
 
 def _explained(error: ValidationError) -> str:
     """What is wrong and where; never the values that were sent, which may be long."""
-    found = error.errors(include_url=False, include_context=False, include_input=False)
+    errors = error.errors(include_url=False, include_context=False, include_input=False)
     told: dict[str, list[str]] = {}  # by place, of which a value may fail in several ways
-    for one in found:
-        told.setdefault(_place(one["loc"]), []).append(_problem(one["type"], one["msg"]))
+    for detail in errors:
+        told.setdefault(_place(detail["loc"]), []).append(_problem(detail["type"], detail["msg"]))
     sentences = [
         f"{place}: {' or '.join(dict.fromkeys(problems)).replace(' or expected', ' or')}"
         for place, problems in told.items()

@@ -90,10 +90,10 @@ def _text(node: "LexborNode | None") -> str:
 
 def _blocks(tree: "LexborHTMLParser") -> Iterator[Block]:
     """The text of each block, in order, without menus."""
-    for are_links, run in groupby(_linked_blocks(tree), key=lambda found: found[1] > 0):
-        found = list(run)
-        if not are_links or sum(links for _, links in found) < _MENU:
-            yield from (block for block, _ in found)
+    for are_links, run in groupby(_linked_blocks(tree), key=lambda block: block[1] > 0):
+        blocks = list(run)
+        if not are_links or sum(links for _, links in blocks) < _MENU:
+            yield from (block for block, _ in blocks)
 
 
 def _linked_blocks(tree: "LexborHTMLParser") -> Iterator[tuple[Block, int]]:
@@ -102,7 +102,7 @@ def _linked_blocks(tree: "LexborHTMLParser") -> Iterator[tuple[Block, int]]:
     root = mains[0] if len(mains) == 1 else tree.body
     nodes = () if root is None else root.traverse(include_text=True)
     texts = ((*_block_of(node), node.text_content or "") for node in nodes if node.is_text_node)
-    for _, group in groupby(texts, key=lambda one: one[0].mem_id):
+    for _, group in groupby(texts, key=lambda text: text[0].mem_id):
         parts = list(group)
         text = "".join(part for *_, part in parts)
         if text.strip():

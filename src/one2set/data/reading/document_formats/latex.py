@@ -73,10 +73,10 @@ def read_latex(text: str) -> Extract:
 
 def _expand_macros(text: str) -> str:
     """Write out commands without arguments that the document defines: names of its own."""
-    macros = {one[1]: one[2].replace("\\xspace", "") for one in _MACRO.finditer(text)}
+    macros = {match[1]: match[2].replace("\\xspace", "") for match in _MACRO.finditer(text)}
     names = "|".join(map(re.escape, islice(macros, _MOST_MACROS)))
     used = re.compile(rf"({names})(?![A-Za-z])(?:\{{\}}|\\(?=\s))?")
-    return used.sub(lambda one: macros[one[1]], text, count=_MOST_USES) if macros else text
+    return used.sub(lambda match: macros[match[1]], text, count=_MOST_USES) if macros else text
 
 
 def _without_unread(text: str) -> str:
@@ -132,7 +132,7 @@ def _convert(piece: str) -> str:
         piece = _STYLED.sub(r"\1", piece)
     # Most of a text is as simple as this; the parser would take milliseconds for a line.
     if not _COMMAND.search(_SIGN.sub("", piece)):
-        return _SIGN.sub(lambda found: _SIGNS[found[0]], piece)
+        return _SIGN.sub(lambda match: _SIGNS[match[0]], piece)
     converter, context = _load_converter()
     try:
         text: str = converter.latex_to_text(piece, tolerant_parsing=True, latex_context=context)
