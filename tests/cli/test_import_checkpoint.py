@@ -64,7 +64,8 @@ def test_slots_hold_what_the_release_recorded(
     import_reference(reference, "set", tmp_path / "model")
     run("predict", tmp_path / "model", sources, "-o", tmp_path / "p.jsonl", "--slots")
     lines = read_jsonl(tmp_path / "p.jsonl")
-    greedy = np.load(reference / "set" / "greedy_trained.npz")
+    with np.load(reference / "set" / "greedy_trained.npz") as file:
+        greedy = dict(file)
     names = [
         line.split("\t")[0]
         for line in (reference / "data" / "vocab_full.txt").read_text().split("\n")
@@ -87,10 +88,12 @@ def test_a_one2seq_checkpoint(reference: Path, sources: Path, tmp_path: Path) ->
     said = import_reference(reference, "seq", tmp_path / "model")
     assert "One2Seq, 231,425 weights, 400 words" in said
     model = load_model(tmp_path / "model")
-    record = np.load(reference / "seq" / "trained.npz")
-    targets = np.load(reference / "seq" / "batch.npz")
+    with (
+        np.load(reference / "seq" / "trained.npz") as recorded_arrays,
+        np.load(reference / "seq" / "batch.npz") as targets,
+    ):
+        record, order = dict(recorded_arrays), targets["original_indices"].tolist()
     documents = list(read(sources))
-    order = targets["original_indices"].tolist()
     batch = collate(
         [model.vocabulary.encode(documents[index]) for index in order], vocabulary_size=400
     )

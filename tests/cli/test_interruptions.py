@@ -41,10 +41,10 @@ def test_a_complete_output_is_that_of_the_same_input_and_options(
     with pytest.raises(ConfigError, match="other settings: options slots was false, is true"):
         run(tiny_model, source, "-o", output, "--slots", "--resume")
     source.write_bytes(SAMPLE.read_bytes().replace(b"the", b"teh"))
-    with pytest.raises(DataError, match="documents 1 to 60 of the input have changed"):
+    with pytest.raises(DataError, match="documents 1 to 16 of the input have changed"):
         run(tiny_model, source, "-o", output, "--resume")
     source.write_bytes(SAMPLE.read_bytes() * 5)
-    with pytest.raises(DataError, match="documents 1 to 256 of the input have changed"):
+    with pytest.raises(DataError, match="documents 49 to 112 of the input have changed"):
         run(tiny_model, source, "-o", output, "--resume")
     assert output.read_bytes() == before
 
@@ -56,10 +56,10 @@ def test_resuming_with_something_else_is_refused(tiny_model: Path, tmp_path: Pat
         run(tiny_model, bad, "-o", output)
     with pytest.raises(ConfigError, match=r"options search was \[\], is \[\[\"beam\",2\]\]"):
         run(tiny_model, bad, "--beam", "2", "-o", output, "--resume")
-    with pytest.raises(DataError, match="documents 1 to 60 of the input have changed"):
+    with pytest.raises(DataError, match="documents 49 to 60 of the input have changed"):
         run(tiny_model, SAMPLE, "-o", output, "--resume")
     bad.write_text(bad.read_text().replace("graph", "grahp"))  # under the same names
-    with pytest.raises(DataError, match="documents 1 to 256 of the input have changed"):
+    with pytest.raises(DataError, match="documents 1 to 16 of the input have changed"):
         run(tiny_model, bad, "-o", output, "--resume")
     weights = tiny_model / "weights.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1] + b"\x01")
