@@ -126,10 +126,11 @@ def test_positions_of_a_candidate() -> None:
         "d", (slot(0, "graph network", 0.5), slot(1, "set", 0.4)), "score", 9, 9
     )
     found, absent = reading.generated(prediction)
-    surfaces = [DOCUMENT.document.text[start:end] for start, end in reading.spans(found)]
+    spans = DOCUMENT.find_spans(found.positions, len(found.stems))
+    surfaces = [DOCUMENT.document.text[start:end] for start, end in spans]
     assert surfaces == ["Graph Networks", "graph network", "Graph Networks"]
     assert found.positions == (2, 6, 12)
-    assert (absent.positions, reading.spans(absent)) == ((), ())
+    assert (absent.positions, DOCUMENT.find_spans(absent.positions, len(absent.stems))) == ((), ())
     assert reading.contains(["graph", "network"])
     assert not reading.contains(["graph", "set"])
 

@@ -4,7 +4,7 @@ It contains raw text. Tokens are derived from it, so that offsets always refer t
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from one2set.text import Span, Tokens, stem_all, tokenise, words_of
@@ -96,3 +96,8 @@ class StemmedDocument:
             return document
         words, spans = document.tokens()
         return cls(document, words, spans, stem_all(words), document.count_title_words(spans))
+
+    def find_spans(self, positions: Iterable[int], length: int) -> tuple[Span, ...]:
+        """The span in `document.text` of each phrase of `length` words that begins at one of these
+        positions."""
+        return tuple((self.spans[at][0], self.spans[at + length - 1][1]) for at in positions)

@@ -24,7 +24,7 @@ from one2set.extraction.candidate_scorer import MIN_LOG_ODDS
 from one2set.extraction.knowledge import NO_KNOWLEDGE, NO_PROPOSALS, Knowledge, Proposals
 from one2set.extraction.ngrams import HashedPhrases, Hashes, NgramIndex, hash_of, hash_words
 from one2set.prediction.prediction import Prediction, Slot
-from one2set.text import DIGIT, Span, stem_all
+from one2set.text import DIGIT, stem_all
 
 _TINY = 1e-12  # its logarithm replaces that of 0
 _MAX_POSITION = 512  # words: documents longer than those of training look no different
@@ -195,11 +195,6 @@ class CandidateBuilder:
     def document(self) -> Document:
         """The document."""
         return self._stemmed.document
-
-    def spans(self, candidate: Candidate) -> tuple[Span, ...]:
-        """The character spans of a candidate's occurrences in the document's text."""
-        spans, last = self._stemmed.spans, len(candidate.stems) - 1
-        return tuple((spans[at][0], spans[at + last][1]) for at in candidate.positions)
 
     def contains(self, stems: Sequence[str]) -> bool:
         """Whether these stems occur in the document next to each other."""

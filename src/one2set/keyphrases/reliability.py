@@ -109,7 +109,6 @@ def _check_shown(
     before: dict[Side, float],
 ) -> CalibrationCheck:
     """The check of exactly the keyphrases that people are shown."""
-    ends = np.searchsorted(pool.document, np.arange(1, len(pool.documents)))
     shown = [
         select_keyphrases(
             labelled.document.document,
@@ -117,7 +116,7 @@ def _check_shown(
             calibration,
             speller=speller,
         )
-        for labelled, scores in zip(pool.documents, np.split(p, ends), strict=True)
+        for labelled, scores in zip(pool.documents, np.split(p, pool.bounds[1:-1]), strict=True)
     ]
     correct = [
         hash_of(stem_all(words)) in labelled.gold
@@ -145,7 +144,7 @@ def join_related(pool: Pool, p: Floats, least: float) -> tuple[Floats, Floats, F
     the share of the parts that each is a keyphrase of, and whether it is present.  (n,) each
 
     A part stands for a passage: a score is the mean over the parts, as in `scoring`."""
-    bounds = np.searchsorted(pool.document, np.arange(len(pool.documents) + 1))
+    bounds = pool.bounds
     scores, shares, present = [], [], []
     for group in group_related([labelled.gold for labelled in pool.documents], _PARTS):
         rows = np.concatenate([np.arange(bounds[number], bounds[number + 1]) for number in group])

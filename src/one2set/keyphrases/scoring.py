@@ -84,10 +84,7 @@ def score_phrases(
         at = best[index]
         candidate = by_passage[passage_of[at]].phrase(row[at])
         count = len(candidate.stems)
-        spans = tuple(
-            (document.spans[start][0], document.spans[start + count - 1][1])
-            for start in occurrences.positions(int(distinct[index]), count)
-        )
+        spans = document.find_spans(occurrences.positions(int(distinct[index]), count), count)
         # Where a passage leaves out repeats, it joins words that are apart in the document.
         is_joined = not spans and not candidate.text
         if not is_joined and is_readable(candidate.stems, present=bool(spans)):

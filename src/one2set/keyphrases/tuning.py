@@ -73,16 +73,15 @@ class LabelledCandidates(NamedTuple):
 
     def scored_phrases(self, scores: Floats, least: float) -> list[ScoredPhrase]:
         """The phrases of candidates with at least this score, of their scores (Q,)."""
-        spans, phrases = self.document.spans, []
+        phrases = []
         for number in np.flatnonzero(scores >= least).tolist():
             candidate = self.candidates[number]
-            last = len(candidate.stems) - 1
             phrases.append(
                 ScoredPhrase(
                     candidate.stems,
                     float(scores[number]),
                     candidate.text,
-                    tuple((spans[at][0], spans[at + last][1]) for at in candidate.positions),
+                    self.document.find_spans(candidate.positions, len(candidate.stems)),
                     keyphraseness=float(self.keyphraseness[number]),
                 )
             )
@@ -122,12 +121,14 @@ class Pool:
     documents: Sequence[LabelledCandidates]
 
     @cached_property
+    def bounds(self) -> Ints:
+        """(D + 1,) those of document d are numbers bounds[d] up to bounds[d + 1]."""
+        return np.cumsum([0, *(len(labelled.candidates) for labelled in self.documents)])
+
+    @cached_property
     def document(self) -> Ints:
         """(Q,)"""
-        return np.repeat(
-            np.arange(len(self.documents)),
-            [len(labelled.candidates) for labelled in self.documents],
-        )
+        return np.repeat(np.arange(len(self.documents)), np.diff(self.bounds))
 
     @cached_property
     def correct(self) -> Flags:
@@ -157,15 +158,13 @@ class Pool:
     def stems(self, number: int) -> Stems:
         """The stems of one of the Q candidates."""
         document = int(self.document[number])
-        return self.documents[document].candidates.stems(
-            number - int(np.searchsorted(self.document, document))
-        )
+        return self.documents[document].candidates.stems(number - int(self.bounds[document]))
 
     @cached_property
     def _generated(self) -> tuple[Ints, Floats, Floats, Flags]:
         """For each pair (P,): the candidate, P of the slot's first token, P(∅), and whether its
         code is for present phrases."""
-        before = np.cumsum([0, *(len(labelled.candidates) for labelled in self.documents)]).tolist()
+        before = self.bounds.tolist()
         pairs = [
             (
                 before[document] + at,
