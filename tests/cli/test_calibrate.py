@@ -1,10 +1,13 @@
 """`one2set calibrate` from the outside."""
 
+import io
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from one2set.cli import console
 from one2set.errors import ConfigError, DataError
 from one2set.keyphrases.calibration import Calibration
 from one2set.model.manifest import update_manifest
@@ -51,6 +54,17 @@ def test_calibration_weighs_what_the_encoder_sees(tiny_model: Path, tmp_path: Pa
     update_manifest(tmp_path / "out")
     run("calibrate", tmp_path / "out", SAMPLE)
     assert Calibration.load(tmp_path / "out") != seeing
+
+
+def test_a_terminal_shows_how_far_the_fit_is(
+    tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = io.StringIO()
+    monkeypatch.setattr(console, "err", Console(file=screen, force_terminal=True, width=120))
+    run("calibrate", tiny_model, SAMPLE)
+    fitting = screen.getvalue()[screen.getvalue().index("Fitting") :]
+    assert "to the second half" in fitting
+    assert "67%" in fitting
 
 
 def test_the_model_inside_stays_as_it_is() -> None:

@@ -70,6 +70,19 @@ def test_the_inflection_that_was_said_is_preferred_then_the_most_frequent() -> N
     assert texts(said(graph_networking=0.9)) == ["graph network"]
 
 
+@pytest.mark.parametrize("tokenised", [False, True])
+@pytest.mark.parametrize("character", ["\0", "\x9f", "\ud83d"])
+def test_no_keyphrase_contains_a_control_character_or_a_lone_surrogate(
+    character: str, tokenised: bool
+) -> None:
+    document = Document("d", "", f"a graph {character} network", tokenised=tokenised)
+    spans = ((2, len(document.text)),)
+    phrase = ScoredPhrase(("graph", "network"), 0.9, f"graph {character} network", spans)
+    for scored in (phrase, phrase._replace(spans=())):
+        (keyphrase,) = select_keyphrases(document, [scored], Calibration())
+        assert keyphrase.text == "graph network"
+
+
 def test_what_is_wanted() -> None:
     found = said(graph=0.9, deep=0.7, time=0.4, nets=0.3)
     assert texts(found) == ["graph", "deep", "Real-Time", "nets"]

@@ -13,8 +13,13 @@ from one2set.data.document import Document, StemmedDocument
 from one2set.data.phrase_list import KnownPhrase, PhraseList
 from one2set.evaluation.scoring import evaluate
 from one2set.extraction.knowledge import Knowledge, Proposals
-from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalibration
-from one2set.keyphrases.reliability import cross_validate
+from one2set.keyphrases.calibration import (
+    MIN_THRESHOLD,
+    Calibration,
+    LogisticModel,
+    SideCalibration,
+)
+from one2set.keyphrases.reliability import validate_fold
 from one2set.keyphrases.scoring import score_phrases
 from one2set.keyphrases.selection import Selection, select_keyphrases
 from one2set.keyphrases.tuning import (
@@ -219,7 +224,8 @@ def test_how_many_codes_speak() -> None:
 
 
 def test_a_check_is_of_documents_left_out() -> None:
-    check, shown, joined = cross_validate(judged(made_up(600)))
+    documents = judged(made_up(600))
+    check, shown, joined = validate_fold(documents, 0).join(validate_fold(documents, 1))
     assert shown.after["present"] > shown.before["present"]
     assert shown.calibration_error("present") < 0.15
     assert 0 <= joined.calibration_error("present") < 0.15
@@ -228,6 +234,26 @@ def test_a_check_is_of_documents_left_out() -> None:
     assert sum(count for *_, count in bins) == check.present.sum()
     assert [one[0] for one in bins] == sorted(one[0] for one in bins)
     assert 0 <= check.calibration_error("present") < 0.15
+
+
+def test_the_figures_of_what_is_shown_are_those_of_the_evaluation() -> None:
+    documents = judged(made_up(80))
+    calibration, rest = tune(documents[::2]), documents[1::2]
+    p, _ = score_and_select(Pool(rest), calibration)
+    scores = np.split(p, Pool(rest).bounds[1:-1])
+    shown = [
+        select_keyphrases(
+            labelled.document.document, labelled.scored_phrases(own, MIN_THRESHOLD), calibration
+        )
+        for labelled, own in zip(rest, scores, strict=True)
+    ]
+    figures = evaluate(
+        [labelled.document.document for labelled in rest],
+        [[keyphrase.text for keyphrase in keyphrases] for keyphrases in shown],
+    )
+    expected = {side: (figures[side]["5"].f1 + figures[side]["M"].f1) / 2 for side in SIDES}
+    assert expected["present"] > 0
+    assert validate_fold(documents, 0).shown.after == pytest.approx(expected)
 
 
 def test_where_no_code_ever_speaks() -> None:

@@ -108,8 +108,14 @@ def calibrate(
             f"Use at least {_ENOUGH}.",
             soft_wrap=True,
         )
-    check = reliability.cross_validate(labelled, PhraseSpeller(knowledge.phrase_list.spellings))
-    calibration = tuning.tune(labelled)
+    speller = PhraseSpeller(knowledge.phrase_list.spellings)
+    with show_progress("Fitting", total=3) as display:
+        display.update(0, "to the first half")
+        first = reliability.validate_fold(labelled, 0, speller)
+        display.update(1, "to the second half")
+        check = first.join(reliability.validate_fold(labelled, 1, speller))
+        display.update(2, "to all documents")
+        calibration = tuning.tune(labelled)
     calibration.save(folder)
     for table in calibration_tables(calibration, check):
         out.print(table)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import cycle
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from one2set.arrays import Flags, Floats
 from one2set.data.control_codes import SIDES, Side
 from one2set.data.phrase_spelling import NO_SPELLER, PhraseSpeller
 from one2set.errors import missing_extra
-from one2set.evaluation.scoring import evaluate
 from one2set.extraction.ngrams import Hashes, hash_of
 from one2set.keyphrases.calibration import MIN_THRESHOLD, Calibration
 from one2set.keyphrases.selection import select_keyphrases
@@ -71,20 +70,20 @@ class CrossValidation(NamedTuple):
     shown: CalibrationCheck
     joined: CalibrationCheck
 
+    def join(self, other: "CrossValidation") -> "CrossValidation":
+        """Two folds as one."""
+        return CrossValidation(
+            self.f1.join(other.f1), self.shown.join(other.shown), self.joined.join(other.joined)
+        )
 
-def cross_validate(
-    documents: Sequence[LabelledCandidates], speller: PhraseSpeller = NO_SPELLER
+
+def validate_fold(
+    documents: Sequence[LabelledCandidates],
+    fold: Literal[0, 1],
+    speller: PhraseSpeller = NO_SPELLER,
 ) -> CrossValidation:
-    """Tune on each half of the documents, and measure on the other."""
-    parts = documents[::2], documents[1::2]
-    first, second = (
-        _validate(tune(some), Pool(rest), speller) for some, rest in (parts, parts[::-1])
-    )
-    return CrossValidation(
-        first.f1.join(second.f1),
-        first.shown.join(second.shown),
-        first.joined.join(second.joined),
-    )
+    """Tune on one half of the documents, and measure on the other."""
+    return _validate(tune(documents[fold::2]), Pool(documents[1 - fold :: 2]), speller)
 
 
 def _validate(calibration: Calibration, pool: Pool, speller: PhraseSpeller) -> CrossValidation:
@@ -118,24 +117,29 @@ def _check_shown(
         )
         for labelled, scores in zip(pool.documents, np.split(p, pool.bounds[1:-1]), strict=True)
     ]
-    correct = [
-        hash_of(stem_all(words)) in labelled.gold
-        for labelled, keyphrases in zip(pool.documents, shown, strict=True)
-        for words in labelled.document.document.phrase_words(
-            [keyphrase.text for keyphrase in keyphrases]
-        )
-    ]
-    figures = evaluate(
-        [labelled.document.document for labelled in pool.documents],
-        [[keyphrase.text for keyphrase in keyphrases] for keyphrases in shown],
+    correct = np.array(
+        [
+            hash_of(stem_all(words)) in labelled.gold
+            for labelled, keyphrases in zip(pool.documents, shown, strict=True)
+            for words in labelled.document.document.phrase_words(
+                [keyphrase.text for keyphrase in keyphrases]
+            )
+        ],
+        np.bool_,
     )
     together = [keyphrase for keyphrases in shown for keyphrase in keyphrases]
+    present = np.array([keyphrase.present for keyphrase in together], np.bool_)
+    document = np.repeat(np.arange(len(shown)), list(map(len, shown)))
+    after = {}
+    for side in SIDES:
+        own = present == (side == "present")
+        after[side] = pool.mean_f1_of_ranking(side, document[own], correct[own])
     return CalibrationCheck(
         np.array([keyphrase.score for keyphrase in together], np.float64),
-        np.array(correct, np.float64),
-        np.array([keyphrase.present for keyphrase in together], np.bool_),
+        correct.astype(np.float64),
+        present,
         before,
-        {side: (figures[side]["5"].f1 + figures[side]["M"].f1) / 2 for side in SIDES},
+        after,
     )
 
 

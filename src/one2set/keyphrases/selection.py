@@ -4,6 +4,7 @@ Each is shown once, if it is likely enough, and spelt as the document spells it.
 decides which phrases are shown, and never changes their scores.
 """
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -25,6 +26,8 @@ from one2set.keyphrases.thesaurus import load_stop_list, load_thesaurus
 from one2set.text import Span
 
 MAX_MORE = 100.0
+# Control characters and lone surrogates, which strings can contain and UTF-8 or JSON cannot.
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 # Below these, phrases look like fragments and like generic words. Chosen on validation, where they
 # cost 1 % of the F1 of what people are shown.
 _SHARE_AT_END, _KEYPHRASENESS = 0.5, 0.02
@@ -198,5 +201,7 @@ def _spell(phrase: ScoredPhrase, surface: Surface, document: Document) -> str:
     if phrase.term is not None:
         return phrase.term.label
     if phrase.spans:
-        return surface.spell(phrase.spans, document.phrase_words([phrase.text])[0])
-    return surface.spell_absent(phrase.text)
+        spelt = surface.spell(phrase.spans, document.phrase_words([phrase.text])[0])
+    else:
+        spelt = surface.spell_absent(phrase.text)
+    return " ".join(_UNPRINTABLE.sub(" ", spelt).split())

@@ -205,11 +205,16 @@ class Pool:
         """The mean of F1@5 and F1@M of one side, for the `shown` (Q,) ordered by probability."""
         chosen = np.flatnonzero(shown & self.of(side))
         chosen = chosen[np.lexsort((-probabilities[chosen], self.document[chosen]))]
-        place = 0 if side == "present" else 1
+        return self.mean_f1_of_ranking(side, self.document[chosen], self.correct[chosen])
+
+    def mean_f1_of_ranking(self, side: Side, document: Ints, correct: Flags) -> float:
+        """The mean of F1@5 and F1@M of one side, for phrases that are sorted by document and best
+        first: the document (n,) of each, and whether it is a keyphrase (n,)."""
+        place = SIDES.index(side)
         rankings = Rankings(
             num_gold=np.array([labelled.num_gold[place] for labelled in self.documents]),
-            document=self.document[chosen],
-            hit=self.correct[chosen].astype(np.float64),
+            document=document,
+            hit=correct.astype(np.float64),
             cover_prediction=_EMPTY,
             cover_gold=_EMPTY,
         )

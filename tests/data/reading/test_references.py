@@ -38,6 +38,15 @@ def test_values_of_bibtex(tmp_path: Path) -> None:
     assert (two.id, two.title) == ("b", "Sheep of Gödel")
 
 
+@pytest.mark.parametrize("keywords", ["a b, c; d", "a b; c; d", "a b, c, d", "a b; c, d;"])
+def test_keywords_of_bibtex_are_split_at_commas_and_semicolons(
+    tmp_path: Path, keywords: str
+) -> None:
+    source = f"@misc{{a, title = {{T}}, keywords = {{{keywords}}}}}"
+    (document,) = read(write(tmp_path, "a.bib", source.encode()))
+    assert document.keyphrases == ("a b", "c", "d")
+
+
 def test_fields_can_be_mapped(tmp_path: Path) -> None:
     path = write(tmp_path, "a.ris", b"TY  - A\nTI  - T\nAB  - A.\nN1  - A note\nER  - \n")
     (document,) = read(path, fields=Fields(abstract=("N1",)))

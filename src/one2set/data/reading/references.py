@@ -58,6 +58,9 @@ def read_bibtex(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Docu
         for field in entry.fields:
             value = _CONCATENATION.sub("", str(field.value))
             record[field.key.lower()] = " ".join(to_text(value).split())
+        for name in set(fields.keyphrases) & set(record):
+            # Commas by the manual of biblatex, semicolons by many programs, and some mix both.
+            record[name] = re.split(r";|,\s", record[name])
         line = (entry.start_line or 0) + 1
         yield from parse_record(record, fields=fields, errors=errors, path=path, line=line)
 
