@@ -29,7 +29,7 @@ _T = TypeVar("_T")
 _N = TypeVar("_N", bound=np.generic)
 Arrays = Mapping[str, NDArray[Any]]  # by name
 # The types of numpy, and their names in safetensors files.
-_KINDS = {"b1": "BOOL", "i1": "I8", "u1": "U8", "f2": "F16", "i4": "I32", "u4": "U32"}
+_KINDS = {"b1": "BOOL", "i1": "I8", "u1": "U8", "u2": "U16", "f2": "F16", "i4": "I32", "u4": "U32"}
 _KINDS |= {"f4": "F32", "i8": "I64", "u8": "U64", "f8": "F64"}
 _DTYPES = {kind: np.dtype(f"<{name}") for name, kind in _KINDS.items()}
 _MAX_BYTES = 1 << 30  # of the arrays of an npz file

@@ -55,6 +55,7 @@ def assert_same(one: Proposals, other: Proposals, *, pmi: float = 0.0) -> None:
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
     np.testing.assert_array_equal(one.phrases.words, other.phrases.words)
     np.testing.assert_allclose(one.pmi, other.pmi, atol=pmi)
+    np.testing.assert_allclose(one.votes, other.votes, atol=pmi)
 
 
 @pytest.fixture(scope="module")
@@ -92,12 +93,37 @@ def test_it_proposes_phrases_that_are_absent_from_the_text(knowledge: Knowledge)
     found = texts(proposals, knowledge)
     assert found == {("graph", "network"): "graph networks", ("pet",): "pets"}
     assert knowledge.phrase_classifier is not None
-    _, lift = knowledge.phrase_classifier(HashedTexts.of([TEXT.stems], [4]))
-    every = dict(zip([*log_odds(proposals, TEXT), *found], proposals.pmi.tolist(), strict=True))
-    numbers = {stems: knowledge.phrase_list.index[stems] for stems in (*found, ("cat",))}
-    assert {stems: pmi for stems, pmi in every.items() if pmi} == {
-        stems: lift[number] for stems, number in numbers.items()
-    }
+    vector = knowledge.phrase_classifier.embed(HashedTexts.of([TEXT.stems], [4]))
+    _, pmi = knowledge.phrase_classifier(vector)
+    np.testing.assert_array_equal(proposals.pmi, pmi)
+    assert knowledge.neighbor_index is not None
+    np.testing.assert_array_equal(proposals.votes, knowledge.neighbor_index.vote(vector))
+
+
+def test_neighbours_have_the_keyphrases_of_their_documents(knowledge: Knowledge) -> None:
+    index, numbers = knowledge.neighbor_index, knowledge.phrase_list.index
+    assert index is not None
+    # All 60 documents about cats are nearer to the text than any other.
+    votes = knowledge.propose(TEXT).votes
+    assert votes[[numbers["pet",], numbers["cat",]]] == pytest.approx([1, 1], abs=0.05)
+    # "cats" is in all of their texts, "pets" in none.
+    assert index.absent[numbers["pet",]] == pytest.approx(math.log(60.5 / 61))
+    assert index.absent[numbers["cat",]] == pytest.approx(math.log(0.5 / 61))
+    shares = knowledge.log_absent_shares(np.array([numbers["pet",], -1, len(numbers)]))
+    assert shares == pytest.approx([math.log(60.5 / 61), 0, 0])
+
+
+def test_parts_that_do_not_fit_are_refused(knowledge: Knowledge, tmp_path: Path) -> None:
+    index = knowledge.neighbor_index
+    assert index is not None
+    narrow = replace(index, centroids=index.centroids[:, :4], codebook=index.codebook[:1])
+    for wrong, message in (
+        (replace(index, absent=np.zeros(10_000, np.float32)), "index of neighbours knows 10,000"),
+        (replace(narrow, codes=index.codes[:, :1]), "does not fit the phrase classifier"),
+    ):
+        replace(knowledge, neighbor_index=wrong).save(tmp_path)
+        with pytest.raises(DataError, match=message):
+            Knowledge.load(tmp_path)
 
 
 def test_it_counts(knowledge: Knowledge) -> None:
@@ -137,7 +163,8 @@ def test_of_few_documents_nothing_is_associated(documents: list[Document]) -> No
 @pytest.mark.parametrize("text", ["", ".", "the", "‽", "a " * 1000])
 def test_unusual_texts(knowledge: Knowledge, text: str) -> None:
     proposals = knowledge.propose(StemmedDocument.of(Document("d", "", text)))
-    assert np.isfinite([proposals.log_odds, proposals.pmi]).all()
+    for values in (proposals.log_odds, proposals.pmi, proposals.votes):
+        assert np.isfinite(values).all()
 
 
 def test_empty_knowledge_proposes_nothing() -> None:

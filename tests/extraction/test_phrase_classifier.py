@@ -42,11 +42,11 @@ def fitted() -> LinearPhraseClassifier:
 
 def test_it_learns_which_words_indicate_a_phrase(fitted: LinearPhraseClassifier) -> None:
     for topic, name in enumerate(TOPICS):
-        likely, lift = fitted(text_of(f"{name}a {name}b"))
+        likely, lift = fitted(fitted.embed(text_of(f"{name}a {name}b")))
         assert np.argmax(likely) == topic
         assert np.exp(likely).sum() == pytest.approx(1, abs=1e-4)
         assert likely - lift == pytest.approx(np.log([0.25] * 4), abs=1e-5)
-    nothing, _ = fitted(text_of("never seen"))
+    nothing, _ = fitted(fitted.embed(text_of("never seen")))
     assert np.exp(nothing) == pytest.approx([0.25] * 4, abs=0.1)
 
 
@@ -66,7 +66,7 @@ def test_against_a_plain_computation() -> None:
     body = vector["a",] + vector["b",] + vector["b", "a"] + vector["a", "a"]
     title = vector["a",] + vector["b",] + vector["b", "a"]
     scores = np.exp(phrases @ (body / np.sqrt(5) + title / np.sqrt(4)))
-    likely, _ = classifier(text_of("b a . x b a a b", title=3))
+    likely, _ = classifier(classifier.embed(text_of("b a . x b a a b", title=3)))
     assert np.exp(likely) == pytest.approx(scores / scores.sum(), rel=1e-4)
 
 

@@ -29,7 +29,8 @@ def make_proposals(
             np.int64,
         ),
         np.array([log_odds[stems] for stems in ngrams] + [MIN_LOG_ODDS] * len(listed)),
-        np.array([pmi.get(stems, 0.0) for stems in (*ngrams, *listed)]),
+        np.array([pmi.get(stems, 0.0) for stems in knowledge.phrase_list.phrases], np.float32),
+        np.empty(0, np.float32),
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from one2set.arrays import Floats
+from one2set.arrays import Floats, Ints
 from one2set.data.document import Document, StemmedDocument
 from one2set.data.phrase_list import KnownPhrase, PhraseList, Stems
 from one2set.extraction.candidate_scorer import MIN_LOG_ODDS
@@ -102,9 +102,38 @@ def test_proposed_phrases_follow_generated_ones() -> None:
         1.5,
         0,
     ]
-    assert [inputs(one)["pmi"] for one in (said, *others)] == [0, 0, 0.7]
+    assert [inputs(one)["pmi"] for one in (said, *others)] == pytest.approx([0, 0, 0.7])
     for one in others:
         assert [inputs(one)[name] for name in INPUTS[:4]] == [0, 0, 0, 0]
+
+
+class WithNeighbors(Taught):
+    """Similar documents vote for both phrases of the list."""
+
+    def propose(self, passage: StemmedDocument, states: TokenStates | None = None) -> Proposals:
+        return super().propose(passage)._replace(votes=np.array([0.2, 0.1], np.float32))
+
+    def log_absent_shares(self, index: Ints) -> Floats:
+        return np.where(index >= 0, -0.5, 0.0)
+
+
+def test_the_votes_of_neighbours_are_inputs_of_phrases_of_the_list() -> None:
+    knowledge = WithNeighbors(KNOWLEDGE.phrase_list)
+    by_stems = {
+        one.stems: inputs(one)
+        for one in candidates(
+            slot(0, "network model", 0.5), slot(1, "graph theory of", 0.5), knowledge=knowledge
+        )
+    }
+    names = "votes", "absent_share", "coverage"
+    expected = {
+        ("network", "model"): (math.log(201), -0.5, 1),
+        ("graph", "theori", "of"): (0, 0, 2 / 3),  # not on the list
+        ("real", "time"): (math.log(101), 0, 0),  # present
+        ("graph", "network"): (0, 0, 0),
+    }
+    found = {stems: tuple(values[name] for name in names) for stems, values in by_stems.items()}
+    assert found == {stems: pytest.approx(values) for stems, values in expected.items()}
 
 
 def test_suggestions_are_of_the_passage() -> None:
@@ -152,6 +181,9 @@ def test_what_there_is_to_weigh() -> None:
             "keyphrase_count": 0,
             "candidate_score": MIN_LOG_ODDS,
             "pmi": 0,
+            "votes": 0,
+            "absent_share": 0,
+            "coverage": 0,
         }
     )
     (absent,) = candidates(slot(0, "network", 0.5), slot(1, "time model", 0.5))[1:]

@@ -1,9 +1,9 @@
 """Knowledge: what was learnt from training documents beside the network, and what it proposes.
 
 It proposes the n-grams of a text that a candidate scorer finds likely, and phrases of a list that
-need not occur in the text: those whose words are scattered over it, and those that a classifier
-finds likely. All are candidates even if no code generates them; a calibration learns how much each
-kind is worth. `train_scorers` fits it.
+need not occur in the text: those whose words are scattered over it, those that a classifier finds
+likely, and keyphrases of similar documents. All are candidates even if no code generates them; a
+calibration learns how much each kind is worth. `train_scorers` fits it.
 """
 
 import json
@@ -24,12 +24,14 @@ from one2set.errors import DataError
 from one2set.extraction import (
     candidate_scorer,
     lexicon,
+    neighbors,
     phrase_classifier,
     phrase_finder,
     span_rescorer,
 )
 from one2set.extraction.candidate_scorer import MIN_LOG_ODDS, CandidateScorer
 from one2set.extraction.features import FEATURES_VERSION
+from one2set.extraction.neighbors import NeighborIndex
 from one2set.extraction.ngrams import HashedPhrases, HashedTexts, Hashes, NgramIndex
 from one2set.extraction.phrase_classifier import LinearPhraseClassifier
 from one2set.extraction.phrase_finder import PhraseFinder
@@ -39,7 +41,8 @@ from one2set.prediction.prediction import TokenStates
 from one2set.prediction.stream import Project
 from one2set.text import stem_all, words_of
 
-_NUM_CLASSIFIED = 10  # absent phrases of the classifier that are proposed
+# Absent phrases of the classifier and of the neighbours that are proposed.
+_NUM_CLASSIFIED, _NUM_VOTED = 10, 20
 _MIN_TEXTS = 100  # that have a phrase, to tell its keyphraseness
 
 
@@ -51,26 +54,30 @@ agreed plastered motoring conflated troubled sized falling happy sky digitizer f
 
 class Proposals(NamedTuple):
     """What is proposed for a passage: its likely n-grams, then phrases of the list that need not
-    occur in it. Each phrase is there once. Q of them, L words of the longest."""
+    occur in it. Each phrase is there once. Q of them, L words of the longest. And what is known of
+    phrases of the list, proposed or not: A that are classified, P in all."""
 
     phrases: HashedPhrases  # (Q, L)
     at: Ints  # (Q,) where an n-gram first begins in the passage; −1 for phrases of the list
     listed: Ints  # (Q,) the index in the list; −1 for n-grams
     log_odds: Floats  # (Q,) of being keyphrases; `MIN_LOG_ODDS` for phrases of the list
-    pmi: Floats  # (Q,) log P(phrase | passage) − log P(phrase), 0 where it is unknown
+    pmi: Float32s  # (A,) log P(phrase | passage) − log P(phrase)
+    votes: Float32s  # (P,) see `NeighborIndex.vote`; empty if there is no index
 
 
-_NONE, _NO_FLOATS = np.empty(0, np.int64), np.empty(0)
-NO_PROPOSALS = Proposals(HashedPhrases.of([]), _NONE, _NONE, _NO_FLOATS, _NO_FLOATS)
+_NONE, _NO_FLOATS = np.empty(0, np.int64), np.empty(0, np.float32)
+NO_PROPOSALS = Proposals(HashedPhrases.of([]), _NONE, _NONE, np.empty(0), _NO_FLOATS, _NO_FLOATS)
 
 
 @dataclass(frozen=True)
 class Knowledge:
-    """A phrase list, a candidate scorer and a phrase classifier, where a model has them."""
+    """A phrase list, a candidate scorer, a phrase classifier and an index of neighbours, where a
+    model has them."""
 
     phrase_list: PhraseList = NO_PHRASES
     candidate_scorer: CandidateScorer | None = None
     phrase_classifier: LinearPhraseClassifier | None = None  # of the first phrases of the list
+    neighbor_index: NeighborIndex | None = None
     stored_finder: PhraseFinder | None = field(default=None, compare=False)  # of the list
 
     def save(self, folder: Path) -> None:
@@ -79,7 +86,7 @@ class Knowledge:
         if len(self.phrase_list):
             self.phrase_list.save(folder)
             self.finder.save(folder, self.phrase_list.checksum)
-        for part in (self.candidate_scorer, self.phrase_classifier):
+        for part in (self.candidate_scorer, self.phrase_classifier, self.neighbor_index):
             if part is not None:
                 part.save(folder)
         update_manifest(folder)
@@ -90,13 +97,10 @@ class Knowledge:
         shared = knowledge_folder(folder)
         check_versions(shared)
         phrases, classifier = PhraseList.load(shared), LinearPhraseClassifier.load(shared)
-        if classifier is not None and len(classifier.bias) > len(phrases):
-            what = f"has {len(phrases):,} phrases; the phrase classifier knows "
-            what += f"{len(classifier.bias):,}"
-            fix = "make it again with one2set learn"
-            raise DataError(what, fix=fix, path=shared / PHRASES)
+        index = NeighborIndex.load(shared)
+        _check_parts(shared, phrases, classifier, index)
         finder = PhraseFinder.load(shared, phrases.checksum)
-        knowledge = cls(phrases, CandidateScorer.load(shared), classifier, finder)
+        knowledge = cls(phrases, CandidateScorer.load(shared), classifier, index, finder)
         if not is_light(folder):
             return knowledge
         if knowledge.candidate_scorer is None:
@@ -144,13 +148,9 @@ class Knowledge:
         words = np.where(inside, text.hash[np.where(inside, at[:, None] + columns, 0)], 0)
         ngrams = HashedPhrases.of_words(words, length)
         index = self.finder.index_of(ngrams.hash)
-        likely, every_pmi = self._list(text)
+        likely, pmi, votes = self._list(text)
         known = {*index.tolist()}
         listed = np.array([number for number in likely if number not in known], np.int64)
-        index = np.concatenate([index, listed])
-        pmi = np.zeros(len(index))
-        classified = (index >= 0) & (index < len(every_pmi))
-        pmi[classified] = every_pmi[index[classified]]
         none = np.full(len(listed), -1)
         return Proposals(
             ngrams.append(self.finder.phrases.take(listed)),
@@ -158,6 +158,7 @@ class Knowledge:
             np.concatenate([np.full(len(at), -1), listed]),
             np.concatenate([log_odds, np.full(len(listed), MIN_LOG_ODDS)], dtype=np.float64),
             pmi,
+            votes,
         )
 
     def _select(
@@ -169,19 +170,34 @@ class Knowledge:
         pooled = None if states is None else states.pool(passage.spans)
         return self.candidate_scorer.select(text, pooled)
 
-    def _list(self, text: HashedTexts) -> tuple[list[int], Float32s]:
-        """The phrases of the list to propose for a text: those that are scattered over it, and the
-        most likely ones that do not occur in it. And the pmi of the first phrases of the list."""
+    def _list(self, text: HashedTexts) -> tuple[list[int], Float32s, Float32s]:
+        """The phrases of the list to propose for a text: those that are scattered over it, and
+        those that do not occur in it and are most likely or have most votes. And the pmi of the
+        first phrases of the list, and the votes for all."""
         scattered = sorted(self.finder.find_scattered(distinct(text.hash)).tolist())
         if self.phrase_classifier is None:
-            return scattered, np.empty(0, np.float32)
-        log_probabilities, pmi = self.phrase_classifier(text)
-        # Many of the most probable phrases are present; only absent ones are proposed.
-        best = _highest(log_probabilities, 5 * _NUM_CLASSIFIED)
+            return scattered, _NO_FLOATS, _NO_FLOATS
+        ngrams, vector = NgramIndex(text.hash), self.phrase_classifier.embed(text)
+        log_probabilities, pmi = self.phrase_classifier(vector)
+        absent = self._best_absent(ngrams, log_probabilities, _NUM_CLASSIFIED)
+        votes = _NO_FLOATS
+        if self.neighbor_index is not None:
+            votes = self.neighbor_index.vote(vector)
+            absent += self._best_absent(ngrams, votes, _NUM_VOTED)
+        return list(dict.fromkeys(scattered + absent)), pmi, votes
+
+    def _best_absent(self, ngrams: NgramIndex, scores: Float32s, count: int) -> list[int]:
+        """The phrases with the highest scores that do not occur in a text."""
+        best = _highest(scores, 5 * count)  # many of them occur in it
         phrases = self.finder.phrases.take(best)
-        occurrences, _ = NgramIndex(text.hash).find(phrases.hash, phrases.length)
-        absent = best[occurrences == 0][:_NUM_CLASSIFIED].tolist()
-        return list(dict.fromkeys(scattered + absent)), pmi
+        occurrences, _ = ngrams.find(phrases.hash, phrases.length)
+        return best[occurrences == 0][:count].tolist()
+
+    def log_absent_shares(self, index: Ints) -> Floats:
+        """(Q,) log of the share of the documents with each keyphrase in which it is absent, for
+        indices into the list; 0 if it is unknown."""
+        known = np.empty(0) if self.neighbor_index is None else self.neighbor_index.absent
+        return look_up(known, index)
 
     @cached_property
     def finder(self) -> PhraseFinder:
@@ -193,7 +209,8 @@ NO_KNOWLEDGE = Knowledge()
 # The files of knowledge, under their old names too.
 _PARTS = (candidate_scorer, span_rescorer, phrase_classifier)
 KNOWLEDGE_FILES = frozenset(
-    {VERSIONS, phrase_list.FILE, phrase_finder.FILE, lexicon.FILE, lexicon.OLD_FILE}
+    {VERSIONS, phrase_list.FILE, phrase_finder.FILE, neighbors.FILE, lexicon.FILE}
+    | {lexicon.OLD_FILE}
     | {name for part in _PARTS for name in (part.FILE, *part.OLD_FILES)}
 )
 
@@ -206,6 +223,37 @@ def model_files(folder: Path) -> list[Path]:
         return own
     files = [*own, *(path for path in sorted(shared.iterdir()) if path.name in KNOWLEDGE_FILES)]
     return [path for path in files if path.name != MANIFEST]
+
+
+def look_up(values: Float32s | Floats, index: Ints) -> Floats:
+    """(Q,) values of phrases of the list by their indices (Q,); 0 where there is none."""
+    is_known = (index >= 0) & (index < len(values))
+    found = np.zeros(len(index))
+    found[is_known] = values[index[is_known]]
+    return found
+
+
+def _check_parts(
+    folder: Path,
+    phrases: PhraseList,
+    classifier: LinearPhraseClassifier | None,
+    index: NeighborIndex | None,
+) -> None:
+    """Check that the parts of knowledge fit each other."""
+    numbers = {
+        "the phrase classifier": 0 if classifier is None else len(classifier.bias),
+        "the index of neighbours": 0 if index is None else len(index.absent),
+    }
+    fix = "make it again with one2set learn"
+    for name, number in numbers.items():
+        if number > len(phrases):
+            what = f"has {len(phrases):,} phrases; {name} knows {number:,}"
+            raise DataError(what, fix=fix, path=folder / PHRASES)
+    if index is not None and (
+        classifier is None or index.centroids.shape[1] != classifier.phrases.shape[1]
+    ):
+        what = "does not fit the phrase classifier"
+        raise DataError(what, fix=fix, path=folder / neighbors.FILE)
 
 
 def _highest(values: Float32s, count: int) -> Ints:

@@ -94,12 +94,24 @@ class LinearPhraseClassifier:
     prior: Float32s  # (A,) log P(phrase)
     longest: int  # words of a term
 
-    def __call__(self, text: HashedTexts) -> tuple[Float32s, Float32s]:
-        """For one text: log P(phrase | text), and the pointwise mutual information
+    def embed(self, text: HashedTexts) -> Float32s:
+        """(W,) the vector of one text."""
+        return self.embed_all(text)[0]
+
+    def embed_all(self, texts: HashedTexts) -> Float32s:
+        """(D, W) the vectors of texts."""
+        bags = Bags.of(texts, self.keys, self.longest)
+        vectors = np.empty((len(texts.start), self.terms.shape[1]), np.float32)
+        for number, (start, end) in enumerate(pairwise(bags.start.tolist())):
+            terms = bags.terms[start:end]
+            rows = self.terms[terms].astype(np.float32)  # (u, W)
+            weights = bags.weights[start:end] * self.terms_scale[terms]
+            vectors[number] = single_thread_matmul(rows.T, weights)
+        return vectors
+
+    def __call__(self, vector: Float32s) -> tuple[Float32s, Float32s]:
+        """For the vector (W,) of a text: log P(phrase | text), and the pointwise mutual information
         log P(phrase | text) − log P(phrase).  (A,), (A,)"""
-        bag = Bags.of(text, self.keys, self.longest)
-        rows = self.terms[bag.terms].astype(np.float32)  # (U, W)
-        vector = single_thread_matmul(rows.T, bag.weights * self.terms_scale[bag.terms])
         logits = single_thread_matmul(self.phrases, vector) + self.bias
         highest = logits.max(initial=0.0)
         log_probabilities = logits - highest - np.log(np.exp(logits - highest).sum())

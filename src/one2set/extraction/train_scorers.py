@@ -1,4 +1,4 @@
-"""Fit the knowledge of a model: candidate scorer, span rescorer and phrase classifier.
+"""Fit the knowledge of a model: candidate scorer, span rescorer, phrase classifier, neighbours.
 
 All documents are counted (`build_lexicon`). The n-grams of many of them get features from the
 counts of all other documents, and an MLP learns which n-grams are keyphrases. Another MLP learns it
@@ -28,7 +28,10 @@ from one2set.extraction.candidate_scorer import MIN_LOG_ODDS, CandidateScorer, F
 from one2set.extraction.features import NUM_FEATURES, CandidateNgrams
 from one2set.extraction.knowledge import Knowledge
 from one2set.extraction.lexicon import Lexicon
-from one2set.extraction.phrase_classifier import fit_phrase_classifier
+from one2set.extraction.neighbors import NeighborIndex, build_neighbor_index
+from one2set.extraction.ngrams import NgramIndex
+from one2set.extraction.phrase_classifier import LinearPhraseClassifier, fit_phrase_classifier
+from one2set.extraction.phrase_finder import PhraseFinder
 from one2set.extraction.span_rescorer import SpanRescorer
 
 if TYPE_CHECKING:
@@ -85,7 +88,31 @@ def fit_knowledge(
     ]
     texts = (chunk.words for chunk in counted)
     classifier = fit_phrase_classifier(texts, targets, counts, candidate_scorer.lexicon)
-    return Knowledge(phrase_list, candidate_scorer, classifier)
+    neighbor_index = _index_documents(counted, phrase_list, classifier)
+    return Knowledge(phrase_list, candidate_scorer, classifier, neighbor_index)
+
+
+def _index_documents(
+    counted: Sequence[LabelledTexts], phrase_list: PhraseList, classifier: LinearPhraseClassifier
+) -> NeighborIndex:
+    """The index of neighbours of documents, by the vectors of the phrase classifier."""
+    phrases = PhraseFinder.of(list(phrase_list.phrases)).phrases
+    keyphrases: list[list[int]] = []
+    documents, absences = np.zeros((2, len(phrase_list)))
+    for chunk in counted:
+        bounds = zip(chunk.words.start, chunk.words.start + chunk.words.length, strict=True)
+        for (begin, end), stems_of in zip(bounds, chunk.keyphrases, strict=True):
+            own = [phrase_list.index[stems] for stems in stems_of if stems in phrase_list.index]
+            keyphrases.append(own)
+            listed = phrases.take(np.array(own, np.int64))
+            occurrences, _ = NgramIndex(chunk.words.hash[begin:end]).find(
+                listed.hash, listed.length
+            )
+            documents[own] += 1
+            absences[own] += occurrences == 0
+    shares = np.log((absences + 0.5) / (documents + 1)).astype(np.float32)
+    vectors = np.concatenate([classifier.embed_all(chunk.words) for chunk in counted])
+    return build_neighbor_index(vectors, keyphrases, shares)
 
 
 def extend_knowledge(
@@ -98,7 +125,9 @@ def extend_knowledge(
     further = build_lexicon(chunk_documents(documents()))
     lexicon = knowledge.candidate_scorer.lexicon.merge(further)
     candidate_scorer = CandidateScorer(lexicon, knowledge.candidate_scorer.mlp)
-    return Knowledge(phrase_list, candidate_scorer, knowledge.phrase_classifier)
+    return replace(
+        knowledge, phrase_list=phrase_list, candidate_scorer=candidate_scorer, stored_finder=None
+    )
 
 
 def fit_candidate_scorer(

@@ -21,7 +21,13 @@ from one2set.data.document import Document, StemmedDocument
 from one2set.data.phrase_list import Stems
 from one2set.data.specials import SPECIALS
 from one2set.extraction.candidate_scorer import MIN_LOG_ODDS
-from one2set.extraction.knowledge import NO_KNOWLEDGE, NO_PROPOSALS, Knowledge, Proposals
+from one2set.extraction.knowledge import (
+    NO_KNOWLEDGE,
+    NO_PROPOSALS,
+    Knowledge,
+    Proposals,
+    look_up,
+)
 from one2set.extraction.ngrams import HashedPhrases, Hashes, NgramIndex, hash_of, hash_words
 from one2set.prediction.prediction import Prediction, Slot
 from one2set.text import DIGIT, stem_all
@@ -29,6 +35,7 @@ from one2set.text import DIGIT, stem_all
 _TINY = 1e-12  # its logarithm replaces that of 0
 _MAX_POSITION = 512  # words: documents longer than those of training look no different
 _MAX_COUNT = 20
+_VOTES = 1000  # a share of .001 of the neighbours is hardly more than none
 _NO_WORDS = frozenset({*SPECIALS, ".", ","})
 _NO_WORDS_IF_ABSENT = _NO_WORDS | {DIGIT}
 
@@ -52,6 +59,10 @@ class Inputs(NamedTuple):
     # log odds by the candidate scorer, at least `MIN_LOG_ODDS`; 0 if it is absent
     candidate_score: float = 0.0
     pmi: float = 0.0  # pointwise mutual information of phrase and text; 0 if unknown
+    votes: float = 0.0  # log(1 + 1,000 · the share of similar documents that have it)
+    # log of the share of its documents in which it is absent; 0 if it is present or unknown
+    absent_share: float = 0.0
+    coverage: float = 0.0  # the share of its words that the document has; 0 if it is present
 
 
 INPUTS = Inputs._fields
@@ -226,13 +237,16 @@ class CandidateBuilder:
             inputs[:count] = [phrase.inputs for phrase in generated]
         occurrences, position = self._index.find(phrases.hash, phrases.length)
         present = occurrences > 0
+        listed = self._knowledge.finder.index_of(phrases.hash)
         for name, values in {
-            **self._phrase_inputs(phrases),
+            **self._phrase_inputs(phrases, present),
             "occurrences": np.log1p(np.minimum(occurrences, _MAX_COUNT)),
             "position": np.log1p(np.minimum(position, _MAX_POSITION)),
             "keyphrase_count": self._knowledge.log_keyphrase_counts(phrases.hash) * ~present,
             "candidate_score": np.append(proposals.log_odds, MIN_LOG_ODDS)[proposal] * present,
-            "pmi": np.append(proposals.pmi, 0.0)[proposal],
+            "pmi": look_up(proposals.pmi, listed),
+            "votes": np.log1p(_VOTES * look_up(proposals.votes, listed)),
+            "absent_share": self._knowledge.log_absent_shares(listed) * ~present,
         }.items():
             inputs[:, INPUTS.index(name)] = values
         proposed = (np.append(proposals.listed, -1)[proposal] >= 0) | (present & (proposal >= 0))
@@ -254,20 +268,22 @@ class CandidateBuilder:
             for stems, same in zip(by_stems, ordered, strict=True)
         ]
 
-    def _phrase_inputs(self, phrases: HashedPhrases) -> dict[str, Floats]:
+    def _phrase_inputs(self, phrases: HashedPhrases, present: Flags) -> dict[str, Floats]:
         """The inputs that depend on the words of phrases."""
         count, frequency = np.maximum(phrases.length, 1), np.ones(len(phrases.length))
-        in_title = np.zeros(len(phrases.length))
+        in_title, in_text = np.zeros((2, len(phrases.length)))
         for at, words in enumerate(phrases.words.T):
             which = find_sorted(self._words, words)
             frequency *= np.where(phrases.length > at, self._counts[which], 1)
             is_repeated = (phrases.words[:, :at] == words[:, None]).any(axis=1)
             in_title += self._in_title[which] & ~is_repeated
+            in_text += (phrases.length > at) & (self._counts[which] > 0)
         return {
             "words": phrases.length.astype(np.float64),
             "single": (phrases.length == 1).astype(np.float64),
             "title": in_title / count,
             "frequency": np.log1p(frequency) / count,
+            "coverage": in_text / count * ~present,
         }
 
 

@@ -1,0 +1,183 @@
+"""Nearest neighbours: the training documents that are most like a text vote for its keyphrases.
+
+A training document is stored as the vector that the phrase classifier gives its text, and its
+keyphrases on the phrase list. The index is that of Jégou et al. (2011), an inverted file with
+product quantization: vectors lie in cells around centroids, only the nearest cells are searched,
+and what a vector differs from its centroid by is stored in a byte per subvector. The similarity is
+the cosine.
+
+Shapes: N documents, W width of a vector, C cells, M subvectors, K values of a subvector, E
+keyphrases of all documents end to end, P phrases of the list.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from one2set.arrays import (
+    Arrays,
+    Float32s,
+    Ints,
+    check_shapes,
+    load_arrays,
+    save_arrays,
+    single_thread_matmul,
+)
+
+FILE = "neighbors.safetensors"
+_NUM_NEIGHBORS, _TEMPERATURE = 100, 0.07  # a vote is weighted by exp(cosine / temperature)
+_NUM_PROBES = 32  # cells that are searched
+_NUM_CELLS, _MIN_CELL = 1024, 64  # documents in a cell, on average
+_SUBVECTOR, _NUM_VALUES = 4, 256
+_ITERATIONS, _SAMPLE = 12, 50_000  # of k-means
+_MAX_PHRASES = 255  # of a document
+Bytes = NDArray[np.uint8]
+Indices = NDArray[np.uint16] | NDArray[np.uint32]
+
+
+@dataclass(frozen=True, slots=True)
+class NeighborIndex:
+    """Vectors of documents and their keyphrases, sorted by cell."""
+
+    centroids: Float32s  # (C, W)
+    codebook: Float32s  # (M, K, W / M)
+    codes: Bytes  # (N, M) indices into the codebook
+    cells: Ints  # (C + 1,) documents of cell c are numbers cells[c] up to cells[c + 1]
+    phrases: Indices  # (E,) indices into the phrase list
+    phrases_of: Ints  # (N + 1,) those of document n are phrases_of[n] up to phrases_of[n + 1]
+    absent: Float32s  # (P,) log of the share of a phrase's documents in which it is absent
+
+    def vote(self, vector: Float32s) -> Float32s:
+        """(P,) the weighted share of a text's neighbours that have each phrase, for its vector
+        (W,)."""
+        if not len(self.codes):
+            return np.zeros(len(self.absent), np.float32)
+        vector = _normalize(vector)
+        by_cell = single_thread_matmul(self.centroids, vector)  # (C,)
+        probed = np.sort(_highest(by_cell, _NUM_PROBES))
+        parts = [slice(*self.cells[cell : cell + 2].tolist()) for cell in probed.tolist()]
+        sizes = [part.stop - part.start for part in parts]
+        documents = np.concatenate([np.arange(part.start, part.stop) for part in parts])
+        # q · (centroid + Σ subvectors), where the products with all subvectors are a table.
+        table = np.matmul(self.codebook, vector.reshape(len(self.codebook), -1, 1))[..., 0]
+        codes = np.concatenate([self.codes[part] for part in parts])  # (n, M)
+        offsets = np.arange(0, table.size, table.shape[1])
+        similarity = table.ravel()[codes + offsets].sum(axis=1) + np.repeat(by_cell[probed], sizes)
+        nearest = _highest(similarity, _NUM_NEIGHBORS)
+        weights = np.exp((similarity[nearest] - similarity[nearest].max()) / _TEMPERATURE)
+        weights /= weights.sum()
+        begin, end = self.phrases_of[documents[nearest]], self.phrases_of[documents[nearest] + 1]
+        phrases = [self.phrases[a:b] for a, b in zip(begin.tolist(), end.tolist(), strict=True)]
+        each = np.repeat(weights, end - begin)
+        votes = np.bincount(np.concatenate(phrases), each, minlength=len(self.absent))
+        return votes.astype(np.float32)
+
+    def save(self, folder: Path) -> None:
+        """Write it into a model's folder."""
+        arrays = {name: np.asarray(getattr(self, name)) for name in self.__slots__}
+        arrays["phrases_of"] = np.diff(self.phrases_of).astype(
+            np.uint8
+        )  # in an eighth of the space
+        save_arrays(folder / FILE, arrays)
+
+    @classmethod
+    def load(cls, folder: Path) -> "NeighborIndex | None":
+        """Load it from a model's folder; None if it has none."""
+
+        def build(arrays: Arrays) -> "NeighborIndex":
+            check_shapes(arrays, {"centroids": "CW", "codebook": "MKV", "codes": "NM"})
+            check_shapes(arrays, {"codes": "NM", "phrases_of": "N"})
+            check_shapes(arrays, {"cells": "S", "phrases": "E", "absent": "P"})
+            index = cls(**{name: arrays[name] for name in cls.__slots__})
+            index = replace(index, phrases_of=np.cumsum(np.append(0, index.phrases_of)))
+            index._check()
+            return index
+
+        return load_arrays(folder, (FILE,), "an index of neighbours", build)
+
+    def _check(self) -> None:
+        """Raise ValueError if an index would point outside an array."""
+        subvectors, values, length = self.codebook.shape
+        if subvectors * length != self.centroids.shape[1] or values != _NUM_VALUES:
+            raise ValueError("the codebook does not fit the centroids")
+        for bounds, count, end in (
+            (self.cells, len(self.centroids), len(self.codes)),
+            (self.phrases_of, len(self.codes), len(self.phrases)),
+        ):
+            if len(bounds) != count + 1 or bounds[0] != 0 or bounds[-1] != end:
+                raise ValueError("cells and documents do not fit")
+            if np.any(np.diff(bounds) < 0):
+                raise ValueError("bounds are not in order")
+        if len(self.phrases) and not (
+            self.phrases.min() >= 0 and self.phrases.max() < len(self.absent)
+        ):
+            raise ValueError("there are indices of no phrase")
+
+
+def build_neighbor_index(
+    vectors: Float32s, phrases: Sequence[Sequence[int]], absent: Float32s
+) -> NeighborIndex:
+    """Index documents by their vectors (N, W). `phrases` are the keyphrases of each document as
+    indices into the phrase list; documents without any are left out."""
+    useful = np.array([number for number, own in enumerate(phrases) if own], np.int64)
+    vectors = _normalize(vectors[useful])
+    random = np.random.default_rng(0)
+    sample = vectors[np.sort(random.permutation(len(vectors))[:_SAMPLE])]
+    centroids = _fit_centroids(sample, max(1, min(_NUM_CELLS, len(vectors) // _MIN_CELL)), random)
+    cell = _nearest(vectors, centroids)
+    order = np.argsort(cell, kind="stable")
+    useful, vectors, cell = useful[order], vectors[order], cell[order]
+    codes, codebook = [], []
+    for residual in np.split(vectors - centroids[cell], vectors.shape[1] // _SUBVECTOR, axis=1):
+        rows = np.sort(random.permutation(len(residual))[:_SAMPLE])
+        values = _fit_centroids(residual[rows], _NUM_VALUES, random)
+        codebook.append(values)
+        codes.append(_nearest(residual, values).astype(np.uint8))
+    own = [phrases[number][:_MAX_PHRASES] for number in useful.tolist()]
+    dtype = np.uint16 if len(absent) <= 1 << 16 else np.uint32
+    return NeighborIndex(
+        centroids,
+        np.stack(codebook),
+        np.stack(codes, axis=1),
+        np.searchsorted(cell, np.arange(len(centroids) + 1)),
+        np.array([phrase for each in own for phrase in each], dtype),
+        np.cumsum([0, *map(len, own)]),
+        absent,
+    )
+
+
+def _normalize(vectors: Float32s) -> Float32s:
+    """(…, W) of length 1; a vector of zeros stays."""
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.asarray(vectors / np.maximum(lengths, np.float32(1e-9)))
+
+
+def _highest(values: Float32s, count: int) -> Ints:
+    """The indices of the highest values, in no order."""
+    if count >= len(values):
+        return np.arange(len(values))
+    return np.argpartition(-values, count)[:count]
+
+
+def _nearest(vectors: Float32s, centroids: Float32s) -> Ints:
+    """(N,) the centroid that is nearest to each vector (N, W)."""
+    half_squares = (centroids**2).sum(axis=1) / 2
+    parts = np.split(vectors, range(10_000, len(vectors), 10_000))
+    return np.concatenate([np.argmax(part @ centroids.T - half_squares, axis=1) for part in parts])
+
+
+def _fit_centroids(vectors: Float32s, count: int, random: np.random.Generator) -> Float32s:
+    """(count, W) by k-means; the vectors themselves and zeros, where there are no more. A centroid
+    that loses all its vectors stays where it is."""
+    if len(vectors) <= count:
+        return np.pad(vectors, ((0, count - len(vectors)), (0, 0)))
+    centroids = vectors[random.permutation(len(vectors))[:count]]
+    for _ in range(_ITERATIONS):
+        nearest = _nearest(vectors, centroids)
+        sizes = np.bincount(nearest, minlength=count)[:, None]
+        sums = np.stack([np.bincount(nearest, column, count) for column in vectors.T], axis=1)
+        centroids = np.where(sizes > 0, sums / np.maximum(sizes, 1), centroids).astype(np.float32)
+    return centroids
