@@ -69,6 +69,14 @@ def test_damage_is_found(
     check_manifest(folder, ignore={name})
 
 
+def test_sizes_alone_find_files_that_are_cut_off(folder: Path) -> None:
+    flip(folder / "weights.safetensors")
+    check_manifest(folder, sizes_only=True)
+    cut(folder / "weights.safetensors")
+    with pytest.raises(DataError, match="were written"):
+        check_manifest(folder, sizes_only=True)
+
+
 def test_a_file_of_another_model_is_found(folder: Path) -> None:
     (folder / "tokenizer.json").write_text("{}")
     with pytest.raises(DataError, match=r"is not in manifest.json: it is of another model"):

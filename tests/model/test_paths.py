@@ -5,7 +5,15 @@ from pathlib import Path
 import pytest
 
 from one2set.errors import ConfigError
-from one2set.model.paths import DEFAULT, MODEL, find_model_folder, is_model, model_folder
+from one2set.model.paths import (
+    BUNDLED,
+    DEFAULT,
+    MODEL,
+    find_model_folder,
+    is_bundled,
+    is_model,
+    model_folder,
+)
 
 
 def test_a_name_is_that_of_a_folder_of_a_run_or_of_the_model_inside(
@@ -37,3 +45,8 @@ def test_a_run_without_a_model_is_an_error(tmp_path: Path) -> None:
         find_model_folder(tmp_path)
     (tmp_path / MODEL).mkdir()
     assert find_model_folder(tmp_path) == tmp_path / MODEL
+
+
+def test_only_the_models_of_the_package_are_bundled(tmp_path: Path) -> None:
+    assert all(is_bundled(find_model_folder(name)) for name in BUNDLED)
+    assert not is_bundled(tmp_path / "default")

@@ -191,7 +191,8 @@ class Knowledge:
         best = _highest(scores, 5 * count)  # many of them occur in it
         phrases = self.finder.phrases.take(best)
         occurrences, _ = ngrams.find(phrases.hash, phrases.length)
-        return best[occurrences == 0][:count].tolist()
+        absent: list[int] = best[occurrences == 0][:count].tolist()
+        return absent
 
     def log_absent_shares(self, index: Ints) -> Floats:
         """(Q,) log of the share of the documents with each keyphrase in which it is absent, for

@@ -35,7 +35,7 @@ _SUBVECTOR, _NUM_VALUES = 4, 256
 _ITERATIONS, _SAMPLE = 12, 50_000  # of k-means
 _MAX_PHRASES = 255  # of a document
 Bytes = NDArray[np.uint8]
-Indices = NDArray[np.uint16] | NDArray[np.uint32]
+Indices = NDArray[np.unsignedinteger]  # in as few bytes as they need
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +137,12 @@ def build_neighbor_index(
         codebook.append(values)
         codes.append(_nearest(residual, values).astype(np.uint8))
     own = [phrases[number][:_MAX_PHRASES] for number in useful.tolist()]
-    dtype = np.uint16 if len(absent) <= 1 << 16 else np.uint32
     return NeighborIndex(
         centroids,
         np.stack(codebook),
         np.stack(codes, axis=1),
         np.searchsorted(cell, np.arange(len(centroids) + 1)),
-        np.array([phrase for each in own for phrase in each], dtype),
+        np.array([phrase for each in own for phrase in each], np.min_scalar_type(len(absent))),
         np.cumsum([0, *map(len, own)]),
         absent,
     )

@@ -96,7 +96,8 @@ class LinearPhraseClassifier:
 
     def embed(self, text: HashedTexts) -> Float32s:
         """(W,) the vector of one text."""
-        return self.embed_all(text)[0]
+        vector: Float32s = self.embed_all(text)[0]
+        return vector
 
     def embed_all(self, texts: HashedTexts) -> Float32s:
         """(D, W) the vectors of texts."""

@@ -47,7 +47,8 @@ class KeyphraseGenerator:
             "default", or "light", which is many times as fast, has no network and finds fewer of
             the right keyphrases. "./light" is your own folder of that name.
         threads: Number of CPU threads; 0 for one per core.
-        verify: Check the hashes in the model's manifest, which takes some milliseconds.
+        verify: Check the files against the model's manifest. Of models in the package, only the
+            sizes are checked.
 
     Raises:
         ConfigError: If there is no such model, or if it needs torch, which is not installed.

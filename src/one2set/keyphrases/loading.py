@@ -8,7 +8,7 @@ from one2set.data.vocabulary import Vocabulary, load_vocabulary
 from one2set.errors import ConfigError, DataError, missing_extra
 from one2set.extraction.knowledge import KNOWLEDGE_FILES
 from one2set.model.manifest import check_manifest
-from one2set.model.paths import is_exported, is_light, knowledge_folder
+from one2set.model.paths import is_bundled, is_exported, is_light, knowledge_folder
 from one2set.prediction.stream import NoNetwork, Predictor
 
 _FIX = "pass a complete model folder"
@@ -59,8 +59,10 @@ def load_predictor(
 
 
 def _check_manifests(folder: Path) -> None:
-    """Check the manifest of a folder, and of the folder that a light model shares."""
-    check_manifest(folder)
+    """Check the manifest of a folder, and of the folder that a light model shares. The files of the
+    package were checked when it was installed, so that their sizes are enough: hashing them would
+    be a tenth of the time to the first keyphrase."""
+    check_manifest(folder, sizes_only=is_bundled(folder))
     if (shared := knowledge_folder(folder)) != folder and shared.is_dir():
         others = {path.name for path in shared.iterdir()} - KNOWLEDGE_FILES
-        check_manifest(shared, ignore=others)
+        check_manifest(shared, ignore=others, sizes_only=is_bundled(shared))

@@ -37,6 +37,11 @@ def find_model_folder(name: str | Path) -> Path:
     return bundled
 
 
+def is_bundled(folder: Path) -> bool:
+    """Whether a folder is that of a model in the package."""
+    return folder.resolve().parent == _BUNDLED_MODELS.resolve()
+
+
 def _expect_model(folder: Path) -> Path:
     if (folder / _RUN).exists():
         raise ConfigError(
