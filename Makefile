@@ -30,9 +30,8 @@ test-python:
 	$(OTHER)/bin/python -m pip install --quiet --disable-pip-version-check \
 		--constraint constraints.txt ".[data,serve]" hypothesis nltk pytest safetensors
 	$(OTHER)/bin/one2set generate examples/abstract.txt
-	$(OTHER)/bin/python -m pytest tests/data tests/evaluation tests/test_arrays.py \
-		tests/test_atomic.py tests/test_parallel.py tests/test_porter.py tests/test_text.py \
-		tests/test_text_phrases.py $(TORCH:%=--ignore %)
+	$(OTHER)/bin/python -m pytest tests/data tests/evaluation tests/test_atomic.py \
+		tests/test_parallel.py $(TORCH:%=--ignore %)
 
 # requirements.lock: every version with its hashes, of what a server needs, for
 # pip install --require-hashes -r requirements.lock

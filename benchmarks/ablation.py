@@ -8,14 +8,13 @@ phrases and associations). Documents must be short enough to be read whole.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from one2set.data.control_codes import AS_TRAINED, NO_NULL, NullBias
 from one2set.data.document import Document, StemmedDocument
 from one2set.data.reading.readers import read
 from one2set.extraction.knowledge import NO_KNOWLEDGE, Knowledge
 from one2set.keyphrases.scoring import score_phrases
 from one2set.keyphrases.selection import Selection, select_keyphrases
 from one2set.keyphrases.tuning import label_candidates, tune
-from one2set.prediction.prediction import Prediction
+from one2set.prediction.prediction import AS_TRAINED, NO_NULL, NullBias, Prediction
 from one2set.prediction.runtime import Runtime
 
 _MOST = 20  # keyphrases, as `KeyphraseGenerator` has it

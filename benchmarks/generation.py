@@ -42,7 +42,7 @@ from one2set.model.layers import Attention, sinusoids
 from one2set.model.pointer import ChosenTokens, Mixture
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import DecoderLayer, Transformer, TransformerState
-from one2set.search.greedy import greedy_sequence, greedy_set
+from one2set.prediction.greedy import greedy_sequence, greedy_set
 
 VOCABULARY_SIZE, NUM_CODES, STEPS = 50_002, 20, 6
 SIZES: dict[str, Any] = {

@@ -264,7 +264,7 @@ class Test:
 
     id: str
     seconds: float  # of the processor
-    calls: frozenset[str]  # functions of the packages, such as src/one2set/text.py:stem
+    calls: frozenset[str]  # functions of the packages, such as src/one2set/data/text.py:stem
 
 
 class _Recorder:

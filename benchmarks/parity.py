@@ -25,7 +25,7 @@ from tests.model import reference
 from one2set.data.batch import SetLayout, sequence_missing_eos, shift_right
 from one2set.model.import_release import import_network, rename_weight
 from one2set.model.settrans import SetTrans
-from one2set.search.greedy import greedy_set, roll_out
+from one2set.prediction.greedy import greedy_set, roll_out
 from one2set.training.objectives.assignment import hungarian, match_scores
 from one2set.training.objectives.likelihood import Likelihood
 from one2set.training.objectives.set_loss import SetLoss

@@ -18,13 +18,12 @@ from itertools import islice
 import numpy as np
 
 from one2set import Document, KeyphraseGenerator, read
-from one2set.data.phrase_list import Stems
+from one2set.data.text import Stems, stem_all
 from one2set.extraction.knowledge import Knowledge
 from one2set.extraction.lexicon import Lexicon
 from one2set.extraction.ngrams import hash_of
 from one2set.keyphrases.results import Keyphrase
 from one2set.model.paths import find_model_folder
-from one2set.text import stem_all
 
 _MIN_KEYPHRASES = 20  # that have a word, to judge it
 _MIN_TEXTS = 100  # that have a phrase, to judge it

@@ -18,13 +18,10 @@ _ORDER = (
     "atomic",
     "cores",
     "parallel",
-    "porter",
-    "text",
     "arrays",
     "data",
     "evaluation",
     "model",
-    "search",
     "prediction",
     "training",
     "export",
@@ -118,7 +115,7 @@ def test_the_core_install_scores_and_counts(arguments: list[str]) -> None:
 
 
 def test_what_a_runtime_needs_is_there_without_torch() -> None:
-    modules = ["prediction.runtime", "keyphrases.generator", "bulk.lines"]
+    modules = ["prediction.runtime", "keyphrases.generator", "bulk.pipeline"]
     imports = "; ".join(f"import one2set.{name}" for name in modules)
     code = f"import sys; sys.modules['torch'] = None; {imports}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from one2set.data.reading.readers import read
     from one2set.data.reading.records import Fields
     from one2set.data.reading.streams import ErrorPolicy
+    from one2set.data.text import stem_all, words_of
     from one2set.errors import ConfigError, DataError
     from one2set.evaluation.scoring import evaluate
     from one2set.keyphrases.generator import KeyphraseGenerator
     from one2set.keyphrases.results import Keyphrase, KeyphraseList
     from one2set.prediction.engine import Engine
-    from one2set.text import stem_all, words_of
 
     __version__: str
 
@@ -73,8 +73,8 @@ _MODULES = {
     "KeyphraseList": "one2set.keyphrases.results",
     "evaluate": "one2set.evaluation.scoring",
     "read": "one2set.data.reading.readers",
-    "stem_all": "one2set.text",
-    "words_of": "one2set.text",
+    "stem_all": "one2set.data.text",
+    "words_of": "one2set.data.text",
 }
 
 

@@ -14,8 +14,8 @@ from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import CountVectorizer
 
 from one2set.adapters.scikit import KeyphraseTransformer
+from one2set.data.text import stem_all, words_of
 from one2set.keyphrases.generator import KeyphraseGenerator
-from one2set.text import stem_all, words_of
 
 if TYPE_CHECKING:
     from one2set.adapters.bertopic import KeyphraseRepresentation

@@ -8,9 +8,9 @@ import pytest
 
 from one2set.adapters.keybert import KeyBERT, extract_keywords
 from one2set.data.control_codes import Side
+from one2set.data.text import words_of
 from one2set.errors import ConfigError
 from one2set.keyphrases.generator import KeyphraseGenerator
-from one2set.text import words_of
 
 # Of KeyBERT 0.9.0; the last test compares with the installed one, where there is one.
 PARAMETERS = [

@@ -12,10 +12,10 @@ import pytest
 import zstandard
 
 from one2set.bulk import output_formats
-from one2set.bulk.lines import format_keyphrases
 from one2set.bulk.output_formats import KEYPHRASES, RAW, Format, choose_format, pack
 from one2set.data.document import Document
 from one2set.errors import ConfigError
+from one2set.keyphrases.formats import format_keyphrases
 from one2set.keyphrases.results import Keyphrase
 
 PHRASE = {"text": "graph", "score": 0.5, "present": True, "spans": [[0, 5], [7, 12]]}

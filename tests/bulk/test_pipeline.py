@@ -1,5 +1,6 @@
 """Chunks of documents become lines: the same in any number of processes, from any beginning."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,16 +8,26 @@ import orjson
 import pytest
 
 from one2set.bulk import pipeline
-from one2set.bulk.lines import format_keyphrases
-from one2set.bulk.pipeline import Keyphrases, Raw, Source, Work, run
+from one2set.bulk.pipeline import (
+    Keyphrases,
+    Raw,
+    Source,
+    Work,
+    format_as_text,
+    format_prediction,
+    run,
+)
 from one2set.bulk.resume import ResumeState
 from one2set.data.document import Document
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import DataError
 from one2set.export.export import export_model
+from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalibration
+from one2set.keyphrases.formats import format_keyphrases
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.model.folder import save_model
 from one2set.model.settrans import SetTrans
+from one2set.prediction.prediction import Prediction, Slot
 
 
 @pytest.fixture(scope="module")
@@ -155,3 +166,32 @@ def test_a_user_s_error_comes_whole_out_of_a_worker(source: Source, tmp_path: Pa
     with pytest.raises(DataError, match="is not the description of an exported model") as met:
         lines_of(source, Raw(tmp_path / "broken"), workers=2)
     assert met.value.path == str(tmp_path / "broken" / "runtime.json")
+
+
+def test_lines_of_predictions() -> None:
+    document = Document("d", "", "Graph networks.")
+    said = Slot(
+        2, "graph network", ("graph", "network", "<eos>"), (0.5, 0.25, 0.1234567), True, 0.1
+    )
+    null = Slot(3, "", ("<null>",), (0.9,), True, 0.9)
+    again = replace(said, code=4, probabilities=(0.1, 0.1, 0.1), text="nets")
+    prediction = Prediction("d", (said, null, again, said), "score", 3, 2)
+    assert format_as_text(prediction) == b"graph network;graph network;nets\n"
+    record = json.loads(format_prediction(document, prediction, Calibration(), slots=False))
+    phrase = {"text": "graph network", "score": 0.375, "probability": 0.0154321, "present": True}
+    other = {"text": "nets", "score": 0.1, "probability": 0.001, "present": False}
+    assert record == {
+        "id": "d",
+        "keyphrases": [phrase, phrase, other],
+        "source_length": 3,
+        "read_length": 2,
+    }
+    sure = Calibration(absent=SideCalibration(generated=LogisticModel(0.0, {})))
+    record = json.loads(format_prediction(document, prediction, sure, slots=False))
+    assert [one["probability"] for one in record["keyphrases"]] == [0.0154321, 0.0154321, 0.5]
+    whole = replace(prediction, read_length=3)
+    record = json.loads(format_prediction(document, whole, Calibration(), slots=True))
+    assert "source_length" not in record
+    assert [slot["code"] for slot in record["slots"]] == [2, 3, 4, 2]
+    assert record["slots"][1]["tokens"] == ["<null>"]
+    assert format_as_text(replace(prediction, slots=())) == b"\n"

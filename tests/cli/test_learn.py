@@ -24,7 +24,7 @@ SAMPLE = str(files("one2set.data") / "sample" / "documents.jsonl")
 def log_count(model: Path, *stems: str) -> float:
     """log(1 + training documents that have a keyphrase)"""
     hashes = np.array([hash_of(stems)], np.uint64)
-    return float(Knowledge.load(model).log_keyphrase_counts(hashes)[0])
+    return math.log1p(Knowledge.load(model).count_keyphrases(hashes)[0][0])
 
 
 def test_an_exported_model_learns_from_documents(tiny_model: Path, tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ from one2set.cli import app
 from one2set.data.document import StemmedDocument
 from one2set.data.reading.readers import read
 from one2set.errors import ConfigError, DataError
-from one2set.keyphrases.candidates import CandidateBuilder
+from one2set.extraction.candidates import build_candidates
 from one2set.model.folder import save_model
 from one2set.prediction.engine import Engine
-from one2set.search.search import Search
+from one2set.prediction.search import Search
 from tests.commands import invoke, parse_jsonl, read_jsonl
 from tests.networks import lively_transformer, small_vocabulary
 
@@ -35,7 +35,7 @@ def test_a_line_for_each_document_as_the_engine_predicts(tiny_model: Path, tmp_p
     lines = read_jsonl(output)
     for line, document, prediction in zip(lines, documents, predictions, strict=True):
         assert line["id"] == document.id
-        candidates = CandidateBuilder(StemmedDocument.of(document)).generated(prediction)
+        candidates = build_candidates(StemmedDocument.of(document), prediction)
         said = {slot.code: one for one in candidates for slot in one.slots}
         for phrase, slot in zip(line["keyphrases"], prediction.phrases, strict=True):
             assert phrase["text"] == slot.text

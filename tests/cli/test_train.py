@@ -25,7 +25,7 @@ from one2set.evaluation.scoring import gold_from_document, score
 from one2set.export.export import export_model
 from one2set.model.folder import load_model
 from one2set.prediction.engine import Engine
-from one2set.search.search import Search
+from one2set.prediction.search import Search
 from one2set.training.systems import SYSTEMS
 from tests.commands import invoke, parse_jsonl
 from tests.training.children import finish, start

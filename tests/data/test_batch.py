@@ -17,8 +17,7 @@ from one2set.data.batch import (
     sequence_peos,
     shift_right,
 )
-from one2set.data.example import Example
-from one2set.data.sources import MAX_OOV
+from one2set.data.example import MAX_OOV, Example
 from one2set.data.specials import (
     ABSENT_START,
     BOS,

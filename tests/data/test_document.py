@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from one2set.data.document import Document, StemmedDocument
-from one2set.text import stem_all
+from one2set.data.text import stem_all
 
 TEXTS = st.text(max_size=30) | st.text("ab .,-'½\n", max_size=30)
 ANY_DOCUMENT = st.builds(Document, st.just("x"), TEXTS, TEXTS, st.none(), st.booleans())

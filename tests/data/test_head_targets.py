@@ -15,8 +15,8 @@ from one2set.data.example import Example
 from one2set.data.head_targets import MAX_WORDS, HeadTargetBuilder, enumerate_spans
 from one2set.data.phrase_list import NO_PHRASES, KnownPhrase, PhraseList
 from one2set.data.specials import SPECIALS
+from one2set.data.text import PUNCTUATION, stem_all
 from one2set.data.vocabulary import PieceVocabulary, Vocabulary, WordVocabulary
-from one2set.text import PUNCTUATION, stem_all
 
 WORDS = ["set", "based", "graph", "network", "learning", "we", "train", "deep", ".", ",", "'", "s"]
 

@@ -8,7 +8,7 @@ from unicodedata import bidirectional, category, name
 import pytest
 
 from one2set.data.document import Document
-from one2set.text import PhraseSplit, StemmedSource, split_present_absent, stem_all, words_of
+from one2set.data.text import PhraseSplit, StemmedSource, split_present_absent, stem_all, words_of
 
 SAMPLE = files("one2set.data") / "sample"
 

@@ -10,6 +10,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 
 from one2set.data.document import Document
 from one2set.data.specials import SPECIALS, UNK
+from one2set.data.text import words_of
 from one2set.data.vocabulary import (
     PieceVocabulary,
     Vocabulary,
@@ -18,7 +19,6 @@ from one2set.data.vocabulary import (
     vocabulary_file,
 )
 from one2set.errors import ConfigError, DataError
-from one2set.text import words_of
 from tests.data.formats import DOCUMENTS
 
 WORDS = [*SPECIALS, ".", "sets", "of", "robot", "we", "real", "time", "<digit>"]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from one2set.data.document import Document
+from one2set.data.text import stem_all
 from one2set.errors import DataError
 from one2set.extraction.build_lexicon import (
     Contributions,
@@ -17,7 +18,6 @@ from one2set.extraction.build_lexicon import (
 from one2set.extraction.features import CandidateNgrams
 from one2set.extraction.ngrams import hash_of
 from one2set.extraction.train_scorers import fit_candidate_scorer
-from one2set.text import stem_all
 
 
 def test_counts_against_plain_ones(documents: list[Document]) -> None:

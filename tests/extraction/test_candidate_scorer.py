@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from one2set.data.document import Document
+from one2set.data.text import stem_all
 from one2set.errors import DataError
 from one2set.extraction.build_lexicon import chunk_documents
 from one2set.extraction.candidate_scorer import FILE, MIN_LOG_ODDS, CandidateScorer, FeatureMLP
 from one2set.extraction.features import NUM_FEATURES, CandidateNgrams
 from one2set.extraction.ngrams import HashedTexts
 from one2set.extraction.train_scorers import fit_candidate_scorer
-from one2set.text import stem_all
 
 
 @pytest.fixture(scope="module")

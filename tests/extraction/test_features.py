@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from one2set.data.document import Document
+from one2set.data.text import stem_all
 from one2set.extraction.build_lexicon import LabelledTexts, build_lexicon
 from one2set.extraction.features import NUM_FEATURES, CandidateNgrams
 from one2set.extraction.lexicon import Lexicon
 from one2set.extraction.ngrams import HashedTexts, hash_of
-from one2set.text import stem_all
 
 
 @pytest.fixture(scope="module")

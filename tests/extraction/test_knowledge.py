@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from one2set.arrays import map_arrays, save_arrays
 from one2set.data.document import Document, StemmedDocument
-from one2set.data.phrase_list import Stems
+from one2set.data.text import Stems
 from one2set.errors import DataError
+from one2set.extraction.arrays import map_arrays, save_arrays
 from one2set.extraction.candidate_scorer import MIN_LOG_ODDS
 from one2set.extraction.features import NUM_FEATURES
 from one2set.extraction.knowledge import (
@@ -46,8 +46,8 @@ def texts(proposals: Proposals, knowledge: Knowledge) -> dict[Stems, str]:
 
 
 def count(knowledge: Knowledge, *stems: str) -> float:
-    (found,) = knowledge.log_keyphrase_counts(np.array([hash_of(stems)], np.uint64))
-    return float(found)
+    found, _ = knowledge.count_keyphrases(np.array([hash_of(stems)], np.uint64))
+    return math.log1p(found[0])
 
 
 def assert_same(one: Proposals, other: Proposals, *, pmi: float = 0.0) -> None:
@@ -267,5 +267,5 @@ def test_keyphraseness(knowledge: Knowledge) -> None:
     assert scorer is not None
     lexicon = replace(scorer.lexicon, phrase_keys=key_of(hashes)[order], phrase_logs=logs[order])
     one = replace(knowledge, candidate_scorer=replace(scorer, lexicon=lexicon))
-    assert one.keyphraseness(hashes) == pytest.approx([0.25, 1.0, 0.0], rel=0.02)
-    assert NO_KNOWLEDGE.keyphraseness(hashes).tolist() == [1.0, 1.0, 1.0]
+    assert one.count_keyphrases(hashes)[1] == pytest.approx([0.25, 1.0, 0.0], rel=0.02)
+    assert [x.tolist() for x in NO_KNOWLEDGE.count_keyphrases(hashes)] == [[0.0] * 3, [1.0] * 3]

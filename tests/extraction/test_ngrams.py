@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from one2set.data.text import StemmedSource
 from one2set.extraction.ngrams import HashedPhrases, HashedTexts, NgramIndex, hash_of, hash_words
-from one2set.text import StemmedSource
 
 SOURCE = st.lists(st.sampled_from(["a", "b", "c", "the", ".", "<unk>"]), max_size=12)
 

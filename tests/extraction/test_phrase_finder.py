@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from one2set.data.phrase_list import Stems
+from one2set.data.text import Stems
 from one2set.extraction.ngrams import hash_of, hash_words
 from one2set.extraction.phrase_finder import PhraseFinder
 

@@ -12,13 +12,14 @@ from torch.nn.functional import silu
 from one2set.arrays import Float32s
 from one2set.data.document import Document
 from one2set.data.example import Example
+from one2set.data.text import stem_all
 from one2set.data.vocabulary import PieceVocabulary, WordVocabulary
 from one2set.errors import DataError
 from one2set.export.export import export_model
 from one2set.extraction.build_lexicon import LabelledTexts, chunk_documents
 from one2set.extraction.candidate_scorer import CandidateScorer
 from one2set.extraction.features import NUM_FEATURES
-from one2set.extraction.span_rescorer import FILE, SpanRescorer
+from one2set.extraction.span_rescorer import FILE, SpanRescorer, pool_states
 from one2set.extraction.train_scorers import fit_candidate_scorer, fit_span_rescorer
 from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalibration
 from one2set.keyphrases.generator import KeyphraseGenerator
@@ -30,7 +31,6 @@ from one2set.model.settrans import SetTrans
 from one2set.prediction.engine import Engine
 from one2set.prediction.runtime import Runtime
 from one2set.prediction.stream import Generated, Stream
-from one2set.text import stem_all
 
 
 def random_rescorer(width: int, seed: int = 0) -> SpanRescorer:
@@ -121,7 +121,7 @@ def test_views_of_words_are_means_over_their_pieces() -> None:
     assert found.states is not None
     pieces = vocabulary.read(document)[1][:most]
     words = document.tokens().spans
-    pooled = found.states.pool(words)
+    pooled = pool_states(found.states, words)
     assert len(pooled) == len(words) == len(document.words())
     for view, (start, end) in zip(pooled, words, strict=True):
         own = [n for n, (a, b) in enumerate(pieces) if a < end and b > start and end > start]

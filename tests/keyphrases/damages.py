@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from one2set.arrays import map_arrays, save_arrays
+from one2set.extraction.arrays import map_arrays, save_arrays
 
 Damage = Callable[[Path], None]
 _NAN, _INFINITE = float("nan"), float("inf")

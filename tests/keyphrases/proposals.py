@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from one2set.data.document import StemmedDocument
-from one2set.data.phrase_list import Stems
+from one2set.data.text import Stems
 from one2set.extraction.candidate_scorer import MIN_LOG_ODDS
 from one2set.extraction.knowledge import Knowledge, Proposals
 from one2set.extraction.ngrams import HashedPhrases

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from one2set.arrays import Floats
-from one2set.data.control_codes import SIDES, NullBias
+from one2set.data.control_codes import SIDES
 from one2set.data.document import Document, StemmedDocument
 from one2set.data.phrase_list import KnownPhrase, PhraseList
 from one2set.errors import DataError
+from one2set.extraction.candidates import INPUTS, Inputs, build_candidates
 from one2set.extraction.knowledge import Knowledge, Proposals
 from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalibration
-from one2set.keyphrases.candidates import INPUTS, CandidateBuilder, Inputs
-from one2set.prediction.prediction import Prediction, Slot, TokenStates
+from one2set.prediction.prediction import NullBias, Prediction, Slot, TokenStates
 from tests.keyphrases.proposals import make_proposals
 
 DOCUMENT = StemmedDocument.of(Document("d", "", "a b"))
@@ -50,9 +50,7 @@ def test_each_kind_of_candidate_has_its_curve() -> None:
     )
     slots = [Slot(code, text, SLOT.tokens, (0.5,), ended=True) for code, text in enumerate("ax")]
     knowledge = Taught(PhraseList({("y",): KnownPhrase("y", 9)}))
-    found = CandidateBuilder(DOCUMENT, knowledge).candidates(
-        Prediction("d", tuple(slots), "score", 2, 2), DOCUMENT
-    )
+    found = build_candidates(DOCUMENT, Prediction("d", tuple(slots), "score", 2, 2), knowledge)
     by_stems = dict(
         zip([one.stems for one in found], calibration.probabilities(found), strict=True)
     )

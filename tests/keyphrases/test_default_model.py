@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from one2set.cli import app
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.model.paths import DEFAULT, find_model_folder
+from tests.data.test_text import ANY_TEXT
 from tests.keyphrases.test_generator import assert_sound
-from tests.test_text import ANY_TEXT
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "examples" / "abstract.txt").read_text(encoding="utf-8")

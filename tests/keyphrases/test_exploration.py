@@ -2,18 +2,17 @@
 
 import pytest
 
-from one2set.data.control_codes import NO_NULL
 from one2set.data.document import Document, StemmedDocument
-from one2set.data.phrase_spelling import NO_SPELLER
 from one2set.data.vocabulary import WordVocabulary
 from one2set.extraction.knowledge import NO_KNOWLEDGE
 from one2set.keyphrases.calibration import Calibration, SideCalibration
 from one2set.keyphrases.exploration import BIASES, Exploration, explore
 from one2set.keyphrases.selection import Selection
+from one2set.keyphrases.surface import NO_SPELLER
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 from one2set.prediction.engine import Engine
-from one2set.prediction.prediction import Prediction, apply_null_bias
+from one2set.prediction.prediction import NO_NULL, Prediction, apply_null_bias
 
 
 @pytest.fixture(scope="module")

@@ -18,11 +18,12 @@ import one2set
 from one2set.data.document import Document, StemmedDocument
 from one2set.data.reading.records import document_from_text
 from one2set.data.specials import SPECIALS
+from one2set.data.text import stem_all, words_of
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError, DataError
 from one2set.export.export import export_model
+from one2set.extraction.candidates import build_candidates
 from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalibration
-from one2set.keyphrases.candidates import CandidateBuilder
 from one2set.keyphrases.exploration import BIASES
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.keyphrases.passages import PASSAGE, split_into_passages
@@ -30,9 +31,8 @@ from one2set.keyphrases.results import Keyphrase
 from one2set.model.folder import save_model
 from one2set.model.settrans import SetTrans
 from one2set.prediction.runtime import Runtime
-from one2set.text import stem_all, words_of
+from tests.data.test_text import ANY_TEXT, HOSTILE
 from tests.networks import VOCABULARY_SIZE
-from tests.test_text import ANY_TEXT, HOSTILE
 
 
 @pytest.fixture(scope="module")
@@ -179,9 +179,8 @@ def test_a_long_text_is_read_to_its_end(
     runtime = Runtime(folder / "exported", threads=1)
     bias = Calibration.load(folder / "exported").null_bias()
     predictions = list(runtime.predict(parts, null_bias=bias))
-    reading = CandidateBuilder(stemmed)
     said = [
-        {one.stems for one in reading.generated(prediction) if one.readable}
+        {one.stems for one in build_candidates(stemmed, prediction) if one.readable}
         for prediction in predictions
     ]
     shown = {stem_all(words_of(one.text)) for one in found}
@@ -295,3 +294,15 @@ def test_work_can_be_given_up_at_every_passage(
         with pytest.raises(LookupError, match="enough"):
             list(work([long], check=partial(check, last)))
         assert checks == last
+
+
+def test_a_changed_file_is_noticed_unless_nobody_asks(folder: Path, tmp_path: Path) -> None:
+    """The change is harmless, so that only the manifest tells."""
+    for name in ("trained", "exported"):
+        copy = tmp_path / name
+        shutil.copytree(folder / name, copy)
+        with (copy / "config.json").open("a") as file:
+            file.write("\n")
+        with pytest.raises(DataError, match=r"config\.json"):
+            KeyphraseGenerator(copy, threads=1)
+        KeyphraseGenerator(copy, threads=1, verify=False)

@@ -14,7 +14,7 @@ from one2set.data.document import Document
 from one2set.data.reading.records import document_from_text
 from one2set.errors import DataError
 from one2set.keyphrases.inputs import iterate_documents
-from tests.test_text import ANY_TEXT
+from tests.data.test_text import ANY_TEXT
 
 TEXTS = ["Sets of words\nA set has no order.", "Sequences have one."]
 TABLE = pandas.DataFrame({"title": ["a", "b"], "abstract": TEXTS})

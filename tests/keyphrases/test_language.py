@@ -3,8 +3,8 @@
 import pytest
 
 from one2set.data.document import Document
+from one2set.data.text import words_of
 from one2set.keyphrases.language import looks_foreign
-from one2set.text import words_of
 
 FOREIGN = {
     "German": "Wir untersuchen die Eigenschaften von Graphen, deren Knoten eine Farbe haben, und "

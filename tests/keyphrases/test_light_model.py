@@ -14,13 +14,13 @@ from one2set.data.document import Document
 from one2set.data.reading.records import document_from_text
 from one2set.errors import ConfigError
 from one2set.keyphrases.generator import KeyphraseGenerator
-from one2set.keyphrases.loading import load_predictor
 from one2set.model.paths import BUNDLED, find_model_folder, is_light, is_model, knowledge_folder
+from one2set.prediction.loading import load_predictor
 from one2set.prediction.stream import NoNetwork
 from tests.commands import invoke
+from tests.data.test_text import ANY_TEXT
 from tests.keyphrases.test_default_model import TEXT
 from tests.keyphrases.test_generator import assert_sound
-from tests.test_text import ANY_TEXT
 
 
 @pytest.fixture(scope="module")

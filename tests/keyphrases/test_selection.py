@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from one2set.data.document import Document, StemmedDocument
-from one2set.data.phrase_spelling import PhraseSpeller
 from one2set.errors import ConfigError
 from one2set.extraction.knowledge import NO_KNOWLEDGE
 from one2set.keyphrases.calibration import Calibration, SideCalibration
 from one2set.keyphrases.results import Keyphrase
 from one2set.keyphrases.scoring import ScoredPhrase, score_phrases
 from one2set.keyphrases.selection import Selection, select_keyphrases
+from one2set.keyphrases.surface import PhraseSpeller
 from one2set.prediction.prediction import Prediction, Slot
 
 DOCUMENT = Document(

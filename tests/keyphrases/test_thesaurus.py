@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from one2set.data.text import stem_all, words_of
 from one2set.errors import ConfigError, DataError
 from one2set.keyphrases.scoring import ScoredPhrase, Term
 from one2set.keyphrases.thesaurus import Thesaurus, load_stop_list, load_thesaurus
-from one2set.text import stem_all, words_of
 
 NETWORKS = Term("Neural networks", "ex:7", ("ANN", "networks, artificial neural"))
 THESAURUS = Thesaurus([NETWORKS, Term("Graphs", None, ("Neural network",))])

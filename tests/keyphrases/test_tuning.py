@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from one2set.data.control_codes import SIDES, NullBias
+from one2set.data.control_codes import SIDES
 from one2set.data.document import Document, StemmedDocument
 from one2set.data.phrase_list import KnownPhrase, PhraseList
 from one2set.evaluation.scoring import evaluate
@@ -32,7 +32,7 @@ from one2set.keyphrases.tuning import (
     score_and_select,
     tune,
 )
-from one2set.prediction.prediction import Prediction, Slot, TokenStates
+from one2set.prediction.prediction import NullBias, Prediction, Slot, TokenStates
 from tests.keyphrases.proposals import make_proposals
 
 CODES = 6

@@ -10,7 +10,7 @@ from one2set.data.batch import Batch, SetLayout, sequence_missing_eos, shift_rig
 from one2set.data.specials import EOS, NULL, PAD, UNK
 from one2set.model.import_release import import_network
 from one2set.model.transformer import Transformer
-from one2set.search.greedy import greedy_set, roll_out
+from one2set.prediction.greedy import greedy_set, roll_out
 from tests.model import reference
 
 pytestmark = reference.recorded

@@ -19,9 +19,9 @@ from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 from one2set.prediction.engine import Engine
+from one2set.prediction.exclusion import NESTED_STEPS
+from one2set.prediction.search import Generation, Search
 from one2set.prediction.stream import WINDOW
-from one2set.search.exclusion import NESTED_STEPS
-from one2set.search.search import Generation, Search
 from tests.networks import lively_exhird
 from tests.prediction.same import assert_same
 

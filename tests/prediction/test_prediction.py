@@ -1,13 +1,22 @@
 """Slots and predictions: the authors' order, and what the numbers are."""
 
+import math
+
 import pytest
 
-from one2set.data.control_codes import NO_NULL, NullBias
 from one2set.data.document import Document
 from one2set.data.vocabulary import WordVocabulary
 from one2set.model.settrans import SetTrans
 from one2set.prediction.engine import Engine
-from one2set.prediction.prediction import Order, Prediction, Slot, apply_null_bias
+from one2set.prediction.prediction import (
+    NO_NULL,
+    NullBias,
+    Order,
+    Prediction,
+    Slot,
+    apply_null_bias,
+    is_silent,
+)
 
 BIASES = [NullBias(), NullBias(-1.0, 0.5), NullBias(2.0, -2.0), NO_NULL]
 
@@ -79,3 +88,15 @@ def test_silenced_codes_are_those_of_a_biased_network(
     nulls = [slot.null for one in everything for slot in one.slots]
     muted = (apply_null_bias(one, NullBias(1000, 1000)) for one in everything)
     assert [slot.null for one in muted for slot in one.slots if slot.is_null] == nulls
+
+
+def test_a_code_is_silent_if_null_is_more_probable_than_a_word() -> None:
+    assert is_silent(0.2, 0.3, 0.0)
+    assert not is_silent(0.3, 0.3, 0.0)
+    assert not is_silent(0.2, 0.3, math.log(0.5))
+    assert is_silent(0.3, 0.2, math.log(2))
+
+
+def test_infinite_biases_decide_alone() -> None:
+    assert not is_silent(1e-30, 1.0, -math.inf)
+    assert is_silent(1.0, 1e-30, math.inf)

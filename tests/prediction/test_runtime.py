@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from one2set.data.control_codes import NO_NULL, NullBias
 from one2set.data.document import Document
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import DataError
@@ -16,6 +15,7 @@ from one2set.export.export import export_model
 from one2set.model.folder import save_model
 from one2set.model.settrans import SetTrans
 from one2set.prediction.engine import Engine
+from one2set.prediction.prediction import NO_NULL, NullBias
 from one2set.prediction.runtime import Runtime
 from tests.networks import lively_settrans
 from tests.prediction.same import assert_same

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from one2set.data.control_codes import AS_TRAINED
 from one2set.data.corpus.corpus import Corpus
+from one2set.prediction.prediction import AS_TRAINED
 from one2set.reproduction.execution import Forecast, JobEvent, Plan
 from one2set.reproduction.job import JobFolder, TrainingRecord
 from one2set.reproduction.measure import Measured

@@ -11,9 +11,9 @@ from typing import IO
 import orjson
 import pytest
 
-from one2set.data.control_codes import NullBias
 from one2set.errors import DataError
 from one2set.prediction.engine import Engine
+from one2set.prediction.prediction import NullBias
 from one2set.reproduction.job import InterruptionError, JobFolder, has_ended, launch
 from one2set.reproduction.plan import Setup, select_rows
 from tests.reproduction.conftest import at_once

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from one2set.data.control_codes import AS_TRAINED, NullBias
 from one2set.data.corpus.corpus import Corpus
 from one2set.data.document import Document
 from one2set.errors import ConfigError
@@ -14,7 +13,7 @@ from one2set.evaluation.metrics import count_phrases, metrics_from_sums
 from one2set.evaluation.protocols import YE2021
 from one2set.evaluation.scoring import evaluate, gold_from_document, score
 from one2set.prediction.engine import Engine
-from one2set.prediction.prediction import Prediction, Slot
+from one2set.prediction.prediction import AS_TRAINED, NullBias, Prediction, Slot
 from one2set.prediction.stream import Check, Project, never_stop
 from one2set.reproduction.measure import (
     CELLS,

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from one2set.data.control_codes import AS_TRAINED
 from one2set.data.corpus.corpus import Corpus
 from one2set.data.corpus.prepare import Inputs, prepare
 from one2set.evaluation.metrics import metrics_from_sums
 from one2set.evaluation.protocols import YE2021
+from one2set.prediction.prediction import AS_TRAINED
 from one2set.reproduction.execution import JOBS
 from one2set.reproduction.job import JobFolder, TrainingRecord
 from one2set.reproduction.measure import CELLS, CodeShares, Measured

@@ -14,7 +14,7 @@ _CODE = """\
 
 from typing import TYPE_CHECKING
 
-from one2set.text import words_of
+from one2set.data.text import words_of
 
 if TYPE_CHECKING:
     from one2set.data.document import Document

@@ -16,9 +16,9 @@ from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.keyphrases.results import Keyphrase
 from one2set.serving.app import create_app
 from one2set.serving.limits import Access
+from tests.data.test_text import HOSTILE
 from tests.keyphrases.test_language import FOREIGN
 from tests.serving.running import URL
-from tests.test_text import HOSTILE
 
 KEYPHRASES, EXPLORE = "/v1/keyphrases", "/v1/explore"
 JSON = {"content-type": "application/json"}

@@ -14,9 +14,9 @@ from tests.networks import lively_settrans, small_vocabulary
 
 from one2set.data.document import Document
 from one2set.data.reading.readers import read
+from one2set.data.text import looks_tokenised, words_of
 from one2set.evaluation.scoring import evaluate, gold_from_document, score
 from one2set.model.folder import save_model
-from one2set.text import looks_tokenised, words_of
 
 _ROOT = Path(__file__).resolve().parents[2]
 _SAMPLE = files("one2set.data") / "sample" / "documents.jsonl"

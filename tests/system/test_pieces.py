@@ -13,11 +13,11 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.trainers import WordPieceTrainer
 
-from one2set.data.control_codes import NullBias
 from one2set.data.reading.readers import read
 from one2set.export.export import export_model
 from one2set.model.folder import load_model
 from one2set.prediction.engine import Engine
+from one2set.prediction.prediction import NullBias
 from one2set.prediction.runtime import Runtime
 
 

@@ -25,7 +25,7 @@ from one2set.model.network import Network
 from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
-from one2set.search.search import Generation, Search
+from one2set.prediction.search import Generation, Search
 from one2set.training.config import Config
 from one2set.training.objectives.adversarial import AdversarialLoss
 from one2set.training.objectives.likelihood import Likelihood

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from one2set.data.control_codes import Side
+from one2set.data.text import stem_all, words_of
 from one2set.errors import missing_extra
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.model.paths import DEFAULT
-from one2set.text import stem_all, words_of
 
 try:
     from bertopic.representation import BaseRepresentation

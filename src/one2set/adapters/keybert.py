@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from one2set.data.control_codes import Side
+from one2set.data.text import stem_all, words_of
 from one2set.errors import ConfigError
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.model.paths import DEFAULT
-from one2set.text import stem_all, words_of
 
 Keywords = list[tuple[str, float]]
 _ALL = 1000

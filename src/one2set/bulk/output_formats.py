@@ -10,17 +10,17 @@ from typing import IO, TYPE_CHECKING, Any, Literal, cast
 import orjson
 
 from one2set.atomic import atomic_file
-from one2set.bulk.keyphrase_formats import (
+from one2set.data.reading.locations import COMPRESSED, is_remote
+from one2set.errors import ConfigError, missing_extra
+from one2set.keyphrases.formats import (
     format_bibtex,
     format_csv,
     format_html,
     format_json,
     import_openpyxl,
+    parse_keyphrases,
     write_workbook,
 )
-from one2set.bulk.lines import parse_keyphrases
-from one2set.data.reading.locations import is_remote
-from one2set.errors import ConfigError, missing_extra
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +29,6 @@ Format = Literal["jsonl", "text", "parquet", "json", "csv", "xlsx", "html", "bib
 RAW: tuple[Format, ...] = ("jsonl", "parquet", "text")  # of `predict`
 KEYPHRASES: tuple[Format, ...] = ("jsonl", "json", "csv", "xlsx", "html", "bib", "parquet")
 _ENDINGS: dict[str, Format] = {".ndjson": "jsonl", ".txt": "text", ".htm": "html"}
-_COMPRESSED = (".gz", ".zst")
 _ROWS = 4096  # of a Parquet file in memory at once
 
 
@@ -60,7 +59,7 @@ def choose_format(
 
 def _named_format(name: str, requested: Format | None, allowed: Sequence[Format]) -> Format:
     """The format by the name of a file. --format must not contradict it."""
-    compression = next(filter(name.endswith, _COMPRESSED), "")
+    compression = next(filter(name.endswith, COMPRESSED), "")
     ending = Path(name.removesuffix(compression)).suffix.lower()
     formats = {**{f".{format}": format for format in allowed}, **_ENDINGS}
     named = formats.get(ending) if ending else requested or "jsonl"
@@ -80,7 +79,7 @@ def _named_format(name: str, requested: Format | None, allowed: Sequence[Format]
 
 def pack(lines: Path, path: Path, format: Format) -> None:
     """Convert a file of lines to its final format and name."""
-    if format in ("jsonl", "text") and path.suffix not in _COMPRESSED:
+    if format in ("jsonl", "text") and path.suffix not in COMPRESSED:
         lines.replace(path)
         return
     with lines.open("rb") as source, atomic_file(path) as target:

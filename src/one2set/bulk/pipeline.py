@@ -13,19 +13,23 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from one2set.bulk.lines import format_as_text, format_keyphrases, format_prediction, predict_all
+import orjson
+
 from one2set.bulk.resume import ResumeState
-from one2set.data.document import Document
+from one2set.data.document import Document, StemmedDocument
 from one2set.data.reading.readers import read
 from one2set.data.reading.records import Fields, with_title
 from one2set.data.reading.streams import MAX_LINE, ErrorPolicy, OnError
 from one2set.data.reading.texts import TextOutput
 from one2set.errors import DataError, missing_extra
+from one2set.extraction.candidates import build_candidates
 from one2set.keyphrases.calibration import Calibration
+from one2set.keyphrases.formats import format_keyphrases
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.keyphrases.selection import Selection
 from one2set.model.paths import is_exported
 from one2set.parallel import ordered_map
+from one2set.prediction.prediction import Prediction, Slot
 from one2set.prediction.runtime import Runtime
 from one2set.prediction.stream import WINDOW, Predictor
 
@@ -189,7 +193,8 @@ class Raw:
 
         def lines(documents: Sequence[Document]) -> tuple[list[bytes], int]:
             output, cut = [], 0
-            for document, prediction in predict_all(predictor, documents):
+            predictions = predictor.predict(documents)
+            for document, prediction in zip(documents, predictions, strict=True):
                 cut += prediction.read_length < prediction.source_length
                 output.append(
                     format_as_text(prediction)
@@ -224,6 +229,60 @@ class Raw:
         )
         engine.change_search(dict(self.search))
         return engine
+
+
+def format_prediction(
+    document: Document, prediction: Prediction, calibration: Calibration, *, slots: bool
+) -> bytes:
+    """A JSON line for `one2set evaluate`; with `slots`, it includes every slot."""
+    candidates = build_candidates(StemmedDocument.of(document), prediction)
+    probabilities = calibration.probabilities(candidates).tolist()
+    by_slot = {
+        slot: (candidate, p)
+        for candidate, p in zip(candidates, probabilities, strict=True)
+        for slot in candidate.slots
+    }
+    record: dict[str, Any] = {
+        "id": prediction.id,
+        "keyphrases": [
+            {
+                "text": slot.text,
+                "score": _rounded(slot.score),
+                "probability": _rounded(p),
+                "present": candidate.present,
+            }
+            for slot, (candidate, p) in ((slot, by_slot[slot]) for slot in prediction.phrases)
+        ],
+    }
+    if prediction.read_length < prediction.source_length:
+        record |= {
+            "source_length": prediction.source_length,
+            "read_length": prediction.read_length,
+        }
+    if slots:
+        record["slots"] = [_slot(slot) for slot in prediction.slots]
+    return orjson.dumps(record) + b"\n"
+
+
+def _slot(slot: Slot) -> dict[str, Any]:
+    return {
+        "code": slot.code,
+        "text": slot.text,
+        "tokens": slot.tokens,
+        "probabilities": [_rounded(p) for p in slot.probabilities],
+        "ended": slot.ended,
+        "null": _rounded(slot.null),
+    }
+
+
+def _rounded(value: float) -> float:
+    """Round to six digits, the precision of float32."""
+    return float(f"{value:.6g}")
+
+
+def format_as_text(prediction: Prediction) -> bytes:
+    """A text line `a;b;c`."""
+    return (";".join(slot.text for slot in prediction.phrases) + "\n").encode()
 
 
 Work = Keyphrases | Raw

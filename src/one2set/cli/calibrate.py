@@ -1,6 +1,6 @@
 """`one2set calibrate`: fit a model's scores and thresholds to documents with known keyphrases."""
 
-from itertools import chain
+from itertools import chain, tee
 from pathlib import Path
 from typing import Annotated
 
@@ -55,15 +55,14 @@ def calibrate(
     cross-validated: tuned on one half, measured on the other.
     """
     try:
-        from one2set.bulk.lines import predict_all
-        from one2set.data.control_codes import NO_NULL
-        from one2set.data.phrase_spelling import PhraseSpeller
         from one2set.extraction.knowledge import Knowledge
         from one2set.keyphrases import reliability, tuning
         from one2set.keyphrases.calibration import FILE as CALIBRATION
-        from one2set.keyphrases.loading import load_predictor
+        from one2set.keyphrases.surface import PhraseSpeller
         from one2set.model.manifest import check_manifest
         from one2set.model.paths import DEFAULT, find_model_folder
+        from one2set.prediction.loading import load_predictor
+        from one2set.prediction.prediction import NO_NULL
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="Calibrating a model") from None
     from one2set.cli.tables import calibration_tables
@@ -79,9 +78,7 @@ def calibrate(
     folder = find_model_folder(model)
     if not no_verify:
         check_manifest(folder, ignore={CALIBRATION})
-    engine = load_predictor(
-        folder, device=device, batch_tokens=batch_tokens, threads=threads, verify=False
-    )
+    engine = load_predictor(folder, device=device, batch_tokens=batch_tokens, threads=threads)
     knowledge = Knowledge.load(folder)
     labelled = []
     with (
@@ -91,8 +88,9 @@ def calibrate(
         documents = chain.from_iterable(
             read(path, fields=Fields.from_options(field), errors=errors) for path in inputs
         )
-        pairs = predict_all(engine, documents, null_bias=NO_NULL, project=knowledge.project)
-        for number, (document, prediction) in enumerate(pairs, 1):
+        ours, the_engines = tee(documents)
+        predictions = engine.predict(the_engines, null_bias=NO_NULL, project=knowledge.project)
+        for number, (document, prediction) in enumerate(zip(ours, predictions, strict=True), 1):
             if document.keyphrases is None:
                 raise DataError(
                     f"document {document.id!r} has no keyphrases",

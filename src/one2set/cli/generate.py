@@ -1,12 +1,10 @@
 """`one2set generate`: the keyphrases of a text, or of ten million documents."""
 
 import os
-import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from glob import has_magic
-from typing import TYPE_CHECKING, Annotated, Literal
+from itertools import chain
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -49,14 +47,9 @@ if TYPE_CHECKING:
     from one2set.data.reading.records import Fields
     from one2set.data.reading.streams import ErrorPolicy
     from one2set.data.reading.texts import TextOutput
-    from one2set.keyphrases.generator import KeyphraseGenerator
-    from one2set.keyphrases.results import Keyphrase
-    from one2set.keyphrases.selection import Selection
+    from one2set.keyphrases.results import KeyphraseList
 
 Shown = Literal["text", "json", "jsonl", "csv", "xlsx", "html", "bib", "parquet"]
-_SHOWN = 3000  # characters of a document that are shown with its keyphrases in colour
-_FILE_ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,4}$")  # report.doc, graph.js
-_WEB = re.compile(r"(?:https?://|www\.)\S+$", re.IGNORECASE)
 _READING = 12  # the time that a network takes for a passage, in times of scoring its phrases
 
 
@@ -136,46 +129,48 @@ def generate(
     complete; after an interruption, even kill -9, the same command with
     --resume continues.
     """
+    from one2set.data.reading.locations import expand_patterns, is_file, names_file
     from one2set.data.reading.records import Fields
     from one2set.data.reading.texts import TextOutput
-    from one2set.keyphrases.selection import Selection
 
-    selection = Selection(
-        top,
-        min_score,
-        only_option(present_only, absent_only),
-        more_option(more, fewer),
-        diversity,
-        point,
-        vocabulary,
-        stop_list,
-    )
-    inputs = _expand(inputs if inputs is not None else _standard_input())
-    _check_numbers(inputs, more or fewer)
-    fields = Fields.from_options(field)
-    texts = None if text_output is None else TextOutput(text_output)
+    options: dict[str, Any] = {
+        "top": top,
+        "min_score": min_score,
+        "only": only_option(present_only, absent_only),
+        "more": more_option(more, fewer),
+        "diversity": diversity,
+        "point": point,
+        "vocabulary": vocabulary,
+        "stop_list": stop_list,
+    }
+    arguments = inputs if inputs is not None else _standard_input()
+    _check_numbers(arguments, more or fewer)
     if output is None:
         _expect_output({"--workers": workers, "--engine": engine == "ray", "--resume": resume})
         _expect_output({"--overwrite": overwrite, "--format parquet": format == "parquet"})
         _expect_output({"--format xlsx": format == "xlsx"})
+    expanded = (expand_patterns([name]) if names_file(name) else [name] for name in arguments)
+    inputs = list(chain.from_iterable(expanded))
+    are_files = list(map(is_file, inputs))
+    fields = Fields.from_options(field)
+    texts = None if text_output is None else TextOutput(text_output)
+    if output is None:
         from one2set.data.reading.streams import ErrorPolicy
-        from one2set.keyphrases.generator import KeyphraseGenerator
 
         with ErrorPolicy(on_error, report, max_line=max_line) as errors:
-            read = _Read(inputs, fields, errors, texts)
-            generator = KeyphraseGenerator(model, threads=threads, verify=not no_verify)
-            _print(read, generator, selection, format or "text", color)
+            read = _Read(inputs, are_files, fields, errors, texts)
+            results = _generate(read, model, threads, options, verify=not no_verify)
+            _print(show_waiting(results, read.describe), read, format or "text", color)
         console.warn_of_skipped(errors.skipped)
         return
     from one2set.bulk.output_formats import KEYPHRASES
     from one2set.bulk.pipeline import Keyphrases, Source
+    from one2set.keyphrases.selection import Selection
     from one2set.model.paths import find_model_folder
 
-    for argument in inputs:
-        if not _is_file(argument):
-            raise ConfigError(
-                f"{argument!r} is not a file; with --output, pass files, folders or -"
-            )
+    if False in are_files:
+        text = inputs[are_files.index(False)]
+        raise ConfigError(f"{text!r} is not a file; with --output, pass files, folders or -")
     target = make_target(
         output,
         _file_format(format),
@@ -185,7 +180,7 @@ def generate(
         allowed=KEYPHRASES,
     )
     with_texts = target is not None and target.format in ("html", "bib")
-    work = Keyphrases(find_model_folder(model), selection, threads, with_texts)
+    work = Keyphrases(find_model_folder(model), Selection(**options), threads, with_texts)
     source = Source(tuple(inputs), fields, on_error, report, texts, max_line)
     write_bulk(source, work, target, workers=workers or 0, engine=engine, verify=not no_verify)
 
@@ -215,24 +210,29 @@ def _file_format(format: Shown | None) -> "Format | None":
     return format
 
 
+def _generate(
+    read: "_Read", model: str, threads: int, options: dict[str, Any], *, verify: bool
+) -> "Iterator[tuple[Document, KeyphraseList]]":
+    """Load the model and yield the keyphrases of each document."""
+    from one2set.keyphrases.generator import KeyphraseGenerator
+
+    generator = KeyphraseGenerator(model, threads=threads, verify=verify)
+    yield from generator.stream(read.documents(), **options, check=read.check)
+
+
 def _print(
-    read: "_Read",
-    generator: "KeyphraseGenerator",
-    selection: "Selection",
-    format: Shown,
-    color: Color,
+    results: "Iterator[tuple[Document, KeyphraseList]]", read: "_Read", format: Shown, color: Color
 ) -> None:
     """Write keyphrases to standard output, one document after another."""
-    from one2set.bulk import keyphrase_formats as formats
+    from one2set.keyphrases import formats
 
-    options = asdict(selection)
-    stream = generator.stream(read.documents(), **options, check=read.check)
-    results = show_waiting(stream, read.describe)
     if format == "text":
         out = console.Output(color)
         for document, keyphrases in results:
             named = not read.only_text
-            out.write(format_text(document, keyphrases, named=named, coloured=out.is_terminal))
+            out.write(
+                formats.format_text(document, keyphrases, named=named, coloured=out.is_terminal)
+            )
     else:
         write = {
             "json": formats.format_json,
@@ -245,47 +245,6 @@ def _print(
             console.write(part.encode())
         sys.stdout.buffer.flush()
     read.expect_words()
-
-
-def format_text(
-    document: "Document", keyphrases: "Sequence[Keyphrase]", *, named: bool, coloured: bool
-) -> list[tuple[str, str]]:
-    """For the terminal: the text with its keyphrases in colour, then both kinds with scores. Parts
-    of text, each with its style."""
-    from one2set.bulk.keyphrase_formats import collect_spans, cut_at_spans, group_by_kind
-
-    shown = []
-    if named:
-        shown.append((f"{document.id}\n", "bold underline"))
-    if coloured:
-        text = document.text
-        for part, marked in cut_at_spans(text[:_SHOWN], collect_spans(keyphrases)):
-            shown.append((part, "bold black on yellow" if marked else ""))
-        rest = len(text) - _SHOWN
-        shown.append((f" … and {rest:,} more characters\n\n" if rest > 0 else "\n\n", ""))
-    for title, lines in group_by_kind(keyphrases):
-        shown.append((f"{title}\n", "bold"))
-        for keyphrase in lines:
-            count = len(keyphrase.spans)
-            shown.append((f"  {keyphrase.score:.2f}  ", "dim"))
-            shown.append((keyphrase.text, "green" if keyphrase.present else "cyan"))
-            shown.append((f"  ×{count}\n" if count > 1 else "\n", "dim"))
-    if not keyphrases:
-        shown.append(("no keyphrases\n", "dim"))
-    return shown
-
-
-def _expand(inputs: Sequence[str]) -> list[str]:
-    """Replace patterns such as in/*.parquet by the files that match."""
-    paths = []
-    for argument in inputs:
-        if has_magic(argument) and _names_file(argument):
-            from one2set.data.reading.locations import expand_patterns
-
-            paths += expand_patterns([argument])
-        else:
-            paths.append(argument)
-    return paths
 
 
 def _standard_input() -> list[str]:
@@ -302,16 +261,17 @@ class _Read:
     def __init__(
         self,
         inputs: Sequence[str],
+        are_files: Sequence[bool],
         fields: "Fields",
         errors: "ErrorPolicy",
         texts: "TextOutput | None",
     ) -> None:
-        self._inputs, self._fields, self._errors, self._texts = inputs, fields, errors, texts
+        self._inputs = list(zip(inputs, are_files, strict=True))
+        self._fields, self._errors, self._texts = fields, errors, texts
         self._any_words = False
         self._without_words: list[str] = []
         self._number, self._last = 0, "the model"
         self._passages, self._checks = 0, 0
-        are_files = [_is_file(argument) for argument in inputs]
         self.only_text = are_files == [False]
         if len(inputs) > 1 and not any(are_files) and not any(len(e.split()) > 1 for e in inputs):
             _warn(
@@ -324,14 +284,14 @@ class _Read:
         from one2set.keyphrases.language import looks_foreign
         from one2set.keyphrases.passages import estimate_passages
 
-        for number, argument in enumerate(self._inputs, 1):
-            self._last = argument if _is_file(argument) else self._last
-            for document in self._documents(argument, number):
+        for number, (argument, is_file) in enumerate(self._inputs, 1):
+            self._last = argument if is_file else self._last
+            for document in self._documents(argument, is_file, number):
                 self._number, self._last = self._number + 1, document.id
                 if self._texts is not None:
                     self._texts.write(document)
-                self._look_for_words(document)
                 stemmed = StemmedDocument.of(document)
+                self._look_for_words(document)
                 self._passages += estimate_passages(len(stemmed.words))
                 if looks_foreign(stemmed.words):
                     _warn(
@@ -374,10 +334,10 @@ class _Read:
         if not self._any_words and (self._without_words or not self._errors.skipped):
             raise DataError("the input contains no words", fix="pass some text")
 
-    def _documents(self, argument: str, number: int) -> "Iterator[Document]":
+    def _documents(self, argument: str, is_file: bool, number: int) -> "Iterator[Document]":
         from one2set.data.reading.records import document_from_text
 
-        if _is_file(argument):
+        if is_file:
             from one2set.data.reading.readers import read
 
             yield from read(argument, fields=self._fields, errors=self._errors, titles=True)
@@ -391,47 +351,3 @@ class _Read:
 
 def _warn(message: str) -> None:
     console.err.print(message, style="yellow", soft_wrap=True)
-
-
-def _is_file(argument: str) -> bool:
-    """Whether an argument names a file, and is not a text."""
-    from one2set.data.reading.locations import is_remote
-
-    if argument == "-" or os.path.exists(argument):
-        return True
-    if _WEB.match(argument):
-        raise DataError(
-            "is an address of the web, which is not fetched",
-            fix="download it first (for example: curl -LO …), and pass the file",
-            path=argument,
-        )
-    if is_remote(argument) and not argument.split()[1:]:
-        return True
-    if _names_file(argument):
-        raise DataError(
-            "there is no such file",
-            fix="check its name; to pass a text of one word, use: echo TEXT | one2set generate",
-            path=argument,
-        )
-    return False
-
-
-def _names_file(argument: str) -> bool:
-    """Whether an argument looks like the name of a file or folder, and not like a text."""
-    from one2set.data.reading.streams import COMPRESSED
-
-    if argument.split()[1:] or not argument.strip():
-        return _names_file_with_spaces(argument)
-    looks = argument.startswith(("~", ".")) or "/" in argument or "\\" in argument
-    return looks or argument.endswith(COMPRESSED) or bool(_FILE_ENDING.search(argument))
-
-
-def _names_file_with_spaces(argument: str) -> bool:
-    """`My thesis.pdf` and `some folder/` are names; a sentence that ends in `.pdf` is rare."""
-    if len(argument.split()) > 6:
-        return False
-    if not argument.rpartition(".")[2].isalnum():  # as for most texts: no reader is imported
-        return argument.endswith("/")
-    from one2set.data.reading.readers import EXTENSIONS
-
-    return argument.lower().endswith(tuple(EXTENSIONS))

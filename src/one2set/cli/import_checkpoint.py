@@ -42,7 +42,7 @@ def import_checkpoint(
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="importing a checkpoint") from None
     from one2set.model.folder import save_model
-    from one2set.search.search import Generation
+    from one2set.prediction.search import Generation
 
     if output.exists() and not overwrite:
         raise ConfigError(f"{output} exists already; pass --overwrite, or name another folder")

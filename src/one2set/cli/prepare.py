@@ -122,8 +122,8 @@ def prepare(
     from one2set.data.reading.records import Fields
     from one2set.data.reading.streams import ErrorPolicy
     from one2set.data.vocabulary import WordVocabulary, vocabulary_file
-    from one2set.keyphrases.loading import load_model_vocabulary
     from one2set.model.paths import find_model_folder
+    from one2set.prediction.loading import load_model_vocabulary
 
     try:
         filters = Filters(

@@ -1,1 +1,1 @@
-"""From files to examples: documents, readers, vocabulary, prepared corpora."""
+"""From files to examples: tokens and stems, documents, readers, vocabulary, corpora."""

@@ -1,6 +1,6 @@
 """Target layouts, and batches of tensors (§3.1, §3.3.2).
 
-Ids are extended ids (see `sources`). An unknown word that is not in the source is `<unk>`.
+Ids are extended ids (see `example`). An unknown word that is not in the source is `<unk>`.
 
 Shapes: B documents, S source words, R rows of targets per document, L words per row.
 A sequence is a single row (R = 1); a set has one row per control code (R = N).
@@ -14,9 +14,8 @@ import torch
 from torch import Tensor
 
 from one2set.data.control_codes import codes_by_side
-from one2set.data.example import Example
+from one2set.data.example import Example, pad_rows, pad_sources
 from one2set.data.head_targets import HeadTargetBuilder, HeadTargets
-from one2set.data.sources import pad_rows, pad_sources
 from one2set.data.specials import (
     ABSENT_START,
     BOS,
@@ -166,7 +165,7 @@ def collate(
         title_lengths=sources.title_lengths,
         oov=tuple(map(tuple, sources.oov)),
         tokens=int(target_mask.sum()),
-        source=torch.from_numpy(sources.known(vocabulary_size)),
+        source=torch.from_numpy(sources.known),
         source_extended=torch.from_numpy(sources.extended),
         source_first=torch.from_numpy(sources.first),
         source_mask=torch.from_numpy(sources.mask),

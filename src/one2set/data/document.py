@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from one2set.text import Span, Tokens, stem_all, tokenise, words_of
+from one2set.data.text import Span, Tokens, stem_all, tokenise, words_of
 
 # Titles in the KP20k format end in a full stop, so that no phrase spans title and abstract.
 _TITLE_END = "."

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from one2set.data.example import Example, Ids
-from one2set.data.phrase_list import PhraseList, Stems
+from one2set.data.phrase_list import PhraseList
+from one2set.data.text import PUNCTUATION, Stems, stem, stem_all, words_of
 from one2set.data.vocabulary import Vocabulary
-from one2set.text import PUNCTUATION, stem, stem_all, words_of
 
 MAX_WORDS = 5
 Positions = NDArray[np.int64]

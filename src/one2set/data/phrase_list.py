@@ -2,6 +2,9 @@
 
 A phrase of the list is a candidate for a text if its words are scattered over the text or if a
 classifier finds it likely, even if no code generates it.
+
+Phrases are compared by stems. `SpellingCounts` learns how authors write each one: its capitals,
+hyphens and apostrophes, by majority over the keyphrases of training documents.
 """
 
 import re
@@ -11,18 +14,17 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
+from unicodedata import normalize
 from zlib import crc32
 
 import numpy as np
 
 from one2set.data.document import Document
 from one2set.data.example import Example
-from one2set.data.phrase_spelling import SpellingCounts
-from one2set.data.phrase_spelling import Stems as Stems
 from one2set.data.specials import SPECIALS
+from one2set.data.text import DIGIT, Stems, stem_all, words_of
 from one2set.data.vocabulary import Vocabulary
 from one2set.errors import DataError
-from one2set.text import DIGIT, stem_all, words_of
 
 FILE = "phrases.tsv"
 _MIN_DOCUMENTS = 10  # rarer phrases are rarely correct as absent ones
@@ -30,6 +32,72 @@ _WORDS = range(1, 6)  # longer ones are rare
 _UNREADABLE = {*SPECIALS, DIGIT, ".", ","}
 # Lines of spelling, stems and documents, in UTF-8.
 _CONTENT = re.compile(rb"(?:[^\t\n]*+\t[^\t\n]++\t[0-9]++\n)*+")
+# For a character class: hyphen-minus, hyphen, non-breaking hyphen, figure dash, en dash, minus.
+HYPHENS = r"\-‐‑‒–−"
+APOSTROPHES = "'’ʼ"
+_WORD = re.compile(r"[^\W_]+")
+_HYPHEN, _APOSTROPHE = re.compile(f"[{HYPHENS}]"), re.compile(f"[{APOSTROPHES}‘]")
+_EDGES = re.compile(r"^[^\w(.]+|[^\w)+#*]+$")
+_CAPITALISED = re.compile(r"\b[A-Z][a-z]+\b")
+_UNINFORMATIVE = 1e-3  # the weight of a spelling whose capitals may be those of a list
+
+
+def tidy(phrase: str) -> str:
+    """A keyphrase with plain hyphens and apostrophes, without quotes or spaces around marks."""
+    plain = _HYPHEN.sub("-", normalize("NFKC", phrase)).replace("\u00ad", "")
+    return _EDGES.sub("", close_up(_APOSTROPHE.sub("'", " ".join(plain.split()))))
+
+
+def close_up(text: str) -> str:
+    """Remove the spaces that preprocessing adds around marks: `alzheimer ' s`, `( eeg )`."""
+    text = re.sub(r"(?<=\w) ' ?(?=s\b)", "'", text)
+    return re.sub(r"\( | (?=\))", lambda match: match[0].strip(), text)
+
+
+def _running_case(phrase: str, abstract: str) -> str | None:
+    """A keyphrase without the capitals that only a list gives it: the abstract has its words in
+    lower case. None if the abstract does not show whether a word is capitalised."""
+    for word in _CAPITALISED.findall(phrase):
+        if f" {word.lower()}" in abstract:
+            phrase = re.sub(rf"\b{word}\b", word.lower(), phrase)
+        elif not re.search(rf"[a-z,] {word}", abstract):
+            return None
+    return phrase
+
+
+class SpellingCounts:
+    """How often documents spell each phrase in each way."""
+
+    def __init__(self) -> None:
+        self._phrases: dict[Stems, Counter[str]] = {}
+        self._words: dict[str, Counter[str]] = {}
+
+    def add(self, document: Document, keyphrases: Mapping[Stems, str]) -> None:
+        """Count the keyphrases of a document, given by their stems."""
+        for stems, phrase in keyphrases.items():
+            text = tidy(phrase)
+            if stem_all(words_of(text)) != stems:
+                continue
+            running = None if document.tokenised else _running_case(text, document.abstract)
+            counts = self._phrases.setdefault(stems, Counter())
+            if running is None:
+                counts[text] += _UNINFORMATIVE  # type: ignore[assignment]
+                continue
+            counts[running] += 1
+            for word in _WORD.findall(running):
+                self._words.setdefault(word.lower(), Counter())[word] += 1
+
+    def spelling(self, stems: Stems) -> str:
+        """The most frequent spelling of a phrase. If no document shows its capitals, its words have
+        those that they have in other phrases."""
+        if stems not in self._phrases:
+            return " ".join(stems)
+        ((text, weight),) = self._phrases[stems].most_common(1)
+        return text if weight >= 1 else _WORD.sub(lambda word: self._cased(word[0]), text)
+
+    def _cased(self, word: str) -> str:
+        counts = self._words.get(word.lower())
+        return counts.most_common(1)[0][0] if counts else word
 
 
 class KnownPhrase(NamedTuple):

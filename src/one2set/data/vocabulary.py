@@ -20,8 +20,8 @@ import numpy as np
 from one2set.data.document import Document
 from one2set.data.example import Example, Ids
 from one2set.data.specials import SPECIALS
+from one2set.data.text import DIGIT, Span, split_present_absent
 from one2set.errors import ConfigError, DataError
-from one2set.text import DIGIT, Span, split_present_absent
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer

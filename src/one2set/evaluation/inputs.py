@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import orjson
 
+from one2set.data.reading.locations import COMPRESSED
 from one2set.data.reading.readers import read
 from one2set.data.reading.records import Fields
-from one2set.data.reading.streams import COMPRESSED, ErrorPolicy, read_lines
+from one2set.data.reading.streams import ErrorPolicy, read_lines
 from one2set.data.specials import EOS, SPECIALS
 from one2set.errors import DataError
 from one2set.evaluation.scoring import Gold, gold_from_document, gold_from_lines, split_phrases

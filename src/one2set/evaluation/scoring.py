@@ -16,10 +16,10 @@ import numpy as np
 from one2set.arrays import Ints
 from one2set.data.document import Document
 from one2set.data.specials import EOS, SPECIALS, UNK
+from one2set.data.text import StemmedSource, stem_all
 from one2set.evaluation.metrics import MetricValues, compute_metrics
 from one2set.evaluation.protocols import YE2021, get_protocol
 from one2set.evaluation.rankings import CUTOFFS, Cutoff, Ranking, Rankings
-from one2set.text import StemmedSource, stem_all
 
 MAX_PREDICTIONS = 200
 _INVALID = frozenset({SPECIALS[UNK], ",", "."})

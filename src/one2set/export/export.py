@@ -22,8 +22,8 @@ from one2set.model.manifest import MANIFEST, write_model_folder
 from one2set.model.paths import model_folder
 from one2set.model.settrans import SetTrans
 from one2set.prediction.runtime import Description, write_description
+from one2set.prediction.search import Generation
 from one2set.prediction.stream import Predictor
-from one2set.search.search import Generation
 
 
 def export_model(

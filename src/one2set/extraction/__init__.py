@@ -1,1 +1,1 @@
-"""N-gram and phrase features and scorers, learnt by counting and by small networks."""
+"""Candidates of a text, generated and proposed: features, counts and small networks."""

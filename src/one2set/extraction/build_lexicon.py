@@ -14,9 +14,9 @@ import numpy as np
 
 from one2set.arrays import Flags, Floats, Ints
 from one2set.data.document import Document
+from one2set.data.text import stem_all
 from one2set.extraction.lexicon import Keys, Lexicon, Logs, WordCounts, key_of
 from one2set.extraction.ngrams import LONGEST, HashedTexts, Hashes, hash_of, hash_with_document
-from one2set.text import stem_all
 
 _CHUNK = 2000  # documents
 _MIN_WORD_TEXTS = 3

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from one2set.arrays import Arrays, Floats, Ints
+from one2set.arrays import Floats, Ints
 from one2set.errors import DataError
+from one2set.extraction.arrays import Arrays
 from one2set.extraction.lexicon import Lexicon, WordCounts
 from one2set.extraction.ngrams import LONGEST, HashedTexts, Hashes
 

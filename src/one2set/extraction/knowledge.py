@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from one2set.arrays import Float32s, Floats, Ints, distinct
+from one2set.arrays import Float32s, Floats, Ints
 from one2set.data import phrase_list
 from one2set.data.document import StemmedDocument
 from one2set.data.phrase_list import FILE as PHRASES
 from one2set.data.phrase_list import NO_PHRASES, PhraseList
+from one2set.data.text import stem_all, words_of
 from one2set.errors import DataError
 from one2set.extraction import (
     candidate_scorer,
@@ -29,17 +30,18 @@ from one2set.extraction import (
     phrase_finder,
     span_rescorer,
 )
+from one2set.extraction.arrays import distinct
 from one2set.extraction.candidate_scorer import MIN_LOG_ODDS, CandidateScorer
 from one2set.extraction.features import FEATURES_VERSION
 from one2set.extraction.neighbors import NeighborIndex
 from one2set.extraction.ngrams import HashedPhrases, HashedTexts, Hashes, NgramIndex
 from one2set.extraction.phrase_classifier import LinearPhraseClassifier
 from one2set.extraction.phrase_finder import PhraseFinder
+from one2set.extraction.span_rescorer import pool_states
 from one2set.model.manifest import MANIFEST, update_manifest
 from one2set.model.paths import VERSIONS, is_light, knowledge_folder
 from one2set.prediction.prediction import TokenStates
 from one2set.prediction.stream import Project
-from one2set.text import stem_all, words_of
 
 # Absent phrases of the classifier and of the neighbours that are proposed.
 _NUM_CLASSIFIED, _NUM_VOTED = 10, 20
@@ -122,20 +124,14 @@ class Knowledge:
         rescorer = None if scorer is None else scorer.span_rescorer
         return None if rescorer is None else rescorer.project
 
-    def log_keyphrase_counts(self, hashes: Hashes) -> Floats:
-        """(Q,) log(1 + the number of training documents that have each phrase as a keyphrase)."""
+    def count_keyphrases(self, hashes: Hashes) -> tuple[Floats, Floats]:
+        """(Q,) the number of training documents that have each phrase as a keyphrase; and its
+        keyphraseness, their share of the training texts with the phrase, 1 if too few have it."""
         if self.candidate_scorer is None:
-            return np.zeros(len(hashes))
-        counts: Floats = np.log1p(self.candidate_scorer.lexicon.phrases(hashes)[0])
-        return counts
-
-    def keyphraseness(self, hashes: Hashes) -> Floats:
-        """(Q,) the share of the training texts with a phrase that have it as a keyphrase; 1 if too
-        few texts have it to tell."""
-        if self.candidate_scorer is None:
-            return np.ones(len(hashes))
+            return np.zeros(len(hashes)), np.ones(len(hashes))
         keyphrases, texts = self.candidate_scorer.lexicon.phrases(hashes)
-        return np.where(texts >= _MIN_TEXTS, keyphrases / np.maximum(texts, 1), 1.0)
+        shares = np.where(texts >= _MIN_TEXTS, keyphrases / np.maximum(texts, 1), 1.0)
+        return keyphrases, shares
 
     def propose(self, passage: StemmedDocument, states: TokenStates | None = None) -> Proposals:
         """The proposals for a passage, better ones with the states of its tokens."""
@@ -167,7 +163,7 @@ class Knowledge:
         """The likely n-grams of a passage, as in `CandidateScorer.select`."""
         if self.candidate_scorer is None:
             return _NONE, _NONE, np.empty(0, np.float32)
-        pooled = None if states is None else states.pool(passage.spans)
+        pooled = None if states is None else pool_states(states, passage.spans)
         return self.candidate_scorer.select(text, pooled)
 
     def _list(self, text: HashedTexts) -> tuple[list[int], Float32s, Float32s]:

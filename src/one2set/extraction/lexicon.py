@@ -16,15 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from one2set.arrays import (
-    Arrays,
-    Flags,
-    Floats,
-    check_shapes,
-    find_sorted,
-    load_arrays,
-    save_arrays,
-)
+from one2set.arrays import Flags, Floats
+from one2set.extraction.arrays import Arrays, check_shapes, find_sorted, load_arrays, save_arrays
 from one2set.extraction.ngrams import Hashes
 
 FILE = "lexicon.safetensors"

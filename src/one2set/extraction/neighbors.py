@@ -17,10 +17,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from one2set.arrays import (
+from one2set.arrays import Float32s, Ints
+from one2set.extraction.arrays import (
     Arrays,
-    Float32s,
-    Ints,
     check_shapes,
     load_arrays,
     save_arrays,

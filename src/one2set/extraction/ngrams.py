@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from one2set.arrays import Flags, Ints
 from one2set.data.specials import SPECIALS
-from one2set.text import PUNCTUATION
+from one2set.data.text import PUNCTUATION
 
 Hashes = NDArray[np.uint64]
 

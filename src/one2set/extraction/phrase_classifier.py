@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from one2set.arrays import (
+from one2set.arrays import Float32s, Ints
+from one2set.errors import missing_extra
+from one2set.extraction.arrays import (
     Arrays,
-    Float32s,
-    Ints,
     check_shapes,
     distinct,
     find_sorted,
@@ -29,7 +29,6 @@ from one2set.arrays import (
     save_arrays,
     single_thread_matmul,
 )
-from one2set.errors import missing_extra
 from one2set.extraction.lexicon import Keys, Lexicon, key_of
 from one2set.extraction.ngrams import HashedTexts
 

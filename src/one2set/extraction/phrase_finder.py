@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from one2set.arrays import Arrays, Ints, check_shapes, find_sorted, load_arrays, save_arrays
+from one2set.arrays import Ints
+from one2set.extraction.arrays import Arrays, check_shapes, find_sorted, load_arrays, save_arrays
 from one2set.extraction.ngrams import HashedPhrases, Hashes
 
 FILE = "phrase_index.safetensors"

@@ -8,23 +8,26 @@ without torch. (`model.heads.SpanScorer` is another model: a torch head that sco
 Shapes: S words of a text, D width of the network, H and H' hidden widths, Q n-grams, F features.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from one2set.arrays import (
+from one2set.arrays import Float32s, Ints
+from one2set.data.text import Span
+from one2set.errors import DataError
+from one2set.extraction.arrays import (
     Arrays,
-    Float32s,
-    Ints,
     check_shapes,
     load_arrays,
     save_arrays,
     single_thread_matmul,
 )
-from one2set.errors import DataError
 from one2set.extraction.features import NUM_FEATURES, check_feature_names, encode_feature_names
+from one2set.prediction.prediction import TokenStates
 
 FILE = "span_rescorer.safetensors"
 OLD_FILES = ("span_rescorer.npz", "sight.npz")
@@ -93,6 +96,20 @@ class SpanRescorer:
             return rescorer
 
         return load_arrays(folder, (FILE, *OLD_FILES), "a span rescorer", build)
+
+
+def pool_states(states: TokenStates, words: Sequence[Span]) -> NDArray[Any]:
+    """The states of words at these spans of a document's text: the mean over the tokens of a word,
+    and 0 where none was read.  (words, ·)"""
+    start, end = np.array(states.spans).T
+    begins, ends = np.reshape(words, (-1, 2)).T  # tokens may be of no word
+    first = np.searchsorted(end, begins, side="right")
+    count = np.maximum(np.searchsorted(start, ends) - first, 0) * (ends > begins)
+    total = np.zeros((len(states.values) + 1, states.values.shape[1]))
+    np.cumsum(states.values, axis=0, dtype=np.float64, out=total[1:])
+    mean = (total[first + count] - total[first]) / np.maximum(count, 1)[:, None]
+    pooled: NDArray[Any] = mean.astype(states.values.dtype)
+    return pooled
 
 
 def silu(x: Float32s) -> Float32s:

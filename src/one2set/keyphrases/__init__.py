@@ -1,1 +1,1 @@
-"""From slots and scores to the keyphrases that users see."""
+"""From candidates to the keyphrases that users see."""

@@ -22,10 +22,11 @@ import orjson
 
 from one2set.arrays import Flags, Floats
 from one2set.atomic import atomic_file
-from one2set.data.control_codes import SIDES, NullBias, Side
+from one2set.data.control_codes import SIDES, Side
 from one2set.errors import DataError
-from one2set.keyphrases.candidates import INPUTS, Candidates
+from one2set.extraction.candidates import INPUTS, Candidates
 from one2set.model.manifest import update_manifest
+from one2set.prediction.prediction import NullBias
 
 FILE = "calibration.json"
 TOP_K = 5  # the k of F1@5

@@ -9,17 +9,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from one2set.data.control_codes import SIDES, NullBias, Side
+from one2set.data.control_codes import SIDES, Side
 from one2set.data.document import Document, StemmedDocument
-from one2set.data.phrase_spelling import PhraseSpeller
+from one2set.data.text import stem_all, words_of
 from one2set.extraction.knowledge import Knowledge
 from one2set.keyphrases.calibration import Calibration
 from one2set.keyphrases.results import Keyphrase
 from one2set.keyphrases.scoring import Passages, score_phrases
 from one2set.keyphrases.selection import Selection, select_keyphrases
-from one2set.prediction.prediction import Prediction, Slot, apply_null_bias
+from one2set.keyphrases.surface import PhraseSpeller
+from one2set.prediction.prediction import NullBias, Prediction, Slot, apply_null_bias
 from one2set.prediction.stream import Check, never_stop
-from one2set.text import stem_all, words_of
 
 BIASES = tuple(half / 2 for half in range(-6, 7))  # −3 to 3
 

@@ -12,20 +12,22 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, overload
 
-from one2set.data.control_codes import NO_NULL, NullBias, Side
+from one2set.data.control_codes import Side
 from one2set.data.document import Document, StemmedDocument
-from one2set.data.phrase_spelling import PhraseSpeller
 from one2set.errors import ConfigError
-from one2set.extraction.knowledge import Knowledge
+from one2set.extraction.knowledge import KNOWLEDGE_FILES, Knowledge
 from one2set.keyphrases.calibration import Calibration
 from one2set.keyphrases.exploration import BIASES, Exploration, explore
 from one2set.keyphrases.inputs import AnyDocument, Text, iterate_documents
-from one2set.keyphrases.loading import load_predictor
 from one2set.keyphrases.passages import split_into_passages
 from one2set.keyphrases.results import KeyphraseList
 from one2set.keyphrases.scoring import Passages, score_phrases
 from one2set.keyphrases.selection import Point, Selection, select_keyphrases
+from one2set.keyphrases.surface import PhraseSpeller
+from one2set.model.manifest import check_model
 from one2set.model.paths import BUNDLED, DEFAULT, find_model_folder
+from one2set.prediction.loading import load_predictor
+from one2set.prediction.prediction import NO_NULL, NullBias
 from one2set.prediction.stream import Check, never_stop
 
 _DEFAULT_TOP = 20  # keyphrases per document: as many as networks have codes
@@ -70,9 +72,9 @@ class KeyphraseGenerator:
         # A bundled model may be in another place where a pickle arrives; others are not.
         self._model = model if model in BUNDLED else folder.absolute()
         self._threads, self._verify = threads, verify
-        self._predictor = load_predictor(
-            folder, threads=threads, batch_tokens=_BATCH_TOKENS, verify=verify
-        )
+        if verify:
+            check_model(folder, KNOWLEDGE_FILES)
+        self._predictor = load_predictor(folder, threads=threads, batch_tokens=_BATCH_TOKENS)
         self._calibration, self._knowledge = Calibration.load(folder), Knowledge.load(folder)
         self._speller = PhraseSpeller(self._knowledge.phrase_list.spellings)
 

@@ -8,6 +8,7 @@ from one2set.data.document import Document
 from one2set.errors import ConfigError
 from one2set.extraction.candidate_scorer import CandidateScorer
 from one2set.extraction.knowledge import KNOWLEDGE_FILES, NO_KNOWLEDGE, Knowledge
+from one2set.extraction.span_rescorer import pool_states
 from one2set.extraction.train_scorers import (
     MAX_RESCORER_DOCUMENTS,
     extend_knowledge,
@@ -66,7 +67,7 @@ def add_span_rescorer(folder: Path, scorer: CandidateScorer, sample: Iterable[Do
     labelled = (document for document in sample if document.keyphrases is not None)
     chosen = take_evenly(labelled, MAX_RESCORER_DOCUMENTS)
     states = (
-        (document, encoded.states.pool(document.tokens().spans))
+        (document, pool_states(encoded.states, document.tokens().spans))
         for document, encoded in zip(chosen, Runtime(folder).encode_words(chosen), strict=True)
         if encoded.states is not None
     )

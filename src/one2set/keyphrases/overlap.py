@@ -8,8 +8,7 @@ to 1, says how much they count.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from one2set.data.phrase_spelling import Stems
-from one2set.text import Span
+from one2set.data.text import Span, Stems
 
 _MOST = 200  # phrases that are compared; the time grows with the square of their number
 _LETTERS = range(2, 6)  # of an abbreviation

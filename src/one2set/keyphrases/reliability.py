@@ -13,13 +13,13 @@ import numpy as np
 
 from one2set.arrays import Flags, Floats
 from one2set.data.control_codes import SIDES, Side
-from one2set.data.phrase_spelling import NO_SPELLER, PhraseSpeller
+from one2set.data.text import stem_all
 from one2set.errors import missing_extra
 from one2set.extraction.ngrams import Hashes, hash_of
 from one2set.keyphrases.calibration import MIN_THRESHOLD, Calibration
 from one2set.keyphrases.selection import select_keyphrases
+from one2set.keyphrases.surface import NO_SPELLER, PhraseSpeller
 from one2set.keyphrases.tuning import LabelledCandidates, Pool, mean_f1, score_and_select, tune
-from one2set.text import stem_all
 
 _PARTS = (2, 4, 8, 16)  # documents that are joined
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from one2set.text import Span
+from one2set.data.text import Span
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -16,14 +16,13 @@ import numpy as np
 
 from one2set.data.control_codes import Side
 from one2set.data.document import StemmedDocument
-from one2set.data.phrase_spelling import Stems
+from one2set.data.text import Span, Stems
+from one2set.extraction.candidates import build_candidates, is_readable
 from one2set.extraction.knowledge import Knowledge
 from one2set.extraction.ngrams import NgramIndex, hash_words
 from one2set.keyphrases.calibration import Calibration
-from one2set.keyphrases.candidates import CandidateBuilder, is_readable
 from one2set.prediction.prediction import Prediction
 from one2set.prediction.stream import Check, never_stop
-from one2set.text import Span
 
 Passages = Sequence[tuple[Prediction, StemmedDocument]]  # with the prediction of each
 
@@ -66,7 +65,7 @@ def score_phrases(
     by_passage = []
     for prediction, passage in passages:
         check()
-        by_passage.append(CandidateBuilder(passage, knowledge).candidates(prediction, passage))
+        by_passage.append(build_candidates(passage, prediction, knowledge))
     lengths = np.array([len(passage.words) - passage.title_length + 1 for _, passage in passages])
     share = lengths / lengths.sum()
     p = np.concatenate([calibration.probabilities(candidates) for candidates in by_passage])  # (Q,)
@@ -78,23 +77,17 @@ def score_phrases(
     best = by_score[np.searchsorted(which[by_score], np.arange(len(distinct)))]  # (U,)
     row = np.arange(len(p)) - np.searchsorted(passage_of, passage_of)
     occurrences = NgramIndex(hash_words(document.stems))
-    keyphraseness = knowledge.keyphraseness(distinct)
     phrases = []
     for index in np.flatnonzero((score >= least) & (score > 0)).tolist():
-        at = best[index]
-        candidate = by_passage[passage_of[at]].phrase(row[at])
-        count = len(candidate.stems)
-        spans = document.find_spans(occurrences.positions(int(distinct[index]), count), count)
+        candidates, at = by_passage[passage_of[best[index]]], row[best[index]]
+        stems, text, _ = candidates.phrase(at)
+        positions = occurrences.positions(int(distinct[index]), len(stems))
         # Where a passage leaves out repeats, it joins words that are apart in the document.
-        is_joined = not spans and not candidate.text
-        if not is_joined and is_readable(candidate.stems, present=bool(spans)):
+        is_joined = not positions and not text
+        if not is_joined and is_readable(stems, present=bool(positions)):
+            spans = document.find_spans(positions, len(stems))
+            keyphraseness = float(candidates.keyphraseness[at])
             phrases.append(
-                ScoredPhrase(
-                    candidate.stems,
-                    float(score[index]),
-                    candidate.text,
-                    spans,
-                    keyphraseness=float(keyphraseness[index]),
-                )
+                ScoredPhrase(stems, float(score[index]), text, spans, keyphraseness=keyphraseness)
             )
     return phrases

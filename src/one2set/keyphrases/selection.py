@@ -15,15 +15,14 @@ from typing import Literal
 
 from one2set.data.control_codes import Side
 from one2set.data.document import Document
-from one2set.data.phrase_spelling import NO_SPELLER, PhraseSpeller, Stems
+from one2set.data.text import Span, Stems
 from one2set.errors import ConfigError
 from one2set.keyphrases.calibration import TOP_K, Calibration, SideCalibration
 from one2set.keyphrases.overlap import drop_needless_parts, marginal_probabilities
 from one2set.keyphrases.results import Keyphrase, KeyphraseList
 from one2set.keyphrases.scoring import ScoredPhrase
-from one2set.keyphrases.surface import Surface
+from one2set.keyphrases.surface import NO_SPELLER, PhraseSpeller, Surface
 from one2set.keyphrases.thesaurus import load_stop_list, load_thesaurus
-from one2set.text import Span
 
 MAX_MORE = 100.0
 # Control characters and lone surrogates, which strings can contain and UTF-8 or JSON cannot.

@@ -3,18 +3,20 @@
 The field's tokenisation cuts terms: *Alzheimer's disease* has four words, *C++* is the word *c*. It
 stays what phrases are compared by. What is shown is a layer above it: an occurrence that would cut
 a term is extended to the whole term, and capitals that a phrase has only because a sentence or a
-title begins are removed.
+title begins are removed. `PhraseSpeller` writes any phrase word by word, as the phrases of a list
+write their words.
 """
 
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache
+from itertools import pairwise
 
 from one2set.data.document import Document
-from one2set.data.phrase_spelling import APOSTROPHES, HYPHENS, PhraseSpeller
-from one2set.text import Span, stem, stem_all, words_of
+from one2set.data.phrase_list import APOSTROPHES, HYPHENS, close_up
+from one2set.data.text import Span, stem, stem_all, words_of
 
 _LETTERS = "(?:[^\\W_]|[\u0300-\u036f])+"
 _JOIN = "|".join(
@@ -52,7 +54,127 @@ _WORD = re.compile(r"[^\W_]+")
 _NOUN = 0.3  # the least share of phrases with a noun that end with it
 _LOOK_BACK = 12  # characters before a word that tell whether a sentence begins
 _MAX_WORDS = 8  # of a shown phrase
+_JOINS = (" ", "-", "/")  # between the words of a phrase
+_SUFFIX = 3  # letters
+_USUAL_SHARE, _SMOOTHING = 0.6, 5  # of words at ends; words of a suffix that count as much as it
+_CACHED = 4096  # suffixes, and pairs of words
 _LONG_HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]{9}")  # a sentence, not a word
+
+
+class PhraseSpeller:
+    """Writes phrases as the phrases of a list are written. They are asked for when the first phrase
+    is to be written."""
+
+    def __init__(self, spellings: Callable[[], Iterable[str]]) -> None:
+        self._spellings = spellings
+
+    def spell(self, words: Sequence[str]) -> str:
+        """The words of a phrase, in the field's form (`text.tokenise`), joined as authors do."""
+        text = "".join(map(self.case, words[:1]))
+        for left, right in pairwise(words):
+            text += self._join(left, right) + self.case(right)
+        return close_up(text)
+
+    def case(self, word: str) -> str:
+        """The usual capitals of a word; as it is given if they are unknown."""
+        return max(self._forms.get(word.lower(), [word]), key=self._counts.__getitem__)
+
+    def share_at_end(self, word: str) -> float:
+        """Of the phrases that have a word, the share that end with it: near 0 for adjectives. A
+        noun has a plural, which tells as well; words of few phrases are judged by their last
+        letters too."""
+        singular = word.lower()
+        plural = "" if singular.endswith("ic") else f"{singular}s"  # of graphic, not graphics
+        known = [plural] if plural in self._forms else []
+        return max(map(self._share_at_end, [singular, *known]))
+
+    def _share_at_end(self, word: str) -> float:
+        usual = self._usual_share(word[-_SUFFIX:])
+        return (self._ends[word] + usual) / (self._count(word) + 1)
+
+    @lru_cache(_CACHED)  # noqa: B019  (there are few spellers)
+    def _usual_share(self, suffix: str) -> float:
+        """The share at ends of the words with a suffix."""
+        words = self._suffixes.get(suffix, ())
+        shares = sum(self._ends[word] / self._count(word) for word in words)
+        return (shares + _SMOOTHING * _USUAL_SHARE) / (len(words) + _SMOOTHING)
+
+    def _count(self, word: str) -> int:
+        """How often phrases have a word, in any form."""
+        return sum(map(self._counts.__getitem__, self._forms.get(word, ())))
+
+    @cached_property
+    def _text(self) -> str:
+        """All phrases, each between line ends."""
+        return "\n".join(["", *self._spellings()])
+
+    @cached_property
+    def _lower(self) -> str:
+        return self._text.lower()
+
+    @cached_property
+    def _counts(self) -> Counter[str]:
+        """How often phrases have each word, as it is written."""
+        return Counter(_find_words(self._text))
+
+    @cached_property
+    def _forms(self) -> dict[str, list[str]]:
+        """How each word is written, by the word in lower case."""
+        forms: dict[str, list[str]] = {}
+        for word in self._counts:
+            forms.setdefault(word.lower(), []).append(word)
+        return forms
+
+    @cached_property
+    def _ends(self) -> Counter[str]:
+        """How many phrases end with each word, in lower case."""
+        phrases = self._lower.split("\n")
+        ends = Counter([phrase[phrase.rfind(" ") + 1 :] for phrase in phrases])
+        for token in [token for token in ends if not token.isalnum()]:
+            ends.update(_WORD.findall(token)[-1:] * ends[token])
+        return ends
+
+    @cached_property
+    def _suffixes(self) -> dict[str, list[str]]:
+        """The words with each suffix."""
+        words: dict[str, list[str]] = {}
+        for word in self._forms:
+            words.setdefault(word[-_SUFFIX:], []).append(word)
+        return words
+
+    @lru_cache(_CACHED)  # noqa: B019
+    def _join(self, left: str, right: str) -> str:
+        """The text between two words, in lower case."""
+        if (left, right) not in self._joined:
+            return " "
+        # The lookahead lets occurrences overlap.
+        pair = re.compile(rf"{left}(?=({'|'.join(_JOINS)}){right}(?![^\W_]))")
+        text = self._lower
+        matches = (match for match in pair.finditer(text) if not text[match.start() - 1].isalnum())
+        return Counter(match[1] for match in matches).most_common(1)[0][0]
+
+    @cached_property
+    def _joined(self) -> set[tuple[str, str]]:
+        """The pairs of words that a phrase joins by another mark than a space."""
+        return {
+            (left[0], right[0])
+            for text in self._lower.split("\n")
+            if "-" in text or "/" in text
+            for left, right in pairwise(_WORD.finditer(text))
+            if text[left.end() : right.start()] in _JOINS[1:]
+        }
+
+
+def _find_words(text: str) -> Iterator[str]:
+    """The words of a text, as `_WORD` finds them; most are whole tokens, which is seen sooner."""
+    for token in text.split():
+        if token.isalnum():
+            yield token
+        else:
+            yield from _WORD.findall(token)
+
+
+NO_SPELLER = PhraseSpeller(tuple)
 
 
 class Surface:

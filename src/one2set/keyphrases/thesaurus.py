@@ -9,10 +9,9 @@ from functools import lru_cache
 from pathlib import Path
 from warnings import catch_warnings, simplefilter
 
-from one2set.data.phrase_spelling import Stems
+from one2set.data.text import PUNCTUATION, Stems, stem_all, words_of
 from one2set.errors import ConfigError, DataError, missing_extra
 from one2set.keyphrases.scoring import ScoredPhrase, Term
-from one2set.text import PUNCTUATION, stem_all, words_of
 
 _LABELS = ("label", "term", "preflabel", "preferred", "name")  # columns of a CSV file
 _IDS = ("id", "uri", "identifier", "notation")

@@ -17,11 +17,18 @@ from typing import NamedTuple
 import numpy as np
 
 from one2set.arrays import Flags, Floats, Ints
-from one2set.data.control_codes import NO_NULL, SIDES, NullBias, Side, is_present_code, is_silent
+from one2set.data.control_codes import SIDES, Side, is_present_code
 from one2set.data.document import Document, StemmedDocument
-from one2set.data.phrase_list import Stems
+from one2set.data.text import Stems, stem_all
 from one2set.evaluation.metrics import f1_score, precision_recall
 from one2set.evaluation.rankings import Rankings
+from one2set.extraction.candidates import (
+    GENERATED_INPUTS,
+    INPUTS,
+    Candidates,
+    build_candidates,
+    is_readable,
+)
 from one2set.extraction.knowledge import NO_KNOWLEDGE, Knowledge
 from one2set.extraction.ngrams import Hashes, hash_of
 from one2set.keyphrases.calibration import (
@@ -31,17 +38,9 @@ from one2set.keyphrases.calibration import (
     LogisticModel,
     SideCalibration,
 )
-from one2set.keyphrases.candidates import (
-    GENERATED_INPUTS,
-    INPUTS,
-    CandidateBuilder,
-    Candidates,
-    is_readable,
-)
 from one2set.keyphrases.overlap import marginal_probabilities, relations
 from one2set.keyphrases.scoring import ScoredPhrase
-from one2set.prediction.prediction import Prediction
-from one2set.text import stem_all
+from one2set.prediction.prediction import NO_NULL, NullBias, Prediction, is_silent
 
 _BIASES = (-6.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0)
 _START = -2.0
@@ -69,7 +68,6 @@ class LabelledCandidates(NamedTuple):
     num_gold: tuple[int, int]  # numbers of present and of absent keyphrases
     num_codes: int
     gold: Hashes  # (G,) of its keyphrases
-    keyphraseness: Floats  # (Q,) see `ScoredPhrase`
 
     def scored_phrases(self, scores: Floats, least: float) -> list[ScoredPhrase]:
         """The phrases of candidates with at least this score, of their scores (Q,)."""
@@ -82,7 +80,7 @@ class LabelledCandidates(NamedTuple):
                     float(scores[number]),
                     candidate.text,
                     self.document.find_spans(candidate.positions, len(candidate.stems)),
-                    keyphraseness=float(self.keyphraseness[number]),
+                    keyphraseness=float(self.candidates.keyphraseness[number]),
                 )
             )
         return phrases
@@ -93,16 +91,16 @@ def label_candidates(
 ) -> LabelledCandidates:
     """The candidates of a document from a prediction in which every code generates a phrase."""
     stemmed = StemmedDocument.of(document)
-    builder = CandidateBuilder(stemmed, knowledge)
     gold = {stem_all(words) for words in document.phrase_words()} - {()}
-    everything = builder.candidates(prediction, stemmed)
+    everything = build_candidates(stemmed, prediction, knowledge)
     readable = [
         is_readable(everything.stems(at), present=bool(present))
         for at, present in enumerate(everything.present)
     ]
     candidates = everything.take(np.array(readable, np.bool_))
-    present = sum(map(builder.contains, gold))
     hashes = np.array([hash_of(stems) for stems in gold], np.uint64)
+    occurrences, _ = everything.index.find(hashes, np.array([*map(len, gold)], np.int64))
+    present = int((occurrences > 0).sum())
     return LabelledCandidates(
         stemmed,
         candidates,
@@ -110,7 +108,6 @@ def label_candidates(
         (present, len(gold) - present),
         len(prediction.slots),
         hashes,
-        knowledge.keyphraseness(candidates.hash),
     )
 
 

@@ -1,1 +1,1 @@
-"""From documents to every raw slot of a network: with torch (`engine`) or ONNX (`runtime`)."""
+"""From documents to every raw slot of a network, with torch (`engine`) or ONNX (`runtime`)."""

@@ -14,7 +14,6 @@ import torch
 from numpy.typing import NDArray
 
 from one2set.data.batch import collate
-from one2set.data.control_codes import AS_TRAINED, NullBias
 from one2set.data.document import Document
 from one2set.data.example import Example
 from one2set.data.vocabulary import Vocabulary
@@ -23,10 +22,10 @@ from one2set.model.folder import load_model
 from one2set.model.network import Memory, Network
 from one2set.model.paths import model_folder
 from one2set.model.transformer import TransformerMemory
-from one2set.prediction.prediction import Order, Prediction, Slot
+from one2set.prediction.prediction import AS_TRAINED, NullBias, Order, Prediction, Slot
+from one2set.prediction.search import Generation, Search, generate
 from one2set.prediction.spelling import DecodedRow, Speller
 from one2set.prediction.stream import Check, Generated, Project, Stream, never_stop
-from one2set.search.search import Generation, Search, generate
 
 
 class Engine:

@@ -9,16 +9,40 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from one2set.data.control_codes import NullBias, is_present_code, is_silent
+from one2set.data.control_codes import is_present_code
 from one2set.data.specials import NULL, SPECIALS
-from one2set.text import Span
+from one2set.data.text import Span
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from one2set.arrays import Flags
+
 # The order of the phrases of a prediction: by `Slot.score`, or as generated.
 Order = Literal["score", "written"]
 _TINY = 1e-30  # log(max(p, _TINY)) is finite
+_MAX_BIAS = 80.0  # e^80 still fits into float32, and silences every code
+
+
+class NullBias(NamedTuple):
+    """Added to log P(∅) at the first token of a control code, for the codes of present and of
+    absent phrases. Negative values give more phrases, positive ones fewer."""
+
+    present: float = 0.0
+    absent: float = 0.0
+
+
+AS_TRAINED = NullBias()
+NO_NULL = NullBias(-math.inf, -math.inf)  # every code generates a phrase, never ∅
+
+
+def is_silent(word: Any, null: Any, bias: Any) -> "Flags":
+    """Whether codes generate ∅: P(∅)·e^bias > P(word), for numbers or for arrays of one shape."""
+    import numpy as np  # not at the top: the command line starts without numpy
+
+    factor = np.exp(np.minimum(bias, _MAX_BIAS)).astype(np.float32)
+    silent: Flags = np.asarray(null * factor > word)
+    return silent
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,21 +94,6 @@ class TokenStates(NamedTuple):
 
     values: "NDArray[Any]"  # (S, ·)
     spans: Sequence[Span]  # (S,) the characters of each token in the document's text
-
-    def pool(self, words: Sequence[Span]) -> "NDArray[Any]":
-        """The states of words at these spans of the text: the mean over the tokens of a word, and 0
-        where none was read.  (words, ·)"""
-        import numpy as np
-
-        start, end = np.array(self.spans).T
-        begins, ends = np.reshape(words, (-1, 2)).T  # tokens may be of no word
-        first = np.searchsorted(end, begins, side="right")
-        count = np.maximum(np.searchsorted(start, ends) - first, 0) * (ends > begins)
-        total = np.zeros((len(self.values) + 1, self.values.shape[1]))
-        np.cumsum(self.values, axis=0, dtype=np.float64, out=total[1:])
-        mean = (total[first + count] - total[first]) / np.maximum(count, 1)[:, None]
-        pooled: NDArray[Any] = mean.astype(self.values.dtype)
-        return pooled
 
 
 @dataclass(frozen=True, slots=True)

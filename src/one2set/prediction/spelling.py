@@ -15,9 +15,9 @@ from one2set.data.specials import (
     SPECIALS,
     UNK,
 )
+from one2set.data.text import words_of
 from one2set.data.vocabulary import Vocabulary, WordVocabulary
 from one2set.prediction.prediction import Slot
-from one2set.text import words_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from one2set.data.control_codes import AS_TRAINED, NullBias
 from one2set.data.document import Document
 from one2set.data.example import Example
+from one2set.data.text import Span
 from one2set.data.vocabulary import Vocabulary
 from one2set.errors import ConfigError
-from one2set.prediction.prediction import Order, Prediction, Slot, TokenStates
-from one2set.text import Span
+from one2set.prediction.prediction import AS_TRAINED, NullBias, Order, Prediction, Slot, TokenStates
 
 WINDOW = 256  # documents
 

@@ -31,10 +31,10 @@ import orjson
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from one2set.atomic import atomic_file
-from one2set.data.control_codes import AS_TRAINED, NullBias
 from one2set.data.corpus.corpus import TRAIN, VALID, Corpus
 from one2set.errors import DataError
 from one2set.prediction.engine import Engine
+from one2set.prediction.prediction import AS_TRAINED, NullBias
 from one2set.reproduction.measure import (
     DocumentAddends,
     Measured,

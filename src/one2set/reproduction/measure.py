@@ -11,9 +11,10 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from one2set.arrays import Floats
-from one2set.data.control_codes import AS_TRAINED, NO_NULL, SIDES, NullBias
+from one2set.data.control_codes import SIDES
 from one2set.data.corpus.corpus import Corpus
 from one2set.data.document import Document
+from one2set.data.text import stem_all
 from one2set.data.vocabulary import document_from_example, load_vocabulary
 from one2set.errors import ConfigError
 from one2set.evaluation.metrics import addends, compute_metrics, count_phrases
@@ -21,9 +22,8 @@ from one2set.evaluation.protocols import YE2021
 from one2set.evaluation.rankings import Cutoff
 from one2set.evaluation.scoring import Gold, Group, Scores, gold_from_document, score
 from one2set.prediction.engine import Engine
-from one2set.prediction.prediction import Prediction, apply_null_bias
+from one2set.prediction.prediction import AS_TRAINED, NO_NULL, NullBias, Prediction, apply_null_bias
 from one2set.reproduction.published import Metric
-from one2set.text import stem_all
 
 # The metrics that are F1s: the group and cutoff of each.
 CELLS: dict[Metric, tuple[Group, Cutoff]] = {

@@ -34,8 +34,8 @@ from one2set.model.network import Network
 from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
-from one2set.search.exclusion import NESTED_STEPS
-from one2set.search.search import Generation, Search
+from one2set.prediction.exclusion import NESTED_STEPS
+from one2set.prediction.search import Generation, Search
 from one2set.training.config import Config
 from one2set.training.objectives.adversarial import AdversarialLoss
 from one2set.training.objectives.assignment import Assignment

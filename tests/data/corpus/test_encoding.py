@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from one2set.data.corpus.encoding import EncodedChunk, encode_documents, split_into_chunks, text_key
 from one2set.data.document import Document
+from one2set.data.text import split_present_absent, words_of
 from one2set.data.vocabulary import PieceVocabulary
-from one2set.text import split_present_absent, words_of
 from tests.data.formats import DOCUMENTS
 from tests.data.test_vocabulary import tokenizer
 

@@ -17,9 +17,9 @@ from one2set.data.document import Document
 from one2set.data.reading.records import Fields
 from one2set.data.reading.streams import ErrorPolicy
 from one2set.data.specials import SPECIALS
+from one2set.data.text import split_present_absent
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError, DataError
-from one2set.text import split_present_absent
 from tests.data.corpora import made_up, tree
 from tests.data.formats import jsonl, write
 from tests.data.test_vocabulary import tokenizer

@@ -18,7 +18,7 @@ from one2set.data.reading.records import (
 )
 from one2set.data.reading.streams import ErrorPolicy
 from one2set.errors import ConfigError, DataError
-from tests.test_text import ANY_TEXT
+from tests.data.test_text import ANY_TEXT
 
 
 def document_of(record: dict[str, Any], fields: Fields | None = None) -> Document:

@@ -12,12 +12,12 @@ from torch import Tensor
 from one2set.data.batch import Batch, collate, sequence, sequence_peos, shift_right
 from one2set.data.document import Document
 from one2set.data.specials import BOS, EOS, PEOS, SEP, SPECIALS, UNK
+from one2set.data.text import stem_all
 from one2set.data.vocabulary import WordVocabulary
 from one2set.model.dropout import Dropout
 from one2set.model.network import Network
 from one2set.model.pointer import Mixture
-from one2set.search.greedy import greedy_sequence
-from one2set.text import stem_all
+from one2set.prediction.greedy import greedy_sequence
 from one2set.training.objectives.policy import (
     AdaptiveReward,
     Rollout,

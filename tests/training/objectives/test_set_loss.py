@@ -13,7 +13,7 @@ from one2set.data.specials import EOS, NULL
 from one2set.model.pointer import Mixture
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import TransformerMemory
-from one2set.search.greedy import greedy_set
+from one2set.prediction.greedy import greedy_set
 from one2set.training.objectives.assignment import hungarian
 from one2set.training.objectives.set_loss import SetLoss
 from tests.model import padded, tiny

@@ -11,8 +11,8 @@ import numpy as np
 
 from one2set.data.document import Document
 from one2set.data.example import Ids
+from one2set.data.text import DIGIT, split_present_absent
 from one2set.data.vocabulary import PieceVocabulary
-from one2set.text import DIGIT, split_present_absent
 
 _CHUNK = 256  # documents
 

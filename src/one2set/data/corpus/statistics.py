@@ -9,7 +9,7 @@ from importlib.resources import files
 from pydantic import BaseModel, ConfigDict
 
 from one2set.data.document import Document
-from one2set.text import split_present_absent
+from one2set.data.text import split_present_absent
 
 
 class Statistics(BaseModel):

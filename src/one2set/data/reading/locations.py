@@ -1,4 +1,4 @@
-"""Where inputs are: patterns of files, and files on other machines.
+"""Where inputs are: files, patterns of files, and files on other machines.
 
 pyarrow reads `s3://bucket/papers/*.parquet`, `gs://…` and `hdfs://…`. It takes keys and regions
 from the environment.
@@ -6,12 +6,57 @@ from the environment.
 
 import io
 import os
+import re
 from collections.abc import Sequence
 from fnmatch import fnmatch
 from glob import glob, has_magic
 from typing import IO, Any
 
 from one2set.errors import DataError, missing_extra
+
+COMPRESSED = (".gz", ".zst")
+_FILE_ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,4}$")  # report.doc, graph.js
+_WEB = re.compile(r"(?:https?://|www\.)\S+$", re.IGNORECASE)
+
+
+def is_file(argument: str) -> bool:
+    """Whether an argument names a file, and is not a text."""
+    if argument == "-" or os.path.exists(argument):
+        return True
+    if _WEB.match(argument):
+        raise DataError(
+            "is an address of the web, which is not fetched",
+            fix="download it first (for example: curl -LO …), and pass the file",
+            path=argument,
+        )
+    if is_remote(argument) and not argument.split()[1:]:
+        return True
+    if names_file(argument):
+        raise DataError(
+            "there is no such file",
+            fix="check its name; to pass a text of one word, use: echo TEXT | one2set generate",
+            path=argument,
+        )
+    return False
+
+
+def names_file(argument: str) -> bool:
+    """Whether an argument looks like the name of a file or folder, and not like a text."""
+    if argument.split()[1:] or not argument.strip():
+        return _names_file_with_spaces(argument)
+    looks = argument.startswith(("~", ".")) or "/" in argument or "\\" in argument
+    return looks or argument.endswith(COMPRESSED) or bool(_FILE_ENDING.search(argument))
+
+
+def _names_file_with_spaces(argument: str) -> bool:
+    """`My thesis.pdf` and `some folder/` are names; a sentence that ends in `.pdf` is rare."""
+    if len(argument.split()) > 6:
+        return False
+    if not argument.rpartition(".")[2].isalnum():  # as for most texts: no reader is imported
+        return argument.endswith("/")
+    from one2set.data.reading.readers import EXTENSIONS
+
+    return argument.lower().endswith(tuple(EXTENSIONS))
 
 
 def is_remote(path: str) -> bool:

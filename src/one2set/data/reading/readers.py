@@ -28,6 +28,7 @@ from one2set.data.reading.delimited import (
 from one2set.data.reading.document_formats.limits import Limits
 from one2set.data.reading.documents import KINDS, archive_kind, read_document, recognise
 from one2set.data.reading.json_records import looks_like_json, read_json
+from one2set.data.reading.locations import COMPRESSED
 from one2set.data.reading.records import (
     Fields,
     default_id,
@@ -38,7 +39,6 @@ from one2set.data.reading.records import (
 from one2set.data.reading.references import EXTENSIONS as REFERENCES
 from one2set.data.reading.references import read_bibtex, read_tagged, recognise_references
 from one2set.data.reading.streams import (
-    COMPRESSED,
     ErrorPolicy,
     label,
     open_stream,

@@ -9,8 +9,8 @@ from typing import Any, Self
 from one2set.data.document import Document
 from one2set.data.reading.streams import ErrorPolicy, label
 from one2set.data.specials import PEOS, SPECIALS
+from one2set.data.text import looks_tokenised
 from one2set.errors import ConfigError
-from one2set.text import looks_tokenised
 
 # The token-list form: `document` is a list of words, its keyphrases come in two lists.
 _TOKENS, _TOKEN_PHRASES = "document", ("extractive_keyphrases", "abstractive_keyphrases")

@@ -23,7 +23,6 @@ from one2set.errors import ConfigError, DataError, missing_extra, shorten
 STDIN = "-"
 OnError = Literal["stop", "skip"]
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-COMPRESSED = (".gz", ".zst")
 MAX_LINE = 1 << 27  # bytes of a line or of a text: what is in memory at once
 # A block of Zstandard has at least 4 bytes and at most 128 kB of content, so that a piece never
 # becomes more than 32 MB; it may refer back to as much as the window.

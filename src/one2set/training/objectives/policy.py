@@ -24,12 +24,12 @@ from torch import Tensor, nn
 
 from one2set.data.batch import Batch, shift_right
 from one2set.data.specials import MARKS, PEOS, SPECIALS
+from one2set.data.text import stem_all, words_of
 from one2set.data.vocabulary import Vocabulary, WordVocabulary
 from one2set.model.dropout import Dropout
 from one2set.model.network import Memory, Network
 from one2set.model.pointer import ChosenTokens, Mixture
-from one2set.search.greedy import SEQUENCE_STOP_IDS, roll_out
-from one2set.text import stem_all, words_of
+from one2set.prediction.greedy import SEQUENCE_STOP_IDS, roll_out
 from one2set.training.objectives.likelihood import Loss
 
 Strategy = Literal["sampled", "greedy"]

@@ -22,7 +22,7 @@ from one2set.model.network import Memory
 from one2set.model.pointer import Mixture
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import TransformerMemory
-from one2set.search.greedy import roll_out
+from one2set.prediction.greedy import roll_out
 from one2set.training.objectives.assignment import (
     Assignment,
     fixed,

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nltk.stem.porter import PorterStemmer
 
-from one2set.porter import porter_stem
-from one2set.text import words_of
+from one2set.data.porter import porter_stem
+from one2set.data.text import words_of
 
 _FIELD = PorterStemmer().stem
 _SUFFIXES = """e y s es ss sses ies ied eed ed ing ying at bl iz ational tional enci anci izer bli

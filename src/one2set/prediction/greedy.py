@@ -13,10 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from one2set.data.control_codes import AS_TRAINED, NullBias, is_present_code, is_silent
+from one2set.data.control_codes import is_present_code
 from one2set.data.specials import BOS, EOS, NULL
 from one2set.model.network import Memory, Network
 from one2set.model.pointer import ChosenTokens, Mixture
+from one2set.prediction.prediction import AS_TRAINED, NullBias, is_silent
 
 # The tokens that end a row: the phrase of a control code, or a sequence.
 PHRASE_STOP_IDS, SEQUENCE_STOP_IDS = (EOS, NULL), (EOS,)

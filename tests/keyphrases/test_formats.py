@@ -9,16 +9,18 @@ import openpyxl
 import pytest
 from bibtexparser.entrypoint import parse_string
 
-from one2set.bulk import keyphrase_formats
-from one2set.bulk.keyphrase_formats import (
+from one2set.data.document import Document
+from one2set.keyphrases import formats as keyphrase_formats
+from one2set.keyphrases.formats import (
     format_bibtex,
     format_csv,
     format_html,
     format_json,
     format_jsonl,
+    format_keyphrases,
+    format_text,
     write_workbook,
 )
-from one2set.data.document import Document
 from one2set.keyphrases.results import Keyphrase
 
 TEXT = 'Sets & "graphs" <b>\nof sets, or sets of graphs.'
@@ -142,3 +144,52 @@ def test_bibtex_can_be_read_by_others() -> None:
     assert [entry.key for entry in library.entries] == ["a-b", "empty", "x-y-/1", "x-y-/1-2"]
     assert library.entries[2]["title"] == r"100\% of \{A\} \& B\_c"
     assert library.entries[2]["keywords"] == r"C\#, b"
+
+
+def test_lines_of_keyphrases() -> None:
+    document = Document("d", "", "Graph networks.")
+    found = [
+        Keyphrase("Graph networks", 0.54321, True, ((0, 14),)),
+        Keyphrase("nets", 0.1, False, ()),
+    ]
+    assert json.loads(format_keyphrases(document, found)) == {
+        "id": "d",
+        "keyphrases": [
+            {"text": "Graph networks", "score": 0.5432, "present": True, "spans": [[0, 14]]},
+            {"text": "nets", "score": 0.1, "present": False, "spans": []},
+        ],
+    }
+
+
+def _text(shown: list[tuple[str, str]]) -> str:
+    return "".join(text for text, _ in shown)
+
+
+def test_text_for_people() -> None:
+    shown = format_text(DOCUMENT, FOUND, named=True, coloured=True)
+    assert _text(shown).splitlines() == [
+        "a, b",
+        *TEXT.splitlines(),
+        "",
+        "Present",
+        "  0.91  Sets  ×3",
+        '  0.50  sets of "graphs"',
+        "Absent",
+        "  0.04  x < y",
+    ]
+    coloured = [text for text, style in shown if "yellow" in style]
+    assert coloured == ["Sets", "sets", "sets of graphs"]
+    assert _text(shown).startswith(f"a, b\n{TEXT}")
+
+
+@pytest.mark.parametrize("coloured", [True, False])
+def test_a_long_text_is_not_printed_whole(coloured: bool) -> None:
+    document = Document("d", "", "word " * 2000)
+    found = [Keyphrase("word", 0.5, True, tuple((n * 5, n * 5 + 4) for n in range(2000)))]
+    shown = _text(format_text(document, found, named=False, coloured=coloured))
+    assert len(shown) < 3200
+    assert ("… and 7,000 more characters" in shown) == coloured
+
+
+def test_nothing_to_show() -> None:
+    assert _text(format_text(DOCUMENT, [], named=False, coloured=False)) == "no keyphrases\n"

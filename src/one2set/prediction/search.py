@@ -8,12 +8,11 @@ from typing import Any, Literal, Self
 
 from torch import Tensor
 
-from one2set.data.control_codes import AS_TRAINED, NullBias
 from one2set.errors import ConfigError
 from one2set.model.network import Memory, Network
-from one2set.search.beam import beam_search
-from one2set.search.exclusion import ALL, Exclusive, ExclusiveNested
-from one2set.search.greedy import (
+from one2set.prediction.beam import beam_search
+from one2set.prediction.exclusion import ALL, Exclusive, ExclusiveNested
+from one2set.prediction.greedy import (
     PHRASE_STOP_IDS,
     SEQUENCE_STOP_IDS,
     Choose,
@@ -22,6 +21,7 @@ from one2set.search.greedy import (
     greedy_sequence,
     greedy_set,
 )
+from one2set.prediction.prediction import AS_TRAINED, NullBias
 
 PHRASE_LENGTH, SEQUENCE_LENGTH = 6, 60  # tokens of a row, as the paper
 

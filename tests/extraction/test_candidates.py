@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from one2set.arrays import Floats, Ints
 from one2set.data.document import Document, StemmedDocument
-from one2set.data.phrase_list import KnownPhrase, PhraseList, Stems
+from one2set.data.phrase_list import KnownPhrase, PhraseList
+from one2set.data.text import StemmedSource, Stems
 from one2set.extraction.candidate_scorer import MIN_LOG_ODDS
+from one2set.extraction.candidates import INPUTS, Candidate, Candidates, build_candidates
 from one2set.extraction.knowledge import NO_KNOWLEDGE, Knowledge, Proposals
 from one2set.extraction.ngrams import Hashes
-from one2set.keyphrases.candidates import INPUTS, Candidate, CandidateBuilder, Candidates
 from one2set.prediction.prediction import Prediction, Slot, TokenStates
-from one2set.text import StemmedSource
 from tests.keyphrases.proposals import make_proposals
 
 DOCUMENT = StemmedDocument.of(
@@ -25,7 +25,6 @@ DOCUMENT = StemmedDocument.of(
         "A graph network for 3D\nmodels of Graph Networks, 42 of them.",
     )
 )
-NOTHING = Prediction("d", (), "score", 12, 12)
 
 
 class Taught(Knowledge):
@@ -35,13 +34,11 @@ class Taught(Knowledge):
         odds: dict[Stems, float] = {
             ("real", "time"): 1.5,
             ("graph", "network"): -0.5,
-            ("never", "here"): 2.0,
         }
-        known = self if "model" in passage.stems else NO_KNOWLEDGE
-        return make_proposals(known, passage, odds, {("network", "model"): 0.7})
+        return make_proposals(self, passage, odds, {("network", "model"): 0.7})
 
-    def log_keyphrase_counts(self, hashes: Hashes) -> Floats:
-        return np.full(len(hashes), math.log(8))
+    def count_keyphrases(self, hashes: Hashes) -> tuple[Floats, Floats]:
+        return np.full(len(hashes), 7.0), np.arange(len(hashes)) / 10
 
 
 KNOWLEDGE = Taught(
@@ -61,7 +58,7 @@ def slot(code: int, text: str, p: float, null: float = 0.1) -> Slot:
 
 def candidates(*slots: Slot, knowledge: Knowledge = NO_KNOWLEDGE) -> Candidates:
     prediction = Prediction("d", slots, "score", 12, 12)
-    return CandidateBuilder(DOCUMENT, knowledge).candidates(prediction, DOCUMENT)
+    return build_candidates(DOCUMENT, prediction, knowledge)
 
 
 def inputs(candidate: Candidate) -> dict[str, float]:
@@ -136,32 +133,13 @@ def test_the_votes_of_neighbours_are_inputs_of_phrases_of_the_list() -> None:
     assert found == {stems: pytest.approx(values) for stems, values in expected.items()}
 
 
-def test_suggestions_are_of_the_passage() -> None:
-    reading = CandidateBuilder(DOCUMENT, KNOWLEDGE)
-    passage = Document("d", "", "real time , and network", tokenised=True)
-    found = reading.candidates(NOTHING, StemmedDocument.of(passage))
-    assert [one.stems for one in found] == [("real", "time")]
-
-
-def test_an_n_gram_of_a_passage_that_the_document_does_not_have_is_no_candidate() -> None:
-    passage = StemmedDocument.of(Document("d", "", "never here but real time"))
-    found = CandidateBuilder(DOCUMENT, KNOWLEDGE).candidates(NOTHING, passage)
-    assert [one.stems for one in found] == [("real", "time")]
-
-
 def test_positions_of_a_candidate() -> None:
-    reading = CandidateBuilder(DOCUMENT)
-    prediction = Prediction(
-        "d", (slot(0, "graph network", 0.5), slot(1, "set", 0.4)), "score", 9, 9
-    )
-    found, absent = reading.generated(prediction)
+    found, absent = candidates(slot(0, "graph network", 0.5), slot(1, "set", 0.4))
     spans = DOCUMENT.find_spans(found.positions, len(found.stems))
     surfaces = [DOCUMENT.document.text[start:end] for start, end in spans]
     assert surfaces == ["Graph Networks", "graph network", "Graph Networks"]
     assert found.positions == (2, 6, 12)
     assert (absent.positions, DOCUMENT.find_spans(absent.positions, len(absent.stems))) == ((), ())
-    assert reading.contains(["graph", "network"])
-    assert not reading.contains(["graph", "set"])
 
 
 def test_what_there_is_to_weigh() -> None:
@@ -214,7 +192,7 @@ def test_what_can_be_shown(text: str, readable: bool) -> None:
         Document("d", "", "the graph network , <digit> of them .", tokenised=True)
     )
     prediction = Prediction("d", (slot(0, text, 0.5),), "score", 8, 8)
-    (found,) = CandidateBuilder(tokenised).generated(prediction)
+    (found,) = build_candidates(tokenised, prediction)
     assert found.readable == readable
 
 
@@ -235,6 +213,7 @@ def test_columns_are_those_of_the_objects() -> None:
         found[4]
     last = found.take(np.array([3, 0]))
     assert list(last) == [found[3], found[0]]
+    assert last.keyphraseness.tolist() == [0.3, 0.0]
     assert list(found.take(found.present)) == [one for one in found if one.present]
 
 
@@ -251,7 +230,7 @@ def test_inputs_against_one_phrase_at_a_time(
     slots = [slot(code, " ".join(phrase), 0.5) for code, phrase in enumerate(phrases)]
     stemmed = StemmedDocument.of(document)
     prediction = Prediction("d", tuple(slots), "score", 1, 1)
-    for one in CandidateBuilder(stemmed).candidates(prediction, stemmed):
+    for one in build_candidates(stemmed, prediction):
         positions = tuple(StemmedSource(words).positions(one.stems))
         assert one.positions == positions
         counts = [min(words.count(word), 20) for word in one.stems]

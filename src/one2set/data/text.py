@@ -12,10 +12,11 @@ from functools import lru_cache
 from typing import NamedTuple
 from unicodedata import category, is_normalized, normalize
 
-from one2set.porter import porter_stem
+from one2set.data.porter import porter_stem
 
 DIGIT = "<digit>"
 Span = tuple[int, int]
+Stems = tuple[str, ...]
 
 _APOSTROPHES = "'’‘ʼ"
 _MARKS = ".,()%<>_" + _APOSTROPHES

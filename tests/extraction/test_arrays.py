@@ -8,7 +8,8 @@ import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
-from one2set.arrays import (
+from one2set.errors import DataError
+from one2set.extraction.arrays import (
     distinct,
     find_sorted,
     load_arrays,
@@ -16,7 +17,6 @@ from one2set.arrays import (
     save_arrays,
     single_thread_matmul,
 )
-from one2set.errors import DataError
 
 
 @pytest.mark.parametrize("rows", [0, 1, 88, 89, 200])

@@ -9,10 +9,10 @@ import pytest
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError, DataError
 from one2set.export.export import export_model
-from one2set.keyphrases.loading import load_model_vocabulary, load_predictor
 from one2set.model.folder import save_model
 from one2set.model.settrans import SetTrans
 from one2set.prediction.engine import Engine
+from one2set.prediction.loading import load_model_vocabulary, load_predictor
 from one2set.prediction.runtime import Runtime
 
 
@@ -33,7 +33,7 @@ def test_a_model_that_is_not_exported_needs_torch(trained: Path) -> None:
     code = (
         "import sys; sys.modules['torch'] = None\n"
         "from pathlib import Path\n"
-        "from one2set.keyphrases.loading import load_predictor\n"
+        "from one2set.prediction.loading import load_predictor\n"
         f"load_predictor(Path({str(trained)!r}))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -58,14 +58,3 @@ def test_the_words_of_a_model(vocabulary: WordVocabulary, trained: Path, tmp_pat
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(DataError, match="not the configuration of a model"):
         load_model_vocabulary(tmp_path)
-
-
-def test_a_changed_file_is_noticed_unless_nobody_asks(trained: Path, tmp_path: Path) -> None:
-    """The change is harmless, so that only the manifest tells."""
-    export_model(trained, tmp_path / "exported")
-    for folder in (trained / "model", tmp_path / "exported"):
-        with (folder / "config.json").open("a") as file:
-            file.write("\n")
-        with pytest.raises(DataError, match=r"config\.json"):
-            load_predictor(folder, threads=1)
-        load_predictor(folder, threads=1, verify=False)

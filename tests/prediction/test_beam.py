@@ -14,8 +14,8 @@ from one2set.data.specials import EOS, NULL
 from one2set.model.pointer import Mixture
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer, TransformerMemory, TransformerState
-from one2set.search.beam import Beams, beam_search
-from one2set.search.greedy import (
+from one2set.prediction.beam import Beams, beam_search
+from one2set.prediction.greedy import (
     PHRASE_STOP_IDS,
     SEQUENCE_STOP_IDS,
     DecodedRows,

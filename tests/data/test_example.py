@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from one2set.data.example import Example
-from one2set.data.sources import MAX_OOV, pad_rows, pad_sources
+from one2set.data.example import MAX_OOV, Example, pad_rows, pad_sources
 from one2set.data.specials import PAD, UNK
 
 V = 20
@@ -33,7 +32,7 @@ def test_sources_are_what_the_rules_say(documents: list[list[int]]) -> None:
         assert sources.first[index].tolist() == [read.index(word) for word in read] + rest
         assert sources.mask[index].tolist() == [True] * len(read) + [False] * len(rest)
         known = [word if word < V else UNK for word in read]
-        assert sources.known(V)[index].tolist() == known + rest
+        assert sources.known[index].tolist() == known + rest
 
 
 def test_unknown_words_beyond_the_most_are_unk() -> None:

@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 from one2set.data.batch import Batch, collate
-from one2set.data.control_codes import NO_NULL, NullBias, is_silent
 from one2set.data.specials import BOS, EOS, NULL, PAD
 from one2set.model.pointer import ChosenTokens, Mixture
 from one2set.model.transformer import Transformer
-from one2set.search.greedy import DecodedRows, greedy_sequence, greedy_set, roll_out
+from one2set.prediction.greedy import DecodedRows, greedy_sequence, greedy_set, roll_out
+from one2set.prediction.prediction import NO_NULL, NullBias, is_silent
 from tests.model import padded, tiny
 
 STEPS = 5

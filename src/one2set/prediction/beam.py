@@ -20,7 +20,7 @@ from torch import Tensor
 from one2set.data.specials import BOS, NULL
 from one2set.model.network import Memory, Network
 from one2set.model.pointer import ChosenTokens
-from one2set.search.greedy import DecodedRows
+from one2set.prediction.greedy import DecodedRows
 
 
 class Beams(NamedTuple):

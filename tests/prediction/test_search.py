@@ -9,7 +9,7 @@ from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError
 from one2set.model.folder import load_model, save_model
-from one2set.search.search import Generation, Search
+from one2set.prediction.search import Generation, Search
 from tests.model import tiny
 
 

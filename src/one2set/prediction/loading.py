@@ -6,9 +6,7 @@ from pathlib import Path
 
 from one2set.data.vocabulary import Vocabulary, load_vocabulary
 from one2set.errors import ConfigError, DataError, missing_extra
-from one2set.extraction.knowledge import KNOWLEDGE_FILES
-from one2set.model.manifest import check_manifest
-from one2set.model.paths import is_bundled, is_exported, is_light, knowledge_folder
+from one2set.model.paths import DESCRIPTION, is_light
 from one2set.prediction.stream import NoNetwork, Predictor
 
 _FIX = "pass a complete model folder"
@@ -32,18 +30,15 @@ def load_predictor(
     device: str = "auto",
     threads: int = 0,
     batch_tokens: int = 4096,
-    verify: bool = True,
 ) -> Predictor:
-    """The predictor of a model folder. `verify` checks the folder's manifest."""
+    """The predictor of a model folder, whose manifest the caller has checked."""
     if not folder.is_dir():
         raise ConfigError(
             f"there is no model {folder}; pass default, light, or the folder of a model"
         )
-    if verify:
-        _check_manifests(folder)
     if is_light(folder):
         return NoNetwork()
-    if is_exported(folder) and device in ("auto", "cpu"):
+    if (folder / DESCRIPTION).exists() and device in ("auto", "cpu"):
         from one2set.prediction.runtime import Runtime
 
         return Runtime(folder, threads=threads, batch_tokens=batch_tokens)
@@ -56,13 +51,3 @@ def load_predictor(
         ) from None
     set_num_threads(threads)
     return Engine.load(folder, device=device, batch_tokens=batch_tokens, verify=False)
-
-
-def _check_manifests(folder: Path) -> None:
-    """Check the manifest of a folder, and of the folder that a light model shares. The files of the
-    package were checked when it was installed, so that their sizes are enough: hashing them would
-    be a tenth of the time to the first keyphrase."""
-    check_manifest(folder, sizes_only=is_bundled(folder))
-    if (shared := knowledge_folder(folder)) != folder and shared.is_dir():
-        others = {path.name for path in shared.iterdir()} - KNOWLEDGE_FILES
-        check_manifest(shared, ignore=others, sizes_only=is_bundled(shared))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nltk.stem.porter import PorterStemmer
 
-from one2set.text import (
+from one2set.data.text import (
     DIGIT,
     looks_tokenised,
     stem,

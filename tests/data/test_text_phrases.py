@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from one2set.text import (
+from one2set.data.text import (
     PhraseSplit,
     StemmedSource,
     split_present_absent,

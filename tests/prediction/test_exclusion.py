@@ -13,8 +13,8 @@ from one2set.data.batch import Batch, collate
 from one2set.data.specials import ABSENT_START, BOS, EOS, PEOS, PRESENT_START, SEP
 from one2set.model.network import Memory, Network, State
 from one2set.model.pointer import CopySource, Mixture
-from one2set.search.exclusion import ALL, NESTED_STEPS, Exclusive, ExclusiveNested
-from one2set.search.greedy import Choose, greedy_sequence
+from one2set.prediction.exclusion import ALL, NESTED_STEPS, Exclusive, ExclusiveNested
+from one2set.prediction.greedy import Choose, greedy_sequence
 from tests.model import tiny
 
 V = 40

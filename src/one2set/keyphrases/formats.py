@@ -1,4 +1,4 @@
-"""Keyphrases as JSON, CSV, Excel, HTML and BibTeX. Each format yields pieces of text."""
+"""Formats of keyphrases: text for the terminal, JSON, CSV, Excel, HTML and BibTeX."""
 
 import io
 import re
@@ -7,14 +7,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby, starmap
 from typing import IO, Any
 
-from one2set.bulk.lines import format_keyphrases
+import orjson
+
 from one2set.data.document import Document
+from one2set.data.text import Span
 from one2set.errors import missing_extra
 from one2set.keyphrases.results import Keyphrase
-from one2set.text import Span
 
 Results = Iterable[tuple[Document, Sequence[Keyphrase]]]
 
+_SHOWN = 3000  # characters of a document that are shown with its keyphrases in colour
 _COLUMNS = ("document", "keyphrase", "score", "present", "spans")
 _SHEET_ROWS = 1_000_000  # Excel has 1,048,576
 _NOT_IN_EXCEL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
@@ -31,6 +33,70 @@ mark { background: #ffd54f; color: #000; border-radius: .2em; padding: 0 .1em }
 li { margin: .1rem 0 } .score { opacity: .7; font-variant-numeric: tabular-nums }
 </style>
 """
+
+
+def format_text(
+    document: Document, keyphrases: Sequence[Keyphrase], *, named: bool, coloured: bool
+) -> list[tuple[str, str]]:
+    """For the terminal: the text with its keyphrases in colour, then both kinds with scores. Parts
+    of text, each with its style."""
+    shown = []
+    if named:
+        shown.append((f"{document.id}\n", "bold underline"))
+    if coloured:
+        text = document.text
+        for part, marked in _cut_at_spans(text[:_SHOWN], _collect_spans(keyphrases)):
+            shown.append((part, "bold black on yellow" if marked else ""))
+        rest = len(text) - _SHOWN
+        shown.append((f" … and {rest:,} more characters\n\n" if rest > 0 else "\n\n", ""))
+    for title, lines in _group_by_kind(keyphrases):
+        shown.append((f"{title}\n", "bold"))
+        for keyphrase in lines:
+            count = len(keyphrase.spans)
+            shown.append((f"  {keyphrase.score:.2f}  ", "dim"))
+            shown.append((keyphrase.text, "green" if keyphrase.present else "cyan"))
+            shown.append((f"  ×{count}\n" if count > 1 else "\n", "dim"))
+    if not keyphrases:
+        shown.append(("no keyphrases\n", "dim"))
+    return shown
+
+
+def format_keyphrases(
+    document: Document, keyphrases: Sequence[Keyphrase], *, texts: bool = False
+) -> bytes:
+    """A JSON line of keyphrases with their spans; `one2set evaluate` reads it too. With `texts`,
+    it includes title and abstract."""
+    record = {
+        "id": document.id,
+        **({"title": document.title, "abstract": document.abstract} if texts else {}),
+        "keyphrases": [
+            {
+                "text": keyphrase.text,
+                "score": round(keyphrase.score, 4),
+                "present": keyphrase.present,
+                "spans": keyphrase.spans,
+            }
+            | ({} if keyphrase.id is None else {"id": keyphrase.id})
+            for keyphrase in keyphrases
+        ],
+    }
+    return orjson.dumps(record) + b"\n"
+
+
+def parse_keyphrases(line: bytes) -> tuple[Document, list[Keyphrase]]:
+    """Read a line of `format_keyphrases` again."""
+    record = orjson.loads(line)
+    keyphrases = [
+        Keyphrase(
+            entry["text"],
+            entry["score"],
+            entry["present"],
+            tuple((start, end) for start, end in entry["spans"]),
+            entry.get("id"),
+        )
+        for entry in record["keyphrases"]
+    ]
+    return Document(record["id"], record.get("title", ""), record.get("abstract", "")), keyphrases
 
 
 def format_jsonl(results: Results) -> Iterator[str]:
@@ -138,10 +204,10 @@ def format_html(results: Results) -> Iterator[str]:
     yield _STYLE
     for document, keyphrases in results:
         yield f'<section>\n<h2>{html.escape(document.id)}</h2>\n<p class="text">'
-        for part, marked in cut_at_spans(document.text, collect_spans(keyphrases)):
+        for part, marked in _cut_at_spans(document.text, _collect_spans(keyphrases)):
             yield f"<mark>{html.escape(part)}</mark>" if marked else html.escape(part)
         yield "</p>\n"
-        for title, lines in group_by_kind(keyphrases):
+        for title, lines in _group_by_kind(keyphrases):
             items = "".join(
                 f"<li>{html.escape(keyphrase.text)} "
                 f'<span class="score">{keyphrase.score:.2f}</span></li>\n'
@@ -152,19 +218,19 @@ def format_html(results: Results) -> Iterator[str]:
     yield "</html>\n"
 
 
-def group_by_kind(keyphrases: Sequence[Keyphrase]) -> Iterator[tuple[str, list[Keyphrase]]]:
+def _group_by_kind(keyphrases: Sequence[Keyphrase]) -> Iterator[tuple[str, list[Keyphrase]]]:
     """Present and absent ones, each with its heading."""
     for title, present in (("Present", True), ("Absent", False)):
         if lines := [keyphrase for keyphrase in keyphrases if keyphrase.present == present]:
             yield title, lines
 
 
-def collect_spans(keyphrases: Sequence[Keyphrase]) -> list[Span]:
+def _collect_spans(keyphrases: Sequence[Keyphrase]) -> list[Span]:
     """All places of all keyphrases."""
     return [span for keyphrase in keyphrases for span in keyphrase.spans]
 
 
-def cut_at_spans(text: str, spans: Iterable[Span]) -> Iterator[tuple[str, bool]]:
+def _cut_at_spans(text: str, spans: Iterable[Span]) -> Iterator[tuple[str, bool]]:
     """A text in pieces, those in any of the spans marked."""
     done = 0
     for start, end in _merge_spans(spans):

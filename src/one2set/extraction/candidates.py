@@ -15,22 +15,16 @@ from typing import NamedTuple, overload
 
 import numpy as np
 
-from one2set.arrays import Flags, Floats, Ints, find_sorted
+from one2set.arrays import Flags, Floats, Ints
 from one2set.data.control_codes import Side
 from one2set.data.document import Document, StemmedDocument
-from one2set.data.phrase_list import Stems
 from one2set.data.specials import SPECIALS
+from one2set.data.text import DIGIT, Stems, stem_all
+from one2set.extraction.arrays import find_sorted
 from one2set.extraction.candidate_scorer import MIN_LOG_ODDS
-from one2set.extraction.knowledge import (
-    NO_KNOWLEDGE,
-    NO_PROPOSALS,
-    Knowledge,
-    Proposals,
-    look_up,
-)
-from one2set.extraction.ngrams import HashedPhrases, Hashes, NgramIndex, hash_of, hash_words
+from one2set.extraction.knowledge import NO_KNOWLEDGE, Knowledge, Proposals, look_up
+from one2set.extraction.ngrams import HashedPhrases, Hashes, NgramIndex, hash_words
 from one2set.prediction.prediction import Prediction, Slot
-from one2set.text import DIGIT, stem_all
 
 _TINY = 1e-12  # its logarithm replaces that of 0
 _MAX_POSITION = 512  # words: documents longer than those of training look no different
@@ -156,9 +150,10 @@ class Candidates(Sequence[Candidate]):
     present: Flags  # (Q,)
     generated: Flags  # (Q,)
     proposed: Flags  # (Q,)
+    keyphraseness: Floats  # (Q,) as `Knowledge.count_keyphrases`
     _row: Ints  # (Q,)
     _rows: _Rows
-    _index: NgramIndex
+    index: NgramIndex  # of the document
 
     def __len__(self) -> int:
         return len(self.hash)
@@ -171,7 +166,7 @@ class Candidates(Sequence[Candidate]):
         if isinstance(at, slice):
             return [self[index] for index in range(len(self))[at]]
         stems, text, slots = self.phrase(at)
-        positions = self._index.positions(int(self.hash[at]), len(stems))
+        positions = self.index.positions(int(self.hash[at]), len(stems))
         inputs = Inputs(*self.inputs[at].tolist())
         return Candidate(text, stems, slots, bool(self.proposed[at]), positions, inputs)
 
@@ -185,106 +180,88 @@ class Candidates(Sequence[Candidate]):
 
     def take(self, which: Ints | Flags) -> "Candidates":
         """Some of them."""
-        columns = ("hash", "inputs", "present", "generated", "proposed", "_row")
+        columns = ("hash", "inputs", "present", "generated", "proposed", "keyphraseness", "_row")
         return replace(self, **{name: getattr(self, name)[which] for name in columns})
 
 
-class CandidateBuilder:
-    """Builds the candidates of one document, from the predictions for its passages."""
+def build_candidates(
+    document: StemmedDocument, prediction: Prediction, knowledge: Knowledge = NO_KNOWLEDGE
+) -> Candidates:
+    """The phrases generated for a document or a passage, in the order of the prediction and equal
+    ones merged, then those that are only proposed."""
+    proposals = knowledge.propose(document, prediction.states)
+    generated = _merge_slots(document.document, prediction)
+    count = len(generated)
+    phrases = HashedPhrases.of([phrase.stems for phrase in generated])
+    number = {name: at for at, name in enumerate(proposals.phrases.hash.tolist())}
+    same = [number.pop(name, -1) for name in phrases.hash.tolist()]
+    rest = list(number.values())
+    proposal = np.array(same + rest, np.int64)  # (Q,) its number; −1 if it is only generated
+    phrases = phrases.append(proposals.phrases.take(np.array(rest, np.int64)))
+    inputs = np.zeros((len(proposal), len(INPUTS)))
+    if generated:
+        inputs[:count] = [phrase.inputs for phrase in generated]
+    words = hash_words(document.stems)
+    index = NgramIndex(words)
+    occurrences, position = index.find(phrases.hash, phrases.length)
+    present = occurrences > 0
+    listed = knowledge.finder.index_of(phrases.hash)
+    keyphrase_count, keyphraseness = knowledge.count_keyphrases(phrases.hash)
+    for name, values in {
+        **_word_inputs(phrases, present, words, document.title_length),
+        "occurrences": np.log1p(np.minimum(occurrences, _MAX_COUNT)),
+        "position": np.log1p(np.minimum(position, _MAX_POSITION)),
+        "keyphrase_count": np.log1p(keyphrase_count) * ~present,
+        "candidate_score": np.append(proposals.log_odds, MIN_LOG_ODDS)[proposal] * present,
+        "pmi": look_up(proposals.pmi, listed),
+        "votes": np.log1p(_VOTES * look_up(proposals.votes, listed)),
+        "absent_share": knowledge.log_absent_shares(listed) * ~present,
+    }.items():
+        inputs[:, INPUTS.index(name)] = values
+    row = np.append(np.arange(count), count + proposal[count:])
+    is_generated = np.arange(len(proposal)) < count
+    rows = _Rows(generated, proposals, document, knowledge)
+    columns = phrases.hash, inputs, present, is_generated, proposal >= 0, keyphraseness, row
+    return Candidates(*columns, rows, index)
 
-    def __init__(self, document: StemmedDocument, knowledge: Knowledge = NO_KNOWLEDGE) -> None:
-        self._stemmed, self._knowledge = document, knowledge
-        self._proposals: dict[StemmedDocument, Proposals] = {}
-        words = hash_words(document.stems)
-        self._index = NgramIndex(words)
-        self._words, first, counts = np.unique(words, return_index=True, return_counts=True)
-        # The last entry is for words that the document does not have.
-        self._counts = np.append(np.minimum(counts, _MAX_COUNT), 0)
-        self._in_title = np.append(first < document.title_length, False)
 
-    @property
-    def document(self) -> Document:
-        """The document."""
-        return self._stemmed.document
+def _merge_slots(document: Document, prediction: Prediction) -> list[_Phrase]:
+    """The phrases of a prediction, those with the same stems merged."""
+    slots = prediction.phrases
+    words = document.phrase_words([slot.text for slot in slots])
+    by_stems: dict[Stems, list[Slot]] = {}
+    for stems, slot in zip(map(stem_all, words), slots, strict=True):
+        by_stems.setdefault(stems, []).append(slot)
+    ordered = (sorted(same, key=lambda slot: -slot.probability) for same in by_stems.values())
+    return [
+        _Phrase(stems, same[0].text, tuple(same))
+        for stems, same in zip(by_stems, ordered, strict=True)
+    ]
 
-    def contains(self, stems: Sequence[str]) -> bool:
-        """Whether these stems occur in the document next to each other."""
-        return bool(self._index.positions(hash_of(stems), len(stems)))
 
-    def generated(self, prediction: Prediction) -> Candidates:
-        """The phrases of a prediction in its order, equal ones merged."""
-        return self._candidates(prediction, NO_PROPOSALS, self._stemmed)
-
-    def candidates(self, prediction: Prediction, passage: StemmedDocument) -> Candidates:
-        """The phrases generated for a passage, then those that are only proposed."""
-        if passage not in self._proposals:  # `explore` asks once per operating point
-            self._proposals[passage] = self._knowledge.propose(passage, prediction.states)
-        return self._candidates(prediction, self._proposals[passage], passage)
-
-    def _candidates(
-        self, prediction: Prediction, proposals: Proposals, passage: StemmedDocument
-    ) -> Candidates:
-        generated = self._merge(prediction.phrases)
-        count = len(generated)
-        phrases = HashedPhrases.of([phrase.stems for phrase in generated])
-        number = {name: at for at, name in enumerate(proposals.phrases.hash.tolist())}
-        same = [number.pop(name, -1) for name in phrases.hash.tolist()]
-        rest = list(number.values())
-        proposal = np.array(same + rest, np.int64)  # (Q,) its number; −1 if it is only generated
-        phrases = phrases.append(proposals.phrases.take(np.array(rest, np.int64)))
-        inputs = np.zeros((len(proposal), len(INPUTS)))
-        if generated:
-            inputs[:count] = [phrase.inputs for phrase in generated]
-        occurrences, position = self._index.find(phrases.hash, phrases.length)
-        present = occurrences > 0
-        listed = self._knowledge.finder.index_of(phrases.hash)
-        for name, values in {
-            **self._phrase_inputs(phrases, present),
-            "occurrences": np.log1p(np.minimum(occurrences, _MAX_COUNT)),
-            "position": np.log1p(np.minimum(position, _MAX_POSITION)),
-            "keyphrase_count": self._knowledge.log_keyphrase_counts(phrases.hash) * ~present,
-            "candidate_score": np.append(proposals.log_odds, MIN_LOG_ODDS)[proposal] * present,
-            "pmi": look_up(proposals.pmi, listed),
-            "votes": np.log1p(_VOTES * look_up(proposals.votes, listed)),
-            "absent_share": self._knowledge.log_absent_shares(listed) * ~present,
-        }.items():
-            inputs[:, INPUTS.index(name)] = values
-        proposed = (np.append(proposals.listed, -1)[proposal] >= 0) | (present & (proposal >= 0))
-        row = np.append(np.arange(count), count + proposal[count:])
-        is_generated = np.arange(len(proposal)) < count
-        rows = _Rows(generated, proposals, passage, self._knowledge)
-        columns = phrases.hash, inputs, present, is_generated, proposed, row
-        return Candidates(*columns, rows, self._index).take(is_generated | proposed)
-
-    def _merge(self, slots: Sequence[Slot]) -> list[_Phrase]:
-        """The phrases of slots, those with the same stems merged."""
-        words = self.document.phrase_words([slot.text for slot in slots])
-        by_stems: dict[Stems, list[Slot]] = {}
-        for stems, slot in zip(map(stem_all, words), slots, strict=True):
-            by_stems.setdefault(stems, []).append(slot)
-        ordered = (sorted(same, key=lambda slot: -slot.probability) for same in by_stems.values())
-        return [
-            _Phrase(stems, same[0].text, tuple(same))
-            for stems, same in zip(by_stems, ordered, strict=True)
-        ]
-
-    def _phrase_inputs(self, phrases: HashedPhrases, present: Flags) -> dict[str, Floats]:
-        """The inputs that depend on the words of phrases."""
-        count, frequency = np.maximum(phrases.length, 1), np.ones(len(phrases.length))
-        in_title, in_text = np.zeros((2, len(phrases.length)))
-        for at, words in enumerate(phrases.words.T):
-            which = find_sorted(self._words, words)
-            frequency *= np.where(phrases.length > at, self._counts[which], 1)
-            is_repeated = (phrases.words[:, :at] == words[:, None]).any(axis=1)
-            in_title += self._in_title[which] & ~is_repeated
-            in_text += (phrases.length > at) & (self._counts[which] > 0)
-        return {
-            "words": phrases.length.astype(np.float64),
-            "single": (phrases.length == 1).astype(np.float64),
-            "title": in_title / count,
-            "frequency": np.log1p(frequency) / count,
-            "coverage": in_text / count * ~present,
-        }
+def _word_inputs(
+    phrases: HashedPhrases, present: Flags, words: Hashes, title_length: int
+) -> dict[str, Floats]:
+    """The inputs that depend on the words of phrases, given the words of the document."""
+    distinct, first, counts = np.unique(words, return_index=True, return_counts=True)
+    # The last entry is for words that the document does not have.
+    counts = np.append(np.minimum(counts, _MAX_COUNT), 0)
+    is_in_title = np.append(first < title_length, False)
+    count, frequency = np.maximum(phrases.length, 1), np.ones(len(phrases.length))
+    in_title, in_text = np.zeros((2, len(phrases.length)))
+    for at, column in enumerate(phrases.words.T):
+        which = find_sorted(distinct, column)
+        frequency *= np.where(phrases.length > at, counts[which], 1)
+        is_repeated = (phrases.words[:, :at] == column[:, None]).any(axis=1)
+        in_title += is_in_title[which] & ~is_repeated
+        in_text += (phrases.length > at) & (counts[which] > 0)
+    return {
+        "words": phrases.length.astype(np.float64),
+        "single": (phrases.length == 1).astype(np.float64),
+        "title": in_title / count,
+        "frequency": np.log1p(frequency) / count,
+        "coverage": in_text / count * ~present,
+    }
 
 
 def _log(probability: float) -> float:

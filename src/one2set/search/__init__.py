@@ -1,1 +1,0 @@
-"""From a network to token sequences: greedy, beam and exclusive search."""
