@@ -65,7 +65,7 @@ def shares(read: _Read, checks: int) -> list[str]:
 
 def test_how_much_of_a_long_text_is_done() -> None:
     long = " ".join(f"w{number}" for number in range(1000))  # 3 passages
-    read = _Read([long], Fields(), ErrorPolicy(), None)
+    read = _Read([long], [False], Fields(), ErrorPolicy(), None)
     assert len(list(read.documents())) == 1
     assert [each.rpartition(", ")[2] for each in shares(read, 8)] == [
         *("0%", "31%", "62%", "92%"),  # read by the network
@@ -74,12 +74,12 @@ def test_how_much_of_a_long_text_is_done() -> None:
 
 
 def test_how_much_of_several_texts_is_done() -> None:
-    read = _Read(["A short text", "Another one"], Fields(), ErrorPolicy(), None)
+    read = _Read(["A short text", "Another one"], [False, False], Fields(), ErrorPolicy(), None)
     assert len(list(read.documents())) == 2
     assert shares(read, 2) == ["2 documents read, 0%", "2 documents read, 46%"]
 
 
 def test_a_short_text_has_no_share() -> None:
-    short = _Read(["A short text"], Fields(), ErrorPolicy(), None)
+    short = _Read(["A short text"], [False], Fields(), ErrorPolicy(), None)
     assert len(list(short.documents())) == 1
     assert "%" not in short.describe()

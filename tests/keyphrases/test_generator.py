@@ -2,6 +2,8 @@
 
 import math
 import pickle
+import re
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -76,7 +78,8 @@ def assert_sound(found: list[Keyphrase], text: str, top: int = 20) -> None:
             assert 0 <= start < end <= len(text)
             assert stem_all(words_of(text[start:end])) == stemmed
         if one.present:
-            surfaces = {" ".join(text[start:end].split()).lower() for start, end in one.spans}
+            printable = re.sub("[\x00-\x1f\x7f-\x9f\ud800-\udfff]", " ", text)
+            surfaces = {" ".join(printable[start:end].split()).lower() for start, end in one.spans}
             assert one.text.lower() in surfaces
 
 

@@ -153,7 +153,7 @@ class Candidates(Sequence[Candidate]):
     keyphraseness: Floats  # (Q,) as `Knowledge.count_keyphrases`
     _row: Ints  # (Q,)
     _rows: _Rows
-    index: NgramIndex  # of the document
+    ngrams: NgramIndex  # of the document
 
     def __len__(self) -> int:
         return len(self.hash)
@@ -166,7 +166,7 @@ class Candidates(Sequence[Candidate]):
         if isinstance(at, slice):
             return [self[index] for index in range(len(self))[at]]
         stems, text, slots = self.phrase(at)
-        positions = self.index.positions(int(self.hash[at]), len(stems))
+        positions = self.ngrams.positions(int(self.hash[at]), len(stems))
         inputs = Inputs(*self.inputs[at].tolist())
         return Candidate(text, stems, slots, bool(self.proposed[at]), positions, inputs)
 

@@ -99,7 +99,7 @@ def label_candidates(
     ]
     candidates = everything.take(np.array(readable, np.bool_))
     hashes = np.array([hash_of(stems) for stems in gold], np.uint64)
-    occurrences, _ = everything.index.find(hashes, np.array([*map(len, gold)], np.int64))
+    occurrences, _ = everything.ngrams.find(hashes, np.array([*map(len, gold)], np.int64))
     present = int((occurrences > 0).sum())
     return LabelledCandidates(
         stemmed,
