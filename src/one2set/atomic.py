@@ -95,7 +95,8 @@ def _check_replaceable(path: Path, own_files: OwnFiles | None) -> None:
             raise ConfigError(f"{path} is or contains {kind}, which is not replaced; name another")
     if os.path.ismount(path):
         raise ConfigError(f"{path} is a mount point, which is not replaced; name a folder in it")
-    if foreign := sorted(list_files(path) - set(own_files(path))):
+    own = set(own_files(path))
+    if foreign := sorted(list_files(path) - own):
         raise ConfigError(
             f"{path} has files that one2set did not write there ({', '.join(foreign[:3])}), so it "
             "is not replaced; remove it yourself, or choose another path"

@@ -87,7 +87,7 @@ def test_an_interrupted_validation_is_repeated(
     events = []
     for event in miniature.events(run):
         events.append(event)
-        if isinstance(event, Step) and event.progress.step == 4:
+        if isinstance(event, Step) and event.step == 4:
             os.kill(os.getpid(), signal.SIGINT)  # validation follows
     assert steps(events) == []
     assert last(events).progress.step == 4
@@ -221,7 +221,7 @@ def test_the_best_weights_are_selected_by_the_configured_metric(
     with run.locked():
         for event in train(task, processes=ALONE):
             if isinstance(event, Step):
-                steps_done = event.progress.step
+                steps_done = event.step
             if isinstance(event, Validated):
                 told.append(event)
                 models.append((run.model / "weights.safetensors").read_bytes())
@@ -333,7 +333,7 @@ def test_steps_report_the_learning_rate_and_the_fraction_done(
     rates = [event.learning_rate for event in told]
     expected = [0.5, 0.875, 0.75, 0.625, 0.5, 0.375, 0.25, 0.125]
     assert rates == pytest.approx([0.005 * part for part in expected])
-    assert [event.progress.step for event in told] == list(range(1, 9))
+    assert [event.step for event in told] == list(range(1, 9))
     assert all(event.seconds_left >= 0 for event in told)
 
 

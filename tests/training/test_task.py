@@ -26,11 +26,10 @@ def test_a_missing_init_names_the_command_that_creates_it(
 ) -> None:
     later = System("transformer", "sequence", "likelihood", "greedy", starts_from="transformer")
     monkeypatch.setitem(SYSTEMS, "later", later)
-    corpus = Corpus(corpus_folder)
-    open_run(tmp_path / "run", corpus, scale="tiny", system="transformer")
-    open_run(tmp_path / "run", corpus, scale="tiny", system="later", init=Path("run"))
+    open_run(tmp_path / "run", corpus_folder, scale="tiny", system="transformer")
+    open_run(tmp_path / "run", corpus_folder, scale="tiny", system="later", init=Path("run"))
     with pytest.raises(ConfigError, match="--system transformer --output RUN, then pass --init"):
-        open_run(tmp_path / "run", corpus, scale="tiny", system="later")
+        open_run(tmp_path / "run", corpus_folder, scale="tiny", system="later")
 
 
 def test_a_run_can_start_from_another_ones_model(corpus_folder: Path, tmp_path: Path) -> None:

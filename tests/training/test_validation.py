@@ -15,7 +15,7 @@ from one2set.training.batches import Batches
 from one2set.training.config import Config
 from one2set.training.distributed import Processes
 from one2set.training.systems import build
-from one2set.training.validation import Validator, spread_indices
+from one2set.training.validation import Validator
 from tests.training.conftest import ALONE, SETTINGS
 
 
@@ -135,10 +135,3 @@ def test_processes_share_the_documents_and_agree(
 def test_an_interrupted_validation_gives_nothing(corpus: Corpus) -> None:
     asked = iter([False, True, True, True])
     assert make(corpus).run(stopped=lambda: next(asked)) is None
-
-
-def test_spread_indices_takes_indices_from_everywhere() -> None:
-    assert spread_indices(10, 0) == list(range(10))
-    assert spread_indices(10, 99) == list(range(10))
-    assert spread_indices(10, 3) == [0, 3, 6]
-    assert len(set(spread_indices(1003, 100))) == 100

@@ -1,5 +1,6 @@
 """`one2set import-checkpoint`: a model from a checkpoint of the authors' release."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -49,7 +50,7 @@ def import_checkpoint(
     network, vocabulary = import_files(checkpoint, vocab, heads=heads)
     is_set = network.rows > 1
     generation = Generation.from_model(network, {})
-    config = {"imported": str(checkpoint), "generation": generation.to_dict()}
+    config = {"imported": str(checkpoint), "generation": asdict(generation)}
     save_model(output, network, vocabulary, config, overwrite=overwrite)
     weights = sum(weight.numel() for weight in network.parameters())
     err.print(

@@ -131,11 +131,10 @@ def train(
     changes = [f"limits.{name}={value}" for name, value in limits.items() if value is not None]
     with join_processes() as processes, ExitStack() as stack:
         try:
-            opened = Corpus(corpus)
             run, messages = processes.on_main(
                 lambda: open_run(
                     output,
-                    opened,
+                    corpus,
                     resume=resume,
                     system=system,
                     scale=scale,
@@ -145,7 +144,7 @@ def train(
                     init=init,
                 )
             )
-            task = create_task(run, opened)
+            task = create_task(run, Corpus(corpus))
             processes.on_main(lambda: stack.enter_context(run.locked()))
             display = None
             if processes.is_main:
@@ -204,7 +203,7 @@ def _step_text(event: "Step") -> str:
     left = timedelta(seconds=round(min(event.seconds_left, 1e8)))
     # What matters most comes first: a narrow terminal cuts off the end.
     return (
-        f"{left} left, step {event.progress.step:,} epoch {event.progress.epochs_started} "
+        f"{left} left, step {event.step:,} epoch {event.epoch} "
         f"{event.documents_per_second:.1f} docs/s {losses} rate {event.learning_rate:.1e}"
     )
 

@@ -7,7 +7,7 @@ A sequence is a single row (R = 1); a set has one row per control code (R = N).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 import torch
@@ -80,19 +80,16 @@ class SetLayout:
     phrase_length: int = 6  # L, which includes `<eos>`
     separate: bool = True
     peos: bool = False  # the authors' single set, for parity: `<peos>` is one of its phrases
+    parts: dict[str, slice] = field(init=False, compare=False)  # the rows of each set of targets
 
     def __post_init__(self) -> None:
         if self.separate and self.num_codes % 2:
             raise ConfigError(
                 f"num_codes is {self.num_codes}; separate halves need an even number of codes"
             )
-
-    @property
-    def parts(self) -> dict[str, slice]:
-        """The rows of each set of targets."""
-        if self.separate:
-            return codes_by_side(self.num_codes)
-        return {"all": slice(0, self.num_codes)}
+        every = {"all": slice(0, self.num_codes)}
+        parts = codes_by_side(self.num_codes) if self.separate else every
+        object.__setattr__(self, "parts", parts)
 
     def __call__(self, present: Phrases, absent: Phrases) -> list[list[int]]:
         mark = [[PEOS]] if self.peos else []

@@ -73,9 +73,8 @@ class Scores:
 
 def gold_from_document(document: Document) -> Gold:
     """The gold of a document. Predictions are tokenised like its own phrases."""
-    return _gold(
-        document.id, document.words(), document.phrase_words(), phrase_words=document.phrase_words
-    )
+    source, phrases = StemmedSource(document.words()), document.phrase_words()
+    return _gold(document.id, source, phrases, phrase_words=document.phrase_words)
 
 
 def gold_from_lines(source: str, target: str) -> Gold:
@@ -85,7 +84,8 @@ def gold_from_lines(source: str, target: str) -> Gold:
     which counts as absent gold. The source contains `<eos>` at most once.
     """
     source_words = list(chain.from_iterable(_split_words(source.split(SPECIALS[EOS]))))
-    return _gold(None, source_words, _split_words(target.split(";")), phrase_words=_split_words)
+    phrases = _split_words(target.split(";"))
+    return _gold(None, StemmedSource(source_words), phrases, phrase_words=_split_words)
 
 
 def split_phrases(line: str) -> list[str]:
@@ -100,15 +100,14 @@ def _split_words(phrases: Sequence[str]) -> list[Words]:
 
 def _gold(
     id: str | None,
-    source: Words,
+    source: StemmedSource,
     phrases: Iterable[Words],
     *,
     phrase_words: Callable[[Sequence[str]], Sequence[Words]],
 ) -> Gold:
-    stemmed = StemmedSource(source)
     unique = [stems for stems in _unique(phrases) if stems]
-    present = tuple([stems in stemmed for stems in unique])
-    return Gold(id, stemmed, tuple(map(" ".join, unique)), present, phrase_words)
+    present = tuple([stems in source for stems in unique])
+    return Gold(id, source, tuple(map(" ".join, unique)), present, phrase_words)
 
 
 def _unique(phrases: Iterable[Words]) -> list[tuple[str, ...]]:

@@ -36,11 +36,17 @@ def write_model_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]
     ends without an error. With `overwrite` it may replace another model folder."""
     with atomic_folder(path, own_files=_own_files if overwrite else None) as partial:
         yield partial
-        write_manifest(partial)
+        (partial / MANIFEST).write_bytes(_make_manifest(partial))
 
 
 def write_manifest(folder: Path) -> None:
     """Write the manifest of the files that are in a folder now."""
+    content = _make_manifest(folder)
+    with atomic_file(folder / MANIFEST) as file:
+        file.write(content)
+
+
+def _make_manifest(folder: Path) -> bytes:
     from importlib.metadata import version  # slow to import, and not needed to load a model
 
     files = sorted(path for path in folder.iterdir() if path.is_file())
@@ -49,8 +55,7 @@ def write_manifest(folder: Path) -> None:
         "versions": {"one2set": version("one2set")},
         "files": {path.name: _describe(path) for path in files if _is_listed(path.name)},
     }
-    with atomic_file(folder / MANIFEST) as file:
-        file.write(f"{json.dumps(manifest, indent=2)}\n".encode())
+    return f"{json.dumps(manifest, indent=2)}\n".encode()
 
 
 def update_manifest(folder: Path) -> None:

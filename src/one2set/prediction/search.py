@@ -92,17 +92,13 @@ class Generation:
             except (TypeError, KeyError):
                 raise ConfigError(
                     f"the model's generation is {saved!r}; expected for example "
-                    f"{cls('phrase', 6).to_dict()}: correct its config.json, or use the version "
+                    f"{asdict(cls('phrase', 6))}: correct its config.json, or use the version "
                     "that wrote it"
                 ) from None
         sizes = config.get("model", {})
         if network.rows > 1:
             return cls("phrase", sizes.get("phrase_length", PHRASE_LENGTH))
         return cls("sequence", sizes.get("sequence_length", SEQUENCE_LENGTH))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, to save with a model."""
-        return asdict(self)
 
 
 def generate(

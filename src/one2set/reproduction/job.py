@@ -31,7 +31,7 @@ import orjson
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from one2set.atomic import atomic_file
-from one2set.data.corpus.corpus import TRAIN, VALID, Corpus
+from one2set.data.corpus.corpus import TRAIN, VALID, Corpus, spread_indices
 from one2set.errors import DataError
 from one2set.prediction.engine import Engine
 from one2set.prediction.prediction import AS_TRAINED, NullBias
@@ -47,7 +47,6 @@ from one2set.training.checkpoint import Checkpoints
 from one2set.training.interruption import catch_signals
 from one2set.training.run import Run
 from one2set.training.schedule import Progress
-from one2set.training.validation import spread_indices
 
 _POLL_SECONDS = (0.05, 2.0)  # between two looks at a training process: at first, at most
 _LOG_LINES = 12  # of a failed training's log in the error message

@@ -12,6 +12,7 @@ from typing import Literal
 
 import torch
 
+from one2set.data.corpus.corpus import spread_indices
 from one2set.training.batches import Batches
 from one2set.training.checkpoint import Checkpoints
 from one2set.training.distributed import Processes
@@ -20,7 +21,7 @@ from one2set.training.runlog import RunLog
 from one2set.training.schedule import Progress
 from one2set.training.step import Stepper
 from one2set.training.task import Task
-from one2set.training.validation import Validator, spread_indices
+from one2set.training.validation import Validator
 
 # --- Events ---------------------------------------------------------------------------------------
 
@@ -29,7 +30,8 @@ from one2set.training.validation import Validator, spread_indices
 class Step:
     """A step was taken."""
 
-    progress: Progress
+    step: int
+    epoch: int  # from 1
     losses: dict[str, float]  # per token
     learning_rate: float
     fraction_done: float  # of the run, from 0 to 1
@@ -182,7 +184,8 @@ class _Trainer:
             if self._log is not None:
                 self._log.write("train", progress.step, row)
         return Step(
-            progress=progress.model_copy(),
+            step=progress.step,
+            epoch=progress.epochs_started,
             losses={name: value / tokens for name, value in losses.items()},
             learning_rate=learning_rate,
             fraction_done=fraction_done,

@@ -53,8 +53,11 @@ class RunLog:
     def __init__(self, folder: Path, settings: LoggingSettings, progress: Progress) -> None:
         self._folder, self._curves = folder, settings.curves
         self._rows = [row for row in _read(folder / _METRICS) if not _will_repeat(row, progress)]
-        with atomic_file(folder / _METRICS) as file:
-            file.writelines(map(_line, self._rows))
+        content = b"".join(map(_line, self._rows))
+        path = folder / _METRICS
+        if path.exists() and path.read_bytes() != content:
+            with atomic_file(path) as file:
+                file.write(content)
         self._file = (folder / _METRICS).open("ab")
         self._tensorboard = (
             _writer(folder / _TENSORBOARD, progress) if settings.tensorboard else None

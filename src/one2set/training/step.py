@@ -51,9 +51,9 @@ class Stepper:
         seed: int,
         processes: Processes,
     ) -> None:
-        set_num_threads(config.machine.threads)
         self._device = choose_device(config.machine.device)
         self.bfloat16 = choose_bfloat16(self._device, config.machine.precision)
+        set_num_threads(config.machine.threads)
         if self._device.type == "cpu":
             self.bfloat16 = self.bfloat16 and bool(wide_linears(objective))
         self.objective = objective.to(self._device).train()

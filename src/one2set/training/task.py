@@ -1,7 +1,7 @@
 """A training task: the system of a run on its corpus, ready for the training loop."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
@@ -24,7 +24,7 @@ from one2set.training.systems import BuiltSystem, build, configure_system, get_s
 
 def open_run(
     folder: Path,
-    corpus: Corpus,
+    corpus_folder: Path,
     *,
     resume: bool = False,
     system: str | None = None,
@@ -38,6 +38,7 @@ def open_run(
 
     An existing run keeps its system, its seed and, unless `scale` is given, its configuration.
     """
+    corpus = Corpus(corpus_folder)
     corpus.verify()
     if Run.exists(folder):
         if not resume:
@@ -84,7 +85,7 @@ class Task:
         description = {
             "system": metadata.system,
             "seed": metadata.seed,
-            "generation": built.generation.to_dict(),
+            "generation": asdict(built.generation),
             **self.run.config.model_dump(),
         }
         save_model(
@@ -105,9 +106,9 @@ def create_task(run: Run, corpus: Corpus) -> Task:
     size = min(run.config.model.vocabulary_size, corpus.manifest.vocabulary_size)
     vocabulary = load_vocabulary(corpus.folder, size=size)
     valid = corpus.split(VALID) if VALID in corpus.manifest.splits else Split([])
+    started = Checkpoints(run.checkpoints, run_fingerprint=run.fingerprint).last() is not None
     torch.manual_seed(run.metadata.seed)
     built = build(run.metadata.system, run.config, vocabulary, train=train)
-    started = Checkpoints(run.checkpoints, run_fingerprint=run.fingerprint).last() is not None
     if run.metadata.init is not None and not started:
         _load_initial_weights(built.network, vocabulary, Path(run.metadata.init))
         if built.heads is not None:

@@ -103,10 +103,3 @@ class Validator:
     def _documents(self) -> list[Document]:
         """The examples as documents of words."""
         return [document_from_example(example, self.vocabulary) for example in self.examples]
-
-
-def spread_indices(total: int, count: int) -> list[int]:
-    """`count` of `total` indices, evenly spaced; all of them if `count` is 0."""
-    if not count or count >= total:
-        return list(range(total))
-    return [index * total // count for index in range(count)]

@@ -16,6 +16,7 @@ from one2set.data.corpus.corpus import (
     MappedShard,
     file_hash,
     remap_shard,
+    spread_indices,
     write_shard,
 )
 from one2set.data.corpus.prepare import Inputs, prepare
@@ -227,3 +228,10 @@ def test_pyarrow_may_be_missing() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "ConfigError" in done.stderr
     assert 'pip install "one2set[data]"' in done.stderr
+
+
+def test_spread_indices_takes_indices_from_everywhere() -> None:
+    assert spread_indices(10, 0) == list(range(10))
+    assert spread_indices(10, 99) == list(range(10))
+    assert spread_indices(10, 3) == [0, 3, 6]
+    assert len(set(spread_indices(1003, 100))) == 100

@@ -125,6 +125,13 @@ class Split(Sequence[Example]):
         return np.concatenate(lengths).astype(np.int64) if lengths else np.zeros(0, np.int64)
 
 
+def spread_indices(total: int, count: int) -> list[int]:
+    """`count` of `total` indices, evenly spaced; all of them if `count` is 0."""
+    if not count or count >= total:
+        return list(range(total))
+    return [index * total // count for index in range(count)]
+
+
 class Corpus:
     """A corpus that `one2set prepare` wrote, memory-mapped.
 

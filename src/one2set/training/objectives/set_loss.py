@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from one2set.data.batch import Batch, SetLayout, shift_right
 from one2set.data.specials import NULL
 from one2set.model.network import Memory
-from one2set.model.pointer import Mixture
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import TransformerMemory
 from one2set.prediction.greedy import roll_out
@@ -79,11 +78,14 @@ class SetLoss(nn.Module):
             inputs = targets
             if not self.teacher_forcing:
                 inputs = self._greedy_roll_out(evaluation_memory, steps=targets.shape[2])
-        mixture = self.network.decode(memory, shift_right(inputs), target_mask)
-        return self._supervise(mixture, targets, target_mask)
+        return self._supervise(memory, inputs, targets, target_mask)
 
-    def _supervise(self, mixture: Mixture, targets: Tensor, target_mask: Tensor) -> Loss:
-        """Eqs. 4 and 5: the weighted negative log-likelihood of the assigned targets (B, N, L)."""
+    def _supervise(
+        self, memory: TransformerMemory, inputs: Tensor, targets: Tensor, target_mask: Tensor
+    ) -> Loss:
+        """Eqs. 4 and 5: the weighted negative log-likelihood of the assigned targets (B, N, L),
+        given the words before each."""
+        mixture = self.network.decode(memory, shift_right(inputs), target_mask)
         _, code, _ = target_mask.nonzero(as_tuple=True)  # (C,)
         words = targets[target_mask]
         weight = self.null_weight[code].where(words == NULL, 1.0)
