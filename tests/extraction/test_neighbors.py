@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from one2set.arrays import Float32s
-from one2set.extraction.arrays import map_arrays, save_arrays
 from one2set.errors import DataError
 from one2set.extraction import neighbors
+from one2set.extraction.arrays import map_arrays, save_arrays
 from one2set.extraction.neighbors import FILE, NeighborIndex, build_neighbor_index
 
 NUM_PHRASES = 30
