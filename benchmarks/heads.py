@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from safetensors.torch import load_file
 
-from one2set.data.corpus.corpus import Corpus
+from one2set.data.corpus.corpus import Corpus, spread_indices
 from one2set.data.document import Document
 from one2set.data.head_targets import HeadTargetBuilder, enumerate_spans
 from one2set.data.vocabulary import Vocabulary, document_from_example
@@ -30,7 +30,6 @@ from one2set.prediction.engine import Engine
 from one2set.training.checkpoint import Checkpoints
 from one2set.training.run import Run
 from one2set.training.systems import BuiltSystem, build
-from one2set.training.validation import spread_indices
 
 _BATCH = 8
 _CUTOFFS: tuple[Cutoff, Cutoff] = ("5", "M")

@@ -1,5 +1,6 @@
 """How a model says that it wants to be run."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from tests.model import tiny
 )
 def test_a_folder_brings_it_back(generation: Generation, tmp_path: Path) -> None:
     words = WordVocabulary([*SPECIALS, *map(str, range(tiny.V))], size=tiny.V)
-    save_model(tmp_path / "m", tiny.transformer(), words, {"generation": generation.to_dict()})
+    save_model(tmp_path / "m", tiny.transformer(), words, {"generation": asdict(generation)})
     found = load_model(tmp_path / "m")
     assert Generation.from_model(found.network, found.config) == generation
 
