@@ -36,7 +36,10 @@ def vote_plainly(vectors: Float32s, phrases: list[list[int]], query: Float32s) -
     return votes
 
 
-def test_few_documents_are_searched_exactly() -> None:
+def test_few_documents_are_searched_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With groups of one document."""
+    monkeypatch.setattr(neighbors, "_NUM_GROUPINGS", 1)
+    monkeypatch.setattr(neighbors, "_MIN_GROUP", 1)
     vectors, phrases = make_documents(200)
     index = build_neighbor_index(vectors, phrases, ABSENT)
     for query in vectors[:5] + np.float32(0.1):
@@ -47,12 +50,27 @@ def test_few_documents_are_searched_exactly() -> None:
 
 def test_many_documents_are_searched_almost_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(neighbors, "_NUM_PROBES", 20)
+    monkeypatch.setattr(neighbors, "_NUM_GROUPINGS", 1)
+    monkeypatch.setattr(neighbors, "_MIN_GROUP", 1)
     vectors, phrases = make_documents(5000)
     index = build_neighbor_index(vectors, phrases, ABSENT)
     assert len(index.centroids) > 2 * 20  # so most documents are not looked at
     for query in vectors[:20] + np.float32(0.1):
         expected = vote_plainly(vectors, phrases, query)
         assert np.corrcoef(index.vote(query), expected)[0, 1] > 0.97
+
+
+def test_groups_have_several_documents_and_all_their_keyphrases() -> None:
+    vectors, phrases = make_documents(1000)
+    index = build_neighbor_index(vectors, phrases, ABSENT)
+    assert index.sizes.min() >= neighbors._MIN_GROUP
+    assert index.sizes.sum() == 3 * 1000
+    every = np.array([phrase for own in phrases for phrase in own])
+    np.testing.assert_array_equal(np.bincount(index.phrases), 3 * np.bincount(every))
+    for query in vectors[:20]:
+        expected = vote_plainly(vectors, phrases, query)
+        assert np.argmax(index.vote(query)) == np.argmax(expected)
+        assert index.vote(query).max() <= 1
 
 
 def test_a_text_without_known_terms_gets_finite_votes() -> None:
@@ -87,11 +105,12 @@ def test_it_is_stored_with_a_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "damage",
     [
-        {"phrases": np.full(600, NUM_PHRASES, np.uint16)},
-        {"phrases_of": np.full(300, 200, np.uint8)},
-        {"codes": np.zeros((300, 3), np.uint8)},
+        {"phrases": np.array([NUM_PHRASES], np.uint16)},
+        {"phrases_of": np.array([200], np.uint8)},
+        {"codes": np.zeros((1, 3), np.uint8)},
+        {"sizes": np.zeros(1, np.uint8)},
         {"centroids": np.zeros((4, 12), np.float32)},
-        {"cells": np.array([0, 200, 100, 250, 300])},
+        {"cells": np.array([50, 40])},
         {"codebook": np.zeros((4, 100, 4), np.float32)},
         {"absent": np.full(NUM_PHRASES, np.nan, np.float32)},
     ],

@@ -25,7 +25,6 @@ from one2set.keyphrases.selection import Selection, select_keyphrases
 from one2set.keyphrases.tuning import (
     LabelledCandidates,
     Pool,
-    _find_floor,
     fit_logistic,
     label_candidates,
     mean_f1,
@@ -191,23 +190,10 @@ def test_a_phrase_that_is_right_alone_but_not_beside_its_whole() -> None:
     assert overlap["part"] < -1
 
 
-def test_the_floor_is_the_lowest_score_above_which_absent_phrases_are_right_often_enough() -> None:
-    """In both halves of the documents."""
-    pool = Pool(judged(made_up(200)))
-    calibration = Calibration(absent=SideCalibration(-4.0))
-    p, shown = score_and_select(pool, calibration)
-    absent = np.flatnonzero(shown & ~pool.present)
-
-    def is_precise(floor: float) -> bool:
-        above = [one for one in absent if p[one] >= floor]
-        halves = [[one for one in above if pool.document[one] % 2 == n] for n in (0, 1)]
-        return all(len(half) >= 10 and sum(pool.correct[half]) >= len(half) / 4 for half in halves)
-
-    floor = min(p[one] for one in absent if is_precise(p[one]))
-    assert p[absent].min() < floor < p[absent].max()
-    assert _find_floor(pool, calibration) == floor
-    wrong = Pool([one._replace(correct=np.zeros_like(one.correct)) for one in pool.documents])
-    assert _find_floor(wrong, calibration) == 1
+def test_people_are_shown_absent_phrases_of_which_one_in_five_is_right() -> None:
+    """The score is calibrated, so that a fixed floor does it."""
+    calibration = tune(judged(made_up(100)))
+    assert (calibration.present.floor, calibration.absent.floor) == (0.0, 0.2)
 
 
 def test_how_many_codes_speak() -> None:

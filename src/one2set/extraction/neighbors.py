@@ -1,13 +1,16 @@
 """Nearest neighbours: the training documents that are most like a text vote for its keyphrases.
 
-A training document is stored as the vector that the phrase classifier gives its text, and its
-keyphrases on the phrase list. The index is that of Jégou et al. (2011), an inverted file with
-product quantization: vectors lie in cells around centroids, only the nearest cells are searched,
-and what a vector differs from its centroid by is stored in a byte per subvector. The similarity is
-the cosine.
+The similarity of texts is the cosine of the vectors that the phrase classifier gives them. Stored
+are groups of at least four similar documents, each with its mean vector and all its keyphrases on
+the phrase list, so that a model does not contain the keyphrases of any single document. Three
+groupings of all documents together lose little against single documents.
 
-Shapes: N documents, W width of a vector, C cells, M subvectors, K values of a subvector, E
-keyphrases of all documents end to end, P phrases of the list.
+The index is that of Jégou et al. (2011), an inverted file with product quantization: groups lie in
+cells around centroids, only the nearest cells are searched, and what a vector differs from its
+centroid by is stored in a byte per subvector.
+
+Shapes: N documents, G groups, W width of a vector, C cells, M subvectors, K values of a subvector,
+E keyphrases of all groups end to end, P phrases of the list.
 """
 
 from collections.abc import Sequence
@@ -27,26 +30,27 @@ from one2set.extraction.arrays import (
 )
 
 FILE = "neighbors.safetensors"
-_NUM_NEIGHBORS, _TEMPERATURE = 100, 0.07  # a vote is weighted by exp(cosine / temperature)
+_NUM_GROUPINGS, _MIN_GROUP = 3, 4  # documents in a group, if there are as many
+_NUM_NEIGHBORS, _TEMPERATURE = 105, 0.07  # a vote is weighted by exp(cosine / temperature)
 _NUM_PROBES = 32  # cells that are searched
 _NUM_CELLS, _MIN_CELL = 1024, 64  # documents in a cell, on average
 _SUBVECTOR, _NUM_VALUES = 4, 256
 _ITERATIONS, _SAMPLE = 12, 50_000  # of k-means
-_MAX_PHRASES = 255  # of a document
 Bytes = NDArray[np.uint8]
 Indices = NDArray[np.unsignedinteger]  # in as few bytes as they need
 
 
 @dataclass(frozen=True, slots=True)
 class NeighborIndex:
-    """Vectors of documents and their keyphrases, sorted by cell."""
+    """Groups of documents, sorted by cell: their vectors and their keyphrases."""
 
     centroids: Float32s  # (C, W)
     codebook: Float32s  # (M, K, W / M)
-    codes: Bytes  # (N, M) indices into the codebook
-    cells: Ints  # (C + 1,) documents of cell c are numbers cells[c] up to cells[c + 1]
-    phrases: Indices  # (E,) indices into the phrase list
-    phrases_of: Ints  # (N + 1,) those of document n are phrases_of[n] up to phrases_of[n + 1]
+    codes: Bytes  # (G, M) indices into the codebook
+    cells: Ints  # (C + 1,) groups of cell c are numbers cells[c] up to cells[c + 1]
+    sizes: Indices  # (G,) numbers of documents
+    phrases: Indices  # (E,) indices into the phrase list, as often as documents have them
+    phrases_of: Ints  # (G + 1,) those of group g are phrases_of[g] up to phrases_of[g + 1]
     absent: Float32s  # (P,) log of the share of a phrase's documents in which it is absent
 
     def vote(self, vector: Float32s) -> Float32s:
@@ -58,17 +62,18 @@ class NeighborIndex:
         by_cell = single_thread_matmul(self.centroids, vector)  # (C,)
         probed = np.sort(_highest(by_cell, _NUM_PROBES))
         parts = [slice(*self.cells[cell : cell + 2].tolist()) for cell in probed.tolist()]
-        sizes = [part.stop - part.start for part in parts]
-        documents = np.concatenate([np.arange(part.start, part.stop) for part in parts])
+        counts = [part.stop - part.start for part in parts]
+        groups = np.concatenate([np.arange(part.start, part.stop) for part in parts])
         # q · (centroid + Σ subvectors), where the products with all subvectors are a table.
         table = np.matmul(self.codebook, vector.reshape(len(self.codebook), -1, 1))[..., 0]
         codes = np.concatenate([self.codes[part] for part in parts])  # (n, M)
         offsets = np.arange(0, table.size, table.shape[1])
-        similarity = table.ravel()[codes + offsets].sum(axis=1) + np.repeat(by_cell[probed], sizes)
+        similarity = table.ravel()[codes + offsets].sum(axis=1) + np.repeat(by_cell[probed], counts)
         nearest = _highest(similarity, _NUM_NEIGHBORS)
         weights = np.exp((similarity[nearest] - similarity[nearest].max()) / _TEMPERATURE)
-        weights /= weights.sum()
-        begin, end = self.phrases_of[documents[nearest]], self.phrases_of[documents[nearest] + 1]
+        groups = groups[nearest]
+        weights /= (weights * self.sizes[groups]).sum()
+        begin, end = self.phrases_of[groups], self.phrases_of[groups + 1]
         phrases = [self.phrases[a:b] for a, b in zip(begin.tolist(), end.tolist(), strict=True)]
         each = np.repeat(weights, end - begin)
         votes = np.bincount(np.concatenate(phrases), each, minlength=len(self.absent))
@@ -87,8 +92,8 @@ class NeighborIndex:
         """Load it from a model's folder; None if it has none."""
 
         def build(arrays: Arrays) -> "NeighborIndex":
-            check_shapes(arrays, {"centroids": "CW", "codebook": "MKV", "codes": "NM"})
-            check_shapes(arrays, {"codes": "NM", "phrases_of": "N"})
+            check_shapes(arrays, {"centroids": "CW", "codebook": "MKV", "codes": "GM"})
+            check_shapes(arrays, {"codes": "GM", "phrases_of": "G", "sizes": "G"})
             check_shapes(arrays, {"cells": "S", "phrases": "E", "absent": "P"})
             index = cls(**{name: arrays[name] for name in cls.__slots__})
             index = replace(index, phrases_of=np.cumsum(np.append(0, index.phrases_of)))
@@ -107,13 +112,15 @@ class NeighborIndex:
             (self.phrases_of, len(self.codes), len(self.phrases)),
         ):
             if len(bounds) != count + 1 or bounds[0] != 0 or bounds[-1] != end:
-                raise ValueError("cells and documents do not fit")
+                raise ValueError("cells and groups do not fit")
             if np.any(np.diff(bounds) < 0):
                 raise ValueError("bounds are not in order")
         if len(self.phrases) and not (
             self.phrases.min() >= 0 and self.phrases.max() < len(self.absent)
         ):
             raise ValueError("there are indices of no phrase")
+        if np.any(self.sizes < 1):
+            raise ValueError("there are groups of no documents")
 
 
 def build_neighbor_index(
@@ -122,29 +129,62 @@ def build_neighbor_index(
     """Index documents by their vectors (N, W). `phrases` are the keyphrases of each document as
     indices into the phrase list; documents without any are left out."""
     useful = np.array([number for number, own in enumerate(phrases) if own], np.int64)
-    vectors = _normalize(vectors[useful])
+    documents = _normalize(vectors[useful])
     random = np.random.default_rng(0)
-    sample = vectors[np.sort(random.permutation(len(vectors))[:_SAMPLE])]
-    centroids = _fit_centroids(sample, max(1, min(_NUM_CELLS, len(vectors) // _MIN_CELL)), random)
+    groups: list[Ints] = []
+    for _ in range(_NUM_GROUPINGS):
+        centroids = _fit_cells(documents, random)
+        cell = _nearest(documents, centroids)
+        for number in range(len(centroids)):
+            groups += _split(documents, np.flatnonzero(cell == number))
+    means = [documents[group].mean(axis=0) for group in groups]
+    vectors = _normalize(np.array(means, np.float32).reshape(-1, vectors.shape[1]))
     cell = _nearest(vectors, centroids)
     order = np.argsort(cell, kind="stable")
-    useful, vectors, cell = useful[order], vectors[order], cell[order]
+    vectors, cell = vectors[order], cell[order]
     codes, codebook = [], []
     for residual in np.split(vectors - centroids[cell], vectors.shape[1] // _SUBVECTOR, axis=1):
-        rows = np.sort(random.permutation(len(residual))[:_SAMPLE])
-        values = _fit_centroids(residual[rows], _NUM_VALUES, random)
-        codebook.append(values)
-        codes.append(_nearest(residual, values).astype(np.uint8))
-    own = [phrases[number][:_MAX_PHRASES] for number in useful.tolist()]
+        codebook.append(_fit_centroids(_sample(residual, random), _NUM_VALUES, random))
+        codes.append(_nearest(residual, codebook[-1]).astype(np.uint8))
+    own = [
+        [phrase for number in useful[groups[group]].tolist() for phrase in phrases[number]]
+        for group in order.tolist()
+    ]
     return NeighborIndex(
         centroids,
         np.stack(codebook),
         np.stack(codes, axis=1),
         np.searchsorted(cell, np.arange(len(centroids) + 1)),
+        np.array([len(groups[group]) for group in order], np.uint8),
         np.array([phrase for each in own for phrase in each], np.min_scalar_type(len(absent))),
         np.cumsum([0, *map(len, own)]),
         absent,
     )
+
+
+def _fit_cells(documents: Float32s, random: np.random.Generator) -> Float32s:
+    """(C, W) the centroids of cells that have enough documents for a group."""
+    count = max(1, min(_NUM_CELLS, len(documents) // _MIN_CELL))
+    centroids = _fit_centroids(_sample(documents, random), count, random)
+    sizes = np.bincount(_nearest(documents, centroids), minlength=count)
+    return centroids[sizes >= min(_MIN_GROUP, sizes.max())]
+
+
+def _split(vectors: Float32s, group: Ints) -> list[Ints]:
+    """Halve a group of rows of vectors until halves would be too small, each time across the
+    direction of greatest variance."""
+    if len(group) < 2 * _MIN_GROUP:
+        return [group] if len(group) else []
+    centred = vectors[group] - vectors[group].mean(axis=0)
+    direction = centred[np.argmax((centred**2).sum(axis=1))]
+    for _ in range(3):  # power iteration
+        direction = _normalize(centred.T @ (centred @ direction))
+    order, half = np.argsort(centred @ direction), len(group) // 2
+    return _split(vectors, group[order[:half]]) + _split(vectors, group[order[half:]])
+
+
+def _sample(vectors: Float32s, random: np.random.Generator) -> Float32s:
+    return vectors[np.sort(random.permutation(len(vectors))[:_SAMPLE])]
 
 
 def _normalize(vectors: Float32s) -> Float32s:

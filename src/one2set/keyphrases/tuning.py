@@ -47,9 +47,8 @@ _START = -2.0
 _GOLD_FACTORS = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)
 _THRESHOLD_FACTORS = (0.0, 0.2, 0.4, 0.6, 0.8)  # of the best threshold without a cutoff
 _QUANTILES = np.linspace(0, 0.99, 67)  # of probabilities, to try as thresholds
-# Of the absent phrases that people are shown, one in five is to be the author's, also in documents
-# that are not these.
-_MIN_PRECISION, _MIN_SHOWN = 0.25, 10
+# People are shown no absent phrase with a lower score: at least one in five is to be the author's.
+_ABSENT_FLOOR = 0.2
 # Kinds of overlap that have a weight together: few phrases of each are shown.
 _KINDS = (("part", "whole"), ("head",), ("word",), ("abbreviation",))
 _DIVERSITIES = (0.0, 0.3, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
@@ -231,10 +230,8 @@ def tune(documents: Iterable[LabelledCandidates]) -> Calibration:
     present, absent = (
         _tune_cutoff(pool, side, bias, _fit_side(pool, side, bias)[0]) for side in SIDES
     )
-    calibration = _tune_overlap(pool, Calibration(present, absent))
-    return replace(
-        calibration, absent=replace(calibration.absent, floor=_find_floor(pool, calibration))
-    )
+    absent = replace(absent, floor=_ABSENT_FLOOR)
+    return _tune_overlap(pool, Calibration(present, absent))
 
 
 def _fit_side(pool: Pool, side: Side, bias: NullBias) -> tuple[SideCalibration, float]:
@@ -346,22 +343,6 @@ def _order_by_document(pool: Pool, p: Floats, which: Flags) -> Ints:
     """The numbers of some candidates (Q,), by document, then the best first."""
     order = np.flatnonzero(which)
     return order[np.lexsort((-p[order], pool.document[order]))]
-
-
-def _find_floor(pool: Pool, calibration: Calibration) -> float:
-    """The lowest score above which at least `_MIN_PRECISION` of the absent phrases that are shown
-    are right, in either half of the documents; 1 if there is none. In one half alone, luck would
-    find one."""
-    p, shown = score_and_select(pool, calibration)
-    absent = np.flatnonzero(shown & ~pool.present)
-    absent = absent[np.argsort(-p[absent], kind="stable")]
-    precise = np.ones(len(absent), np.bool_)
-    for half in (0, 1):
-        own = pool.document[absent] % 2 == half
-        count, right = np.cumsum(own), np.cumsum(own & pool.correct[absent])
-        precise &= (count >= _MIN_SHOWN) & (right >= _MIN_PRECISION * count)
-    enough = np.flatnonzero(precise)
-    return float(p[absent[enough[-1]]]) if len(enough) else 1.0
 
 
 def _apply_cutoff(
