@@ -167,7 +167,8 @@ def _fit_cells(documents: Float32s, random: np.random.Generator) -> Float32s:
     count = max(1, min(_NUM_CELLS, len(documents) // _MIN_CELL))
     centroids = _fit_centroids(_sample(documents, random), count, random)
     sizes = np.bincount(_nearest(documents, centroids), minlength=count)
-    return centroids[sizes >= min(_MIN_GROUP, sizes.max())]
+    large: Float32s = centroids[sizes >= min(_MIN_GROUP, sizes.max())]
+    return large
 
 
 def _split(vectors: Float32s, group: Ints) -> list[Ints]:
