@@ -1,19 +1,24 @@
-"""A model of ours without one of its parts, calibrated anew: what the network brings, and what
-counting training documents does.
+"""What the parts of a model bring: its F1 without each of them, calibrated anew.
 
-Parts are `network` (nothing but what the codes say) and `knowledge` (no network: selector, known
-phrases and associations). Documents must be short enough to be read whole.
+    python benchmarks/ablation.py MODEL VALID.jsonl [VALID.jsonl …]
+
+Prints the mean of F1@5 and F1@M (protocol ye2021) of present and of absent keyphrases, tuned on
+either half of the documents and measured on the other. Documents must be short enough to be read
+whole.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from one2set.data.control_codes import SIDES
 from one2set.data.document import Document, StemmedDocument
 from one2set.data.reading.readers import read
 from one2set.extraction.knowledge import NO_KNOWLEDGE, Knowledge
 from one2set.keyphrases.scoring import score_phrases
 from one2set.keyphrases.selection import Selection, select_keyphrases
-from one2set.keyphrases.tuning import label_candidates, tune
+from one2set.keyphrases.tuning import Pool, label_candidates, mean_f1, tune
 from one2set.prediction.prediction import AS_TRAINED, NO_NULL, NullBias, Prediction
 from one2set.prediction.runtime import Runtime
 
@@ -26,13 +31,11 @@ def load_part(
 ) -> Callable[[Sequence[Document]], list[list[str]]]:
     """Documents → their keyphrases, by one part of a model that is tuned on the `valid` files."""
     knowledge = Knowledge.load(Path(folder)) if part == "knowledge" else NO_KNOWLEDGE
-    predict = _silence if part == "knowledge" else _network(folder)
+    predict = _predict_nothing if part == "knowledge" else _network(folder)
     documents = [document for path in valid for document in read(path)]
-    said = predict(documents, NO_NULL)
-    pairs = zip(documents, said, strict=True)
-    calibration = tune(label_candidates(document, one, knowledge) for document, one in pairs)
-
-    best = Selection(top=_MOST, point="f1")
+    predictions = predict(documents, NO_NULL)
+    pairs = zip(documents, predictions, strict=True)
+    calibration = tune(label_candidates(*pair, knowledge) for pair in pairs)
 
     best = Selection(top=_MOST, point="f1")
 
@@ -43,7 +46,7 @@ def load_part(
             stemmed = StemmedDocument.of(document)
             phrases = score_phrases(stemmed, [(prediction, stemmed)], knowledge, calibration)
             shown = select_keyphrases(document, phrases, calibration, best)
-            found.append([one.text for one in shown])
+            found.append([keyphrase.text for keyphrase in shown])
         return found
 
     return of_documents
@@ -54,6 +57,40 @@ def _network(folder: str) -> Predict:
     return lambda documents, bias: runtime.predict(documents, null_bias=bias)
 
 
-def _silence(documents: Iterable[Document], bias: NullBias = AS_TRAINED) -> Iterator[Prediction]:
-    """What a network would say of which no code ever speaks."""
+def _predict_nothing(
+    documents: Iterable[Document], bias: NullBias = AS_TRAINED
+) -> Iterator[Prediction]:
+    """The predictions of a network whose codes all generate ∅."""
     return (Prediction(document.id, (), "score", 0, 0) for document in documents)
+
+
+def compare(folder: Path, files: Sequence[str]) -> None:
+    """Print the F1 of a model without each of its parts."""
+    documents = [document for path in files for document in read(path)]
+    knowledge = Knowledge.load(folder)
+    runtime = Runtime(folder, threads=1, batch_tokens=2048)
+    predicted = list(runtime.predict(documents, null_bias=NO_NULL, project=knowledge.project))
+    nothing = list(_predict_nothing(documents))
+    without_classifier = replace(knowledge, phrase_classifier=None, neighbor_index=None)
+    for name, predictions, rest in (
+        ("the model", predicted, knowledge),
+        ("without the network", nothing, knowledge.without_span_rescorer()),
+        ("without the span rescorer", predicted, knowledge.without_span_rescorer()),
+        ("without the candidate scorer", predicted, replace(knowledge, candidate_scorer=None)),
+        ("without the neighbours", predicted, replace(knowledge, neighbor_index=None)),
+        ("without classifier and neighbours", predicted, without_classifier),
+        ("the network alone", predicted, NO_KNOWLEDGE),
+    ):
+        labelled = [
+            label_candidates(document, prediction, rest)
+            for document, prediction in zip(documents, predictions, strict=True)
+        ]
+        halves = [
+            mean_f1(Pool(labelled[1 - half :: 2]), tune(labelled[half::2])) for half in (0, 1)
+        ]
+        means = (f"{side} {sum(half[side] for half in halves) / 2:.4f}" for side in SIDES)
+        print(f"{name:34}", *means, flush=True)
+
+
+if __name__ == "__main__":
+    compare(Path(sys.argv[1]), sys.argv[2:])
