@@ -1,1 +1,1 @@
-"""one2set in tools that people use already. Each file needs its tool, and nothing else does."""
+"""Adapters for other libraries. Each module needs its library; no other code imports it."""

@@ -1,9 +1,9 @@
-"""Topics of BERTopic, described by keyphrases.
+"""Topics of BERTopic, represented by keyphrases.
 
     BERTopic(representation_model=KeyphraseRepresentation())
 
-Each topic gets the phrases of its documents, weighed as BERTopic weighs words, by c-TF-IDF; what is
-counted are keyphrases instead of words, each as often as its scores say that it is one.
+Each topic gets the keyphrases of its documents, weighted by c-TF-IDF as BERTopic weights words. An
+occurrence counts by its score, the probability that the phrase is a keyphrase.
 """
 
 import math
@@ -22,9 +22,9 @@ try:
 except ImportError:
     raise missing_extra("bertopic", extra="bertopic", purpose="KeyphraseRepresentation") from None
 
-Weighed = list[tuple[str, float]]  # phrases or words of a topic, best first
+Weighted = list[tuple[str, float]]  # phrases or words of a topic, best first
 Stems = tuple[str, ...]
-Expected = defaultdict[Stems, float]
+Counts = defaultdict[Stems, float]  # expected numbers of documents
 
 
 class KeyphraseRepresentation(BaseRepresentation):  # type: ignore[misc]
@@ -52,68 +52,68 @@ class KeyphraseRepresentation(BaseRepresentation):  # type: ignore[misc]
         self.threads = threads
 
     def extract_topics(
-        self, topic_model: Any, documents: Any, c_tf_idf: Any, topics: Mapping[int, Weighed]
-    ) -> dict[int, Weighed]:
+        self, topic_model: Any, documents: Any, c_tf_idf: Any, topics: Mapping[int, Weighted]
+    ) -> dict[int, Weighted]:
         """Called by BERTopic. `documents` is a table with the columns Document and Topic. A topic
-        in which nothing is found keeps its words."""
-        texts = {topic: self._chosen(documents, topic) for topic in topics}
-        keyphrases = self._keyphrases({text for chosen in texts.values() for text in chosen})
-        # How many documents of a topic are expected to have a phrase, in any inflection.
-        expected: dict[int, Expected] = {topic: defaultdict(float) for topic in topics}
-        spelling: dict[Stems, tuple[float, str]] = {}  # where it is likeliest
-        for topic, chosen in texts.items():
-            for text in chosen:
+        without keyphrases keeps its words."""
+        texts = {topic: self._sample(documents, topic) for topic in topics}
+        keyphrases = self._find_keyphrases({text for sample in texts.values() for text in sample})
+        # By topic and phrase, in any inflection.
+        expected: dict[int, Counts] = {topic: defaultdict(float) for topic in topics}
+        spelling: dict[Stems, tuple[float, str]] = {}  # where the score is highest
+        for topic, sample in texts.items():
+            for text in sample:
                 for phrase, score in keyphrases[text]:
                     stems = stem_all(words_of(phrase))
                     expected[topic][stems] += score
                     spelling[stems] = max(spelling.get(stems, (0.0, "")), (score, phrase))
         return {
-            topic: [(spelling[stems][1], weight) for stems, weight in weighed[: self.top]]
+            topic: [(spelling[stems][1], weight) for stems, weight in weighted[: self.top]]
             or list(topics[topic])
-            for topic, weighed in _weighed(expected).items()
+            for topic, weighted in _compute_c_tf_idf(expected).items()
         }
 
-    def _chosen(self, documents: Any, topic: int) -> list[str]:
+    def _sample(self, documents: Any, topic: int) -> list[str]:
         texts = documents.loc[documents.Topic == topic, "Document"].dropna()  # images have none
         if len(texts) > self.documents:
             texts = texts.sample(self.documents, random_state=self.random_state)
         return [str(text) for text in texts]
 
-    def _keyphrases(self, texts: Iterable[str]) -> dict[str, Weighed]:
-        """Of each text. They are kept: BERTopic asks again for each point in time and each level
-        of a hierarchy."""
+    def _find_keyphrases(self, texts: Iterable[str]) -> dict[str, Weighted]:
+        """The keyphrases of each text. They are cached: BERTopic asks again for each point in time
+        and each level of a hierarchy."""
         if not hasattr(self, "_generator"):
             self._generator = KeyphraseGenerator(self.model, threads=self.threads)
-            self._kept: dict[tuple[str, Side | None, float], Weighed] = {}
+            self._cache: dict[tuple[str, Side | None, float], Weighted] = {}
         keys = [(text, self.only, self.more) for text in texts]
-        new = [key for key in keys if key not in self._kept]
+        new = [key for key in keys if key not in self._cache]
         results = self._generator.generate((key[0] for key in new), only=self.only, more=self.more)
         for key, keyphrases in zip(new, results, strict=True):
-            self._kept[key] = [
+            self._cache[key] = [
                 (keyphrase.text.lower(), keyphrase.score) for keyphrase in keyphrases
             ]
-        return {key[0]: self._kept[key] for key in keys}
+        return {key[0]: self._cache[key] for key in keys}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the model and the cache, which each process creates for itself."""
+        """The state without the model and the cache, which each process creates for itself."""
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name in self.get_params()}
 
 
-def _weighed(expected: Mapping[int, Expected]) -> dict[int, list[tuple[Stems, float]]]:
-    """c-TF-IDF: share(phrase, topic) · log(1 + A / f(phrase)), where f is how often a phrase is
-    expected in all topics, and A how many phrases are in a topic, on average."""
-    everywhere: Expected = defaultdict(float)
+def _compute_c_tf_idf(expected: Mapping[int, Counts]) -> dict[int, list[tuple[Stems, float]]]:
+    """c-TF-IDF: share(phrase, topic) · log(1 + A / f(phrase)), where f is the expected count of a
+    phrase over all topics, and A the mean number of phrases of a topic. Best first."""
+    everywhere: Counts = defaultdict(float)
     for counts in expected.values():
         for stems, count in counts.items():
             everywhere[stems] += count
     average = sum(everywhere.values()) / max(1, len(expected))
-    weighed = {}
+    weighted = {}
     for topic, counts in expected.items():
         total = sum(counts.values())
         weights = [
             (stems, count / total * math.log1p(average / everywhere[stems]))
             for stems, count in counts.items()
         ]
-        weighed[topic] = sorted(weights, key=lambda pair: -pair[1])
-    return weighed
+        weighted[topic] = sorted(weights, key=lambda pair: -pair[1])
+    return weighted

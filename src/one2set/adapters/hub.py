@@ -25,8 +25,8 @@ _CARD = """---
 
 # Keyphrases as a set
 
-This model finds the keyphrases of English texts: those that occur in a text, and those that do not.
-It is a SetTrans (One2Set, ACL 2021), made with one2set{% if description %}.
+This model finds the present and absent keyphrases of English texts. It is a SetTrans (One2Set, ACL
+2021), trained with one2set{% if description %}.
 
 {{ description }}{% endif %}
 
@@ -38,9 +38,9 @@ for keyphrase in generator.generate("Some text"):
     print(keyphrase.text, keyphrase.score, keyphrase.present)
 ```
 
-The score is the calibrated probability that a phrase is one of the text's keyphrases. The model was
+The score is the calibrated probability that a phrase is a keyphrase of the text. The model was
 trained on titles and abstracts of scientific papers; check it before you use it on other texts.
-Absent keyphrases are guesses.
+Absent keyphrases are less reliable than present ones.
 """
 
 
@@ -55,8 +55,8 @@ class HubKeyphraseGenerator(
 ):
     """A `KeyphraseGenerator` that can be loaded from the hub and pushed to it."""
 
-    # The parameters must not have names that occur in our config.json: the mixin would take their
-    # values from there.
+    # No parameter may have a name that occurs in our config.json: the mixin would take its value
+    # from there.
     def __init__(
         self, folder: str | Path = DEFAULT, *, threads: int = 0, verify: bool = True
     ) -> None:

@@ -1,13 +1,13 @@
-"""`extract_keywords` as KeyBERT has it: change the import, and keep the rest.
+"""A drop-in replacement for KeyBERT's `extract_keywords`: only the import changes.
 
     from one2set.adapters.keybert import KeyBERT
     KeyBERT().extract_keywords(docs, top_n=5)
 
-As KeyBERT does, it returns phrases that occur in the text; `KeyBERT(only=None)` adds absent ones.
-Phrases have any length unless `keyphrase_ngram_range` says otherwise, and the score is the
-probability that a phrase is right. Options that steer KeyBERT's own search (`stop_words`, `min_df`,
-`use_maxsum`, `use_mmr`, `diversity`, `nr_candidates`) have no effect: keyphrases of a set differ
-by themselves. Those that ask for what cannot be had here are refused.
+Like KeyBERT, it returns phrases that occur in the text; `KeyBERT(only=None)` adds absent ones.
+Phrases have any length unless `keyphrase_ngram_range` is given. The score is the probability that a
+phrase is a keyphrase. Options of KeyBERT's own search (`stop_words`, `min_df`, `use_maxsum`,
+`use_mmr`, `diversity`, `nr_candidates`) have no effect. Other options that one2set cannot support
+raise an error.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ from one2set.model.paths import DEFAULT
 
 Keywords = list[tuple[str, float]]
 _ALL = 1000
-_EVERY_CODE = 100.0  # generates a phrase: KeyBERT shows `top_n`, however unlikely they are
+_EVERY_CODE = 100.0  # KeyBERT returns `top_n` phrases, however unlikely they are
 
 
 class KeyBERT:
-    """Stands in for KeyBERT's class of this name.
+    """Replaces KeyBERT's class of this name.
 
     `model` is the name or the folder of one of our models. `only` is "present", "absent", or None
     for both.
@@ -57,8 +57,8 @@ class KeyBERT:
         word_embeddings: object = None,
         threshold: float | None = None,
     ) -> Keywords | list[Keywords]:
-        """The `top_n` best keywords with their scores; of several documents, a list for each. With
-        `candidates`, only those of them that are found."""
+        """The `top_n` best keywords with their scores; for several documents, a list for each. With
+        `candidates`, only keywords among them."""
         _refuse(
             vectorizer=vectorizer,
             highlight=highlight or None,
@@ -68,7 +68,7 @@ class KeyBERT:
             threshold=threshold,
         )
         texts = [docs] if isinstance(docs, str) else docs
-        # Where not everything is allowed, all must be looked at.
+        # A filter needs all phrases.
         top = _ALL if candidates or keyphrase_ngram_range else top_n
         allowed = None if candidates is None else {stem_all(words_of(text)) for text in candidates}
         results = []
@@ -91,7 +91,7 @@ def extract_keywords(
     model: str | Path = DEFAULT,
     only: Side | None = "present",
 ) -> Keywords | list[Keywords]:
-    """The same in one call. It loads the model every time: keep a `KeyBERT` for more calls."""
+    """Extract keywords in one call. It loads the model each time; keep a `KeyBERT` for more."""
     return KeyBERT(model, only=only).extract_keywords(docs, top_n=top_n)
 
 
@@ -105,4 +105,4 @@ def _fits(
 def _refuse(**options: object) -> None:
     for name, value in options.items():
         if value is not None:
-            raise ConfigError(f"{name} is KeyBERT's; this is one2set, where it means nothing")
+            raise ConfigError(f"one2set does not support {name} of KeyBERT; leave it out")

@@ -1,9 +1,9 @@
-"""A server for the Model Context Protocol, through which assistants find keyphrases offline.
+"""A server for the Model Context Protocol, so that assistants can find keyphrases offline.
 
     one2set mcp --folder papers
 
-It speaks over standard input and output, as assistants expect. Its tools read texts that they are
-given, and files below one folder, which is named when the server starts.
+It communicates over standard input and output. Its tools read the texts they are given, and files
+below the folder that is named when the server starts.
 """
 
 import os
@@ -28,10 +28,10 @@ try:
 except ImportError:
     raise missing_extra("mcp", extra="mcp", purpose="the MCP server") from None
 
-_MOST_CHARACTERS = 1_000_000  # of a text: a long book, which takes about a minute
-_MOST_BYTES = 50_000_000  # of a file
-_MOST_DOCUMENTS = 50  # in an answer, which assistants read whole
-_MOST_NAMES = 500
+_MAX_CHARACTERS = 1_000_000  # of a text: a long book, which takes about a minute
+_MAX_BYTES = 50_000_000  # of a file
+_MAX_DOCUMENTS = 50  # in an answer, which assistants read whole
+_MAX_NAMES = 500
 _INSTRUCTIONS = (
     "Finds the keyphrases of English texts, on this machine. Scores are probabilities. Present "
     "keyphrases occur in the text; absent ones do not and are less certain."
@@ -70,7 +70,7 @@ class FoundFile(BaseModel):
 
 
 class ReadableFolder:
-    """A folder and everything below it, and nothing else: no `..`, no links that lead outside."""
+    """The files below a folder, and no others: no `..`, no links that lead outside."""
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
@@ -78,21 +78,21 @@ class ReadableFolder:
         self._root = folder.resolve()
 
     def find(self, name: str) -> Path:
-        """The file of this name, which is relative to the folder."""
+        """Find a file by its name relative to the folder."""
         file = self._resolve(name)
         if file is None:
             raise DataError(
                 f"there is no file {name!r} in the folder",
                 fix="list_files shows the names that can be read",
             )
-        if (size := file.stat().st_size) > _MOST_BYTES:
+        if (size := file.stat().st_size) > _MAX_BYTES:
             raise DataError(
-                f"{name!r} has {size:,} bytes", fix=f"at most {_MOST_BYTES:,} are read; split it"
+                f"{name!r} has {size:,} bytes", fix=f"at most {_MAX_BYTES:,} are read; split it"
             )
         return file
 
-    def names(self) -> Iterator[str]:
-        """The names of all files that `find` finds, sorted within each folder."""
+    def list_names(self) -> Iterator[str]:
+        """Yield the names of all files that `find` accepts, sorted within each folder."""
         for folder, folders, names in os.walk(self._root):
             folders.sort()
             for name in sorted(names):
@@ -101,18 +101,18 @@ class ReadableFolder:
                     yield relative
 
     def _resolve(self, name: str) -> Path | None:
-        """Where the file really is, all links followed; None if that is not inside, or hidden."""
+        """The path of a file, all links followed; None if it is hidden or not in the folder."""
         try:
             file = (self._root / name).resolve(strict=True)
             inside = file.relative_to(self._root)
-        except (OSError, ValueError, RuntimeError):  # missing, outside, or a circle of links
+        except (OSError, ValueError, RuntimeError):  # missing, outside, or a cycle of links
             return None
         hidden = any(part.startswith(".") for part in inside.parts)
         return file if file.is_file() and not hidden else None
 
 
 def make_server(generator: KeyphraseGenerator, folder: Path | None = None) -> MCPServer:
-    """The server; without a folder it has no tools for files."""
+    """Make the server. Without a folder it has no tools for files."""
     server = MCPServer(
         "one2set", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING"
     )
@@ -124,9 +124,9 @@ def make_server(generator: KeyphraseGenerator, folder: Path | None = None) -> MC
 
         def find() -> list[FoundKeyphrase]:
             _check_length(text)
-            return _show(generator.generate(text, top=top, only=only))
+            return _to_answer(generator.generate(text, top=top, only=only))
 
-        return _told(find)
+        return _run_tool(find)
 
     if folder is not None:
         _add_file_tools(server, generator, ReadableFolder(folder))
@@ -139,41 +139,43 @@ def _add_file_tools(
     @server.tool(title="Keyphrases of a file", annotations=_READS_ONLY)
     def find_keyphrases_in_file(path: str, top: Top = 10, only: Only = None) -> FoundFile:
         """Find the keyphrases of a file in the folder that this server was given. The path is
-        relative to that folder; list_files lists all. A table or a JSONL file holds several
-        documents, of which the first fifty are shown."""
+        relative to that folder; list_files lists all. A table or a JSONL file has several
+        documents; the first fifty are shown."""
 
         def find() -> FoundFile:
-            some = list(islice(_documents(folder.find(path)), _MOST_DOCUMENTS + 1))
-            results = generator.stream(some[:_MOST_DOCUMENTS], top=top, only=only)
+            some = list(islice(_read_documents(folder.find(path)), _MAX_DOCUMENTS + 1))
+            results = generator.stream(some[:_MAX_DOCUMENTS], top=top, only=only)
             documents = [
-                FoundDocument(id=document.id, title=document.title, keyphrases=_show(keyphrases))
+                FoundDocument(
+                    id=document.id, title=document.title, keyphrases=_to_answer(keyphrases)
+                )
                 for document, keyphrases in results
             ]
-            return FoundFile(documents=documents, complete=len(some) <= _MOST_DOCUMENTS)
+            return FoundFile(documents=documents, complete=len(some) <= _MAX_DOCUMENTS)
 
-        return _told(find)
+        return _run_tool(find)
 
     @server.tool(title="Files that can be read", annotations=_READS_ONLY)
     def list_files() -> list[str]:
         """List the files of the folder, as find_keyphrases_in_file takes them; at most 500."""
-        return list(islice(folder.names(), _MOST_NAMES))
+        return list(islice(folder.list_names(), _MAX_NAMES))
 
 
-def _documents(path: Path) -> Iterator[Document]:
+def _read_documents(path: Path) -> Iterator[Document]:
     for document in read(path, titles=True):
         _check_length(document.text)
         yield document
 
 
 def _check_length(text: str) -> None:
-    if len(text) > _MOST_CHARACTERS:
+    if len(text) > _MAX_CHARACTERS:
         raise DataError(
             f"a text has {len(text):,} characters",
-            fix=f"at most {_MOST_CHARACTERS:,} are read; pass it in parts",
+            fix=f"at most {_MAX_CHARACTERS:,} are read; pass it in parts",
         )
 
 
-def _show(keyphrases: KeyphraseList) -> list[FoundKeyphrase]:
+def _to_answer(keyphrases: KeyphraseList) -> list[FoundKeyphrase]:
     return [
         FoundKeyphrase(
             text=keyphrase.text,
@@ -185,8 +187,8 @@ def _show(keyphrases: KeyphraseList) -> list[FoundKeyphrase]:
     ]
 
 
-def _told(work: Callable[[], Result]) -> Result:
-    """The result. An error that the assistant can mend reaches it as a message."""
+def _run_tool(work: Callable[[], Result]) -> Result:
+    """Run a tool. Errors that the assistant can fix are passed to it as messages."""
     try:
         return work()
     except One2SetError as error:

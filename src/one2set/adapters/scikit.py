@@ -3,8 +3,8 @@
     make_pipeline(KeyphraseTransformer(top=10), TfidfVectorizer(analyzer=list), LinearSVC())
     CountVectorizer(analyzer=KeyphraseTransformer())
 
-In a pipeline it finds the keyphrases of all texts in batches, lists of strings. As an `analyzer` it
-is asked for one text at a time.
+In a pipeline, it finds the keyphrases of all texts in batches, as lists of strings. As an
+`analyzer`, it is called for one text at a time.
 """
 
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ except ImportError:
 
 
 class KeyphraseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Texts to lists of their keyphrases, in lower case so that texts share them."""
+    """Converts texts to lists of their keyphrases, in lower case so that spellings agree."""
 
     def __init__(
         self,
@@ -64,6 +64,6 @@ class KeyphraseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mis
         return True
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the model, which each process loads again."""
+        """The state without the model, which each process loads again."""
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_generator"}

@@ -1,4 +1,4 @@
-"""A spaCy component: `nlp.add_pipe("one2set")`, and then `doc._.keyphrases`.
+"""A spaCy component: `nlp.add_pipe("one2set")` adds `doc._.keyphrases`.
 
 spaCy finds it by its entry point; no import is needed. Keyphrases are stored as plain values, so
 that documents can be written to disk and read again.
@@ -35,7 +35,7 @@ class DocKeyphrase:
     spans: list[Span]  # its occurrences, as whole tokens
 
 
-def _keyphrases(doc: Doc) -> list[DocKeyphrase]:
+def _get_keyphrases(doc: Doc) -> list[DocKeyphrase]:
     return [
         DocKeyphrase(
             text,
@@ -47,7 +47,7 @@ def _keyphrases(doc: Doc) -> list[DocKeyphrase]:
     ]
 
 
-Doc.set_extension("keyphrases", getter=_keyphrases, force=True)
+Doc.set_extension("keyphrases", getter=_get_keyphrases, force=True)
 
 
 class KeyphraseComponent:

@@ -83,7 +83,7 @@ def write_bulk(
     from one2set.bulk.ray import run_on_ray
     from one2set.bulk.resume import find_finished
     from one2set.model.manifest import check_manifest, hash_files
-    from one2set.model.paths import knowledge_folder
+    from one2set.model.paths import find_knowledge_folder
 
     if verify:
         check_manifest(work.model)
@@ -95,7 +95,7 @@ def write_bulk(
     without = ("model", "threads", "batch_tokens", "device")
     settings = {
         "one2set": version("one2set"),
-        "model": hash_files(knowledge_folder(work.model)) | hash_files(work.model),
+        "model": hash_files(find_knowledge_folder(work.model)) | hash_files(work.model),
         "format": target and target.format,
         "work": type(work).__name__,
         "options": {name: value for name, value in asdict(work).items() if name not in without},

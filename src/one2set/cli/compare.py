@@ -76,7 +76,7 @@ def compare(
     from one2set.data.corpus.corpus import Corpus
     from one2set.reproduction.measure import expect_split
     from one2set.reproduction.plan import ReportRow, Setup, order_rows
-    from one2set.reproduction.version import code_version
+    from one2set.reproduction.version import hash_code
     from one2set.training.systems import get_system
 
     asked = [ReportRow(name, name, name) for name in (part.strip() for part in systems.split(","))]
@@ -84,7 +84,7 @@ def compare(
         get_system(row.system)
     opened = Corpus(corpus)
     expect_split(opened, split)
-    setup = Setup(opened, scale, documents, fine_tune, tuple(set), code or code_version())
+    setup = Setup(opened, scale, documents, fine_tune, tuple(set), code or hash_code())
     jobs = setup.jobs(order_rows(asked, {}), [seed])
     plan = Plan(jobs, setup, output, splits=[split])
     if (error := do_plan(plan, tidy=False)) is not None:

@@ -147,9 +147,9 @@ def _write_per_document(
     path: Path, golds: "Sequence[Gold]", systems: "Mapping[str, Scores]", protocol: Protocol
 ) -> None:
     from one2set.atomic import atomic_file
-    from one2set.evaluation.comparison import document_records
+    from one2set.evaluation.comparison import iterate_document_records
 
     with atomic_file(path) as file:
         for name, scores in systems.items():
-            for record in document_records(golds, scores, protocol):
+            for record in iterate_document_records(golds, scores, protocol):
                 file.write(orjson.dumps({"system": name, **record}) + b"\n")

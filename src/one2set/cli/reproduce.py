@@ -93,10 +93,10 @@ def reproduce(
     from one2set.reproduction.plan import Setup, select_rows
     from one2set.reproduction.report import write_report
     from one2set.reproduction.results import Results
-    from one2set.reproduction.version import code_version
+    from one2set.reproduction.version import hash_code
 
     opened = Corpus(corpus)
-    version = code or code_version()
+    version = code or hash_code()
     setup = Setup(opened, scale, documents, fine_tune, tuple(set), version)
     if not setup.splits or VALID not in opened.manifest.splits:
         raise ConfigError(

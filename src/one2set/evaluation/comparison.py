@@ -14,9 +14,9 @@ from one2set.evaluation.metrics import (
     Counts,
     MetricValues,
     addends,
+    compute_from_sums,
     compute_metrics,
     count_phrases,
-    metrics_from_sums,
 )
 from one2set.evaluation.protocols import PROTOCOLS, Protocol
 from one2set.evaluation.rankings import CUTOFFS, Cutoff
@@ -88,13 +88,13 @@ def compare(
         protocol=protocol,
         protocols=protocols,
         num_documents=len(next(iter(systems.values())).matched),
-        systems=[_system(name, scores, protocols) for name, scores in systems.items()],
+        systems=[_measure_system(name, scores, protocols) for name, scores in systems.items()],
         resamples=resamples,
         intervals=intervals,
     )
 
 
-def _system(name: str, scores: Scores, protocols: Sequence[Protocol]) -> SystemResult:
+def _measure_system(name: str, scores: Scores, protocols: Sequence[Protocol]) -> SystemResult:
     return SystemResult(
         name=name,
         metrics={
@@ -159,7 +159,7 @@ def to_record(comparison: Comparison) -> dict[str, object]:
     }
 
 
-def document_records(
+def iterate_document_records(
     golds: Sequence[Gold], scores: Scores, protocol: Protocol
 ) -> Iterator[dict[str, object]]:
     """For each document: its unique valid predictions, which of them are correct, its metrics."""
@@ -199,7 +199,7 @@ def paired_bootstrap(
     """
     drawn = np.concatenate(
         [
-            metrics_from_sums(sums, protocol)[2]
+            compute_from_sums(sums, protocol)[2]
             for sums in resample_sums(addends, resamples=resamples, seed=seed)
         ]
     )  # (B, S, F)

@@ -23,8 +23,8 @@ _PHRASE_KEYS = ("keyphrases", "keywords", "predictions")
 
 def read_pair(source_path: str, target_path: str) -> list[Gold]:
     """Read the gold of two text files: lines `title <eos> abstract`, and lines `a;b;c`."""
-    sources = list(_lines(source_path))
-    targets = list(_lines(target_path))
+    sources = list(_read_lines(source_path))
+    targets = list(_read_lines(target_path))
     _check_length(target_path, len(targets), source_path, len(sources), "lines")
     for number, source in enumerate(sources, 1):
         if not source.strip() or source.count(SPECIALS[EOS]) > 1:
@@ -55,7 +55,7 @@ def read_gold(path: str, *, fields: Fields) -> list[Gold]:
             )
         golds[document.id] = gold_from_document(document)
     if not golds:
-        raise _empty(path)
+        raise _make_empty_error(path)
     return list(golds.values())
 
 
@@ -66,7 +66,7 @@ def read_predictions(path: str, golds: Sequence[Gold]) -> list[list[str]]:
     have ids, otherwise by order. The extension (.txt, .jsonl) determines the format, otherwise
     the first line does.
     """
-    predictions = list(_predictions(path))
+    predictions = list(_parse_predictions(path))
     with_id = [prediction for prediction in predictions if prediction.id is not None]
     if not with_id or golds[0].id is None:
         _check_length(path, len(predictions), "the gold", len(golds), "documents")
@@ -74,7 +74,7 @@ def read_predictions(path: str, golds: Sequence[Gold]) -> list[list[str]]:
     by_id: dict[str | None, _Prediction] = {}
     known = {gold.id for gold in golds}
     for prediction in predictions:
-        if (what := _id_problem(prediction, by_id, known)) is not None:
+        if (what := _find_id_problem(prediction, by_id, known)) is not None:
             raise DataError(
                 what,
                 fix="write one line for each gold document, with its id; or omit all ids if the "
@@ -100,7 +100,7 @@ class _Prediction(NamedTuple):
     phrases: list[str]
 
 
-def _id_problem(
+def _find_id_problem(
     prediction: _Prediction, by_id: dict[str | None, _Prediction], known: set[str | None]
 ) -> str | None:
     if prediction.id is None:
@@ -112,8 +112,8 @@ def _id_problem(
     return None
 
 
-def _predictions(path: str) -> Iterator[_Prediction]:
-    lines = enumerate(_lines(path), 1)
+def _parse_predictions(path: str) -> Iterator[_Prediction]:
+    lines = enumerate(_read_lines(path), 1)
     first = next(lines)
     if not _is_json(path, first[1]):
         for number, line in chain([first], lines):
@@ -122,7 +122,7 @@ def _predictions(path: str) -> Iterator[_Prediction]:
     for number, line in chain([first], lines):
         if line.strip():
             try:
-                yield _prediction(number, line)
+                yield _parse_prediction(number, line)
             except ValueError as error:
                 fix = 'write {"id": …, "keyphrases": ["…", "…"]} a line'
                 raise DataError(str(error), fix=fix, path=path, line=number) from None
@@ -137,7 +137,7 @@ def _is_json(path: str, first_line: str) -> bool:
     return not name.endswith(".txt") and first_line.lstrip().startswith("{")
 
 
-def _prediction(number: int, line: str) -> _Prediction:
+def _parse_prediction(number: int, line: str) -> _Prediction:
     """Parse a line of JSON. Raises ValueError with the problem."""
     try:
         record = orjson.loads(line)
@@ -153,27 +153,29 @@ def _prediction(number: int, line: str) -> _Prediction:
     if not isinstance(items, list):
         raise ValueError(f"{keys[0]} is {phrases!r}, neither a list nor a;b;c in one string")
     id = record.get("id")
-    return _Prediction(number, None if id is None else str(id), [_phrase(item) for item in items])
+    return _Prediction(
+        number, None if id is None else str(id), [_parse_phrase(item) for item in items]
+    )
 
 
-def _phrase(item: object) -> str:
+def _parse_phrase(item: object) -> str:
     text = item.get("text") if isinstance(item, dict) else item
     if not isinstance(text, str):
         raise ValueError(f'a phrase is {item!r}, neither a string nor {{"text": …}}')
     return text
 
 
-def _lines(path: str) -> Iterator[str]:
+def _read_lines(path: str) -> Iterator[str]:
     any_lines = False
     for _, line in read_lines(path, ErrorPolicy()):
         assert line is not None  # a line that is not UTF-8 has raised
         any_lines = True
         yield line
     if not any_lines:
-        raise _empty(path)
+        raise _make_empty_error(path)
 
 
-def _empty(path: str) -> DataError:
+def _make_empty_error(path: str) -> DataError:
     return DataError(
         "contains no documents", fix="check the path and what wrote the file", path=path
     )

@@ -1,4 +1,4 @@
-"""Metrics of rankings under a protocol. Pure functions of arrays: no text, no files.
+"""Metrics of rankings under a protocol: pure functions of arrays.
 
 Letters: D documents, Q predictions of all documents end to end.
 """
@@ -14,7 +14,7 @@ from one2set.evaluation.rankings import Cutoff, Rankings
 # --- Metrics of each document ---------------------------------------------------------------------
 
 
-def _ratio(numerator: Floats, denominator: Floats | Ints) -> Floats:
+def _divide(numerator: Floats, denominator: Floats | Ints) -> Floats:
     """Elementwise division in which 0/0 is 0, as in the authors' evaluation."""
     safe = np.where(denominator == 0, 1, denominator)
     return np.where(denominator == 0, 0.0, numerator / safe)
@@ -22,10 +22,10 @@ def _ratio(numerator: Floats, denominator: Floats | Ints) -> Floats:
 
 def f1_score(precision: Floats, recall: Floats) -> Floats:
     """The harmonic mean of precision and recall; 0 where both are 0."""
-    return _ratio(2 * precision * recall, precision + recall)
+    return _divide(2 * precision * recall, precision + recall)
 
 
-def num_considered(rankings: Rankings, cutoff: Cutoff, *, padded: bool) -> Ints:
+def count_considered(rankings: Rankings, cutoff: Cutoff, *, padded: bool) -> Ints:
     """The denominator of precision.  (D,)
 
     Padded: k, as if the list were filled up with wrong predictions; 0 for an empty list. Otherwise:
@@ -41,9 +41,9 @@ def precision_recall(
     rankings: Rankings, cutoff: Cutoff, *, padded: bool = True
 ) -> tuple[Floats, Floats]:
     """P@k and R@k of each document.  (D,), (D,)"""
-    matches = rankings.summed(rankings.hit, cutoff)
-    considered = num_considered(rankings, cutoff, padded=padded)
-    return _ratio(matches, considered), _ratio(matches, rankings.num_gold)
+    matches = rankings.sum_top(rankings.hit, cutoff)
+    considered = count_considered(rankings, cutoff, padded=padded)
+    return _divide(matches, considered), _divide(matches, rankings.num_gold)
 
 
 def average_precision(rankings: Rankings, cutoff: Cutoff) -> Floats:
@@ -52,25 +52,25 @@ def average_precision(rankings: Rankings, cutoff: Cutoff) -> Floats:
     before = (total - rankings.hit)[rankings.rank == 1]  # (documents with predictions,)
     hits_so_far = total - np.repeat(before, rankings.num_predicted[rankings.num_predicted > 0])
     precision_here = rankings.hit * hits_so_far / rankings.rank
-    return _ratio(rankings.summed(precision_here, cutoff), rankings.num_gold)
+    return _divide(rankings.sum_top(precision_here, cutoff), rankings.num_gold)
 
 
 def ndcg(rankings: Rankings, cutoff: Cutoff) -> Floats:
     """NDCG@k: binary relevance, log2 discount; the ideal puts all hits of the list first.  (D,)"""
-    hits = rankings.summed(rankings.hit, "M")  # (D,)
+    hits = rankings.sum_top(rankings.hit, "M")  # (D,)
     ideal = (rankings.rank <= hits[rankings.document]).astype(np.float64)
-    return _discounted(rankings, rankings.hit, ideal, cutoff)
+    return _normalise_gains(rankings, rankings.hit, ideal, cutoff)
 
 
 def alpha_ndcg(rankings: Rankings, cutoff: Cutoff) -> Floats:
     """α-NDCG@k, α = ½: a prediction is relevant to each gold phrase that contains it.  (D,)"""
-    return _discounted(rankings, rankings.novelty, rankings.ideal_novelty, cutoff)
+    return _normalise_gains(rankings, rankings.novelty, rankings.ideal_novelty, cutoff)
 
 
-def _discounted(rankings: Rankings, gains: Floats, ideal: Floats, cutoff: Cutoff) -> Floats:
+def _normalise_gains(rankings: Rankings, gains: Floats, ideal: Floats, cutoff: Cutoff) -> Floats:
     discount = np.log2(rankings.rank + 1)
-    gain = rankings.summed(gains / discount, cutoff)
-    return _ratio(gain, rankings.summed(ideal / discount, cutoff))
+    gain = rankings.sum_top(gains / discount, cutoff)
+    return _divide(gain, rankings.sum_top(ideal / discount, cutoff))
 
 
 # --- Metrics of a set of documents ----------------------------------------------------------------
@@ -90,7 +90,7 @@ class MetricValues(NamedTuple):
 def compute_metrics(rankings: Rankings, cutoff: Cutoff, protocol: Protocol) -> MetricValues:
     """All metrics of a group at a cutoff."""
     sums = addends(rankings, cutoff, protocol).sum(axis=0)
-    return MetricValues(*map(float, metrics_from_sums(sums, protocol)))
+    return MetricValues(*map(float, compute_from_sums(sums, protocol)))
 
 
 def addends(rankings: Rankings, cutoff: Cutoff, protocol: Protocol) -> Floats:
@@ -103,8 +103,8 @@ def addends(rankings: Rankings, cutoff: Cutoff, protocol: Protocol) -> Floats:
     pairs: list[tuple[Floats, Floats | Ints]]
     pairs = [(precision, ones), (recall, ones), (f1_score(precision, recall), ones)]
     if protocol.average == "micro":
-        matches = rankings.summed(rankings.hit, cutoff)
-        considered = num_considered(rankings, cutoff, padded=protocol.padded)
+        matches = rankings.sum_top(rankings.hit, cutoff)
+        considered = count_considered(rankings, cutoff, padded=protocol.padded)
         pairs[:2] = [(matches, considered), (matches, rankings.num_gold)]
     # Ranking metrics are means over documents in every protocol.
     pairs += [(order(rankings, cutoff), ones) for order in (average_precision, ndcg, alpha_ndcg)]
@@ -116,9 +116,9 @@ def addends(rankings: Rankings, cutoff: Cutoff, protocol: Protocol) -> Floats:
     return np.ascontiguousarray(added.transpose(2, 0, 1))
 
 
-def metrics_from_sums(sums: Floats, protocol: Protocol) -> Floats:
+def compute_from_sums(sums: Floats, protocol: Protocol) -> Floats:
     """The metrics from summed addends (at least those of P, R and F1).  (…, 6, 2) → (6, …)"""
-    metrics = np.moveaxis(_ratio(sums[..., 0], sums[..., 1]), -1, 0)
+    metrics = np.moveaxis(_divide(sums[..., 0], sums[..., 1]), -1, 0)
     if protocol.average != "mean-f1":
         metrics[2] = f1_score(metrics[0], metrics[1])
     return metrics

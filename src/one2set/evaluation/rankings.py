@@ -83,13 +83,13 @@ class Rankings:
     @cached_property
     def rank(self) -> Ints:
         """The rank of each prediction in its document, from 1.  (Q,)"""
-        return _times_before(self.document) + 1
+        return _count_before(self.document) + 1
 
     @cached_property
     def novelty(self) -> Floats:
         """α-DCG's gains: each gold phrase covered is worth (1 − α)^(times covered before).  (Q,)"""
         order = np.argsort(self.cover_gold, kind="stable")  # (C,) one gold phrase's by rank
-        worth = (1 - _NOVELTY_LOSS) ** _times_before(self.cover_gold[order])
+        worth = (1 - _NOVELTY_LOSS) ** _count_before(self.cover_gold[order])
         gains = np.bincount(self.cover_prediction[order], worth, minlength=len(self.document))
         return gains.astype(np.float64, copy=False)
 
@@ -112,7 +112,7 @@ class Rankings:
             covers: list[list[int]] = [[] for _ in range(end - start)]
             for prediction, gold in zip(predictions[first:last], golds[first:last], strict=True):
                 covers[prediction - start].append(gold)
-            gains[start:end] = _greedy_gains(covers)
+            gains[start:end] = _compute_greedy_gains(covers)
         return gains
 
     def depth(self, cutoff: Cutoff) -> Ints:
@@ -125,19 +125,19 @@ class Rankings:
             case _:
                 return np.full_like(self.num_gold, int(cutoff))
 
-    def summed(self, values: Floats, cutoff: Cutoff) -> Floats:
+    def sum_top(self, values: Floats, cutoff: Cutoff) -> Floats:
         """Each document's sum of (Q,) values over its first k predictions.  (D,)"""
         within = self.rank <= self.depth(cutoff)[self.document]
         sums = np.bincount(self.document, values * within, minlength=len(self.num_gold))
         return sums.astype(np.float64, copy=False)
 
 
-def _times_before(ordered: Ints) -> Ints:
+def _count_before(ordered: Ints) -> Ints:
     """How often each value of a sorted column occurs before its position."""
     return np.arange(len(ordered)) - np.searchsorted(ordered, ordered)
 
 
-def _greedy_gains(covers: list[list[int]]) -> list[float]:
+def _compute_greedy_gains(covers: list[list[int]]) -> list[float]:
     left = [gold for gold in covers if gold]
     worth: dict[int, float] = {}
     gains = []

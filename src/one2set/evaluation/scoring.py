@@ -74,7 +74,7 @@ class Scores:
 def gold_from_document(document: Document) -> Gold:
     """The gold of a document. Predictions are tokenised like its own phrases."""
     source, phrases = StemmedSource(document.words()), document.phrase_words()
-    return _gold(document.id, source, phrases, phrase_words=document.phrase_words)
+    return _make_gold(document.id, source, phrases, phrase_words=document.phrase_words)
 
 
 def gold_from_lines(source: str, target: str) -> Gold:
@@ -85,7 +85,7 @@ def gold_from_lines(source: str, target: str) -> Gold:
     """
     source_words = list(chain.from_iterable(_split_words(source.split(SPECIALS[EOS]))))
     phrases = _split_words(target.split(";"))
-    return _gold(None, StemmedSource(source_words), phrases, phrase_words=_split_words)
+    return _make_gold(None, StemmedSource(source_words), phrases, phrase_words=_split_words)
 
 
 def split_phrases(line: str) -> list[str]:
@@ -98,19 +98,19 @@ def _split_words(phrases: Sequence[str]) -> list[Words]:
     return [phrase.strip().split(" ") for phrase in phrases]
 
 
-def _gold(
+def _make_gold(
     id: str | None,
     source: StemmedSource,
     phrases: Iterable[Words],
     *,
     phrase_words: Callable[[Sequence[str]], Sequence[Words]],
 ) -> Gold:
-    unique = [stems for stems in _unique(phrases) if stems]
+    unique = [stems for stems in _deduplicate(phrases) if stems]
     present = tuple([stems in source for stems in unique])
     return Gold(id, source, tuple(map(" ".join, unique)), present, phrase_words)
 
 
-def _unique(phrases: Iterable[Words]) -> list[tuple[str, ...]]:
+def _deduplicate(phrases: Iterable[Words]) -> list[tuple[str, ...]]:
     """The unique stemmed phrases, in order. The authors compare them joined by `_`."""
     first: dict[str, tuple[str, ...]] = {}
     for stems in map(stem_all, phrases):
@@ -121,7 +121,7 @@ def _unique(phrases: Iterable[Words]) -> list[tuple[str, ...]]:
 def match_predictions(gold: Gold, predicted: Sequence[str]) -> MatchedPredictions:
     """Match the predicted phrases of a document, best first, by the rules above."""
     read = predicted[:MAX_PREDICTIONS]
-    unique = _unique(gold.phrase_words(read))
+    unique = _deduplicate(gold.phrase_words(read))
     valid = [stems for stems in unique if stems and _INVALID.isdisjoint(stems)]
     phrases = tuple(map(" ".join, valid))
     correct = set(gold.phrases)

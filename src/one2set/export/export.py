@@ -19,7 +19,7 @@ from one2set.errors import ConfigError, missing_extra
 from one2set.model import heads as torch_heads
 from one2set.model.folder import WEIGHTS, load_model, load_span_layer, save_config
 from one2set.model.manifest import MANIFEST, write_model_folder
-from one2set.model.paths import model_folder
+from one2set.model.paths import resolve_model_folder
 from one2set.model.settrans import SetTrans
 from one2set.prediction.runtime import Description, write_description
 from one2set.prediction.search import Generation
@@ -46,7 +46,7 @@ def export_model(
     except ImportError:
         raise missing_extra("onnx", extra="train", purpose="Exporting a model") from None
 
-    folder = model_folder(model)
+    folder = resolve_model_folder(model)
     network, vocabulary, config = load_model(folder, verify=verify)
     if not isinstance(network, SetTrans):
         raise ConfigError(f"{model} is a {type(network).__name__}; only a SetTrans can be exported")

@@ -39,7 +39,7 @@ from one2set.extraction.phrase_classifier import LinearPhraseClassifier
 from one2set.extraction.phrase_finder import PhraseFinder
 from one2set.extraction.span_rescorer import pool_states
 from one2set.model.manifest import MANIFEST, update_manifest
-from one2set.model.paths import VERSIONS, is_light, knowledge_folder
+from one2set.model.paths import VERSIONS, find_knowledge_folder, is_light
 from one2set.prediction.prediction import TokenStates
 from one2set.prediction.stream import Project
 
@@ -96,7 +96,7 @@ class Knowledge:
     @classmethod
     def load(cls, folder: Path) -> "Knowledge":
         """The knowledge of a model."""
-        shared = knowledge_folder(folder)
+        shared = find_knowledge_folder(folder)
         check_versions(shared)
         phrases, classifier = PhraseList.load(shared), LinearPhraseClassifier.load(shared)
         index = NeighborIndex.load(shared)
@@ -216,7 +216,7 @@ def model_files(folder: Path) -> list[Path]:
     """All files of a model, also those that a light model shares: copied into one folder, they are
     the same model."""
     own = [path for path in sorted(folder.iterdir()) if path.is_file() and path.name[0] != "."]
-    if (shared := knowledge_folder(folder)) == folder:
+    if (shared := find_knowledge_folder(folder)) == folder:
         return own
     files = [*own, *(path for path in sorted(shared.iterdir()) if path.name in KNOWLEDGE_FILES)]
     return [path for path in files if path.name != MANIFEST]

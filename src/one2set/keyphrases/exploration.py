@@ -29,7 +29,7 @@ class CodeOutput(NamedTuple):
 
     slot: Slot
     side: Side | None  # that the code belongs to; None in a sequence
-    speaks: bool  # False if it generates ∅ instead
+    generates: bool  # False if it generates ∅ instead
     stems: str  # joined; equal for equal phrases
 
 
@@ -77,8 +77,8 @@ def _code_outputs(
     for slot in prediction.slots:
         half = prediction.half(slot)
         side = None if prediction.order == "written" else SIDES[half]
-        speaks = slot.log_odds >= bias[half]
-        yield CodeOutput(slot, side, speaks, _stems(slot.text, document))
+        generates = slot.log_odds >= bias[half]
+        yield CodeOutput(slot, side, generates, _stems(slot.text, document))
 
 
 def _stems(text: str, document: Document) -> str:

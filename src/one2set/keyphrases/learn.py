@@ -17,7 +17,7 @@ from one2set.extraction.train_scorers import (
 )
 from one2set.keyphrases.calibration import FILE as CALIBRATION
 from one2set.model.manifest import MANIFEST, check_manifest, write_model_folder
-from one2set.model.paths import is_exported, is_light, model_folder
+from one2set.model.paths import is_exported, is_light, resolve_model_folder
 from one2set.prediction.runtime import Runtime
 
 
@@ -37,7 +37,7 @@ def learn_from_documents(
     folder, the documents are added to that model's knowledge, and a model without a calibration
     gets the origin's. `documents` and `sample` are called more than once.
     """
-    folder = model_folder(model)
+    folder = resolve_model_folder(model)
     if not is_exported(folder):
         raise ConfigError(
             f"{model} is not exported; first run one2set export {model} --output FOLDER"

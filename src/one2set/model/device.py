@@ -1,4 +1,4 @@
-"""Where networks compute: the device, its precision, and the number of CPU threads."""
+"""The device, its precision, and the number of CPU threads."""
 
 import os
 
@@ -21,7 +21,7 @@ def choose_device(name: str) -> torch.device:
             f"machine.device is {chosen!r}, which this machine (or build of torch) does not have; "
             "leave it at auto"
         )
-    return torch.device(chosen, local_rank()) if chosen == "cuda" else torch.device(chosen)
+    return torch.device(chosen, get_local_rank()) if chosen == "cuda" else torch.device(chosen)
 
 
 def set_num_threads(count: int) -> None:
@@ -45,6 +45,6 @@ def choose_bfloat16(device: torch.device, precision: str) -> bool:
     return False
 
 
-def local_rank() -> int:
+def get_local_rank() -> int:
     """The rank of this process among those of this machine."""
     return int(os.environ.get("LOCAL_RANK", "0"))

@@ -70,12 +70,12 @@ class DropoutMask(NamedTuple):
     bools.
     """
 
-    bytes: Tensor  # −128 … 127, as many as the numbers that are dropped or not
+    bytes: Tensor  # −128 … 127, one for each element
     highest: int  # elements with a byte up to this one are dropped
     scale: float  # factor of the elements that are kept
 
     def split(self, counts: Sequence[int]) -> list["DropoutMask"]:
-        """The draws of parts of what is dropped, one after the other."""
+        """Split the mask into consecutive parts."""
         parts = torch.split(self.bytes, list(counts))
         return [DropoutMask(part, self.highest, self.scale) for part in parts]
 

@@ -185,12 +185,12 @@ class Decoder(nn.Module):
         q, h, feed = levels
         if len(begins):
             before = q[begins]
-            q_begun = gru_cell(
+            q_new = gru_cell(
                 shared.phrase_input.apply(feed[begins]) + self.phrase.bias_ih,
                 shared.phrase_state.apply(before) + self.phrase.bias_hh,
                 before,
             )
-            q, h = q.index_copy(0, begins, q_begun), h.index_copy(0, begins, q_begun)
+            q, h = q.index_copy(0, begins, q_new), h.index_copy(0, begins, q_new)
             feed = feed.index_fill(0, begins, 0.0)
         state = shared.word_state.apply(h) + self.word.bias_hh
         h = gru_cell(gates + shared.word_feed.apply(feed), state, h)
@@ -273,8 +273,8 @@ class ExHiRD(Network):
         order = lengths.argsort(descending=True, stable=True)  # so that the last rows end first
         real, tokens = mask[order].T, inputs[order].T  # (L, B)
         counts = [count for count in real.sum(1).tolist() if count]
-        begins = _begins(tokens) & real
-        begun = torch.split(begins.nonzero()[:, 1], begins.sum(1).tolist())
+        begins = _begins_phrase(tokens) & real
+        starting_rows = torch.split(begins.nonzero()[:, 1], begins.sum(1).tolist())
         words = self._embed(tokens[real], begins[real])
         gates = torch.split(self.decoder.gates(words), counts)
         shared, source = (
@@ -284,7 +284,7 @@ class ExHiRD(Network):
         levels = self._start(memory.summary[order])
         feeds: list[Tensor] = []
         attentions: list[Tensor] = []
-        for count, gate, rows in zip(counts, gates, begun, strict=False):
+        for count, gate, rows in zip(counts, gates, starting_rows, strict=False):
             levels, attention = self.decoder(shared, source, levels.first(count), gate, rows)
             feeds.append(levels.feed)
             attentions.append(attention)
@@ -302,11 +302,11 @@ class ExHiRD(Network):
         return ExHiRDState(memory, documents, levels, source, SharedWeights(self.decoder))
 
     def step(self, state: ExHiRDState, tokens: Tensor) -> Mixture:
-        begins = _begins(tokens)
+        begins = _begins_phrase(tokens)
         gates = self.decoder.gates(self._embed(tokens, begins))
         rows = begins.nonzero().squeeze(1)
-        walked = self.decoder(state.shared, state.source, state.levels, gates, rows)
-        state.levels, attention = walked
+        levels, attention = self.decoder(state.shared, state.source, state.levels, gates, rows)
+        state.levels = levels
         return self._mixture(state.levels.feed, attention, state.memory, state.counts)
 
     def _start(self, summary: Tensor) -> Levels:
@@ -330,6 +330,6 @@ class ExHiRD(Network):
         )
 
 
-def _begins(tokens: Tensor) -> Tensor:
+def _begins_phrase(tokens: Tensor) -> Tensor:
     """Whether a phrase begins after each token."""
     return (tokens == BOS) | (tokens == SEP)

@@ -1,9 +1,9 @@
 """A model folder: everything that generation needs, without pickles.
 
-config.json              the name and arguments of the network, and what the caller adds
+config.json              the name and arguments of the network, and the caller's own values
 weights.safetensors      the state dict, or the weights of the exported graphs
 words.tsv                the vocabulary (or tokenizer.json, for word pieces)
-heads.safetensors        the weights of further heads (`model/heads`), where the network has them
+heads.safetensors        the weights of extra heads (`model/heads`), if the model has any
 manifest.json            sizes and hashes of the files (`model/manifest`)
 """
 
@@ -75,7 +75,7 @@ def save_model(
             heads.save(partial)
 
 
-def network_name(network: Network) -> str:
+def get_network_name(network: Network) -> str:
     """The name under which config.json stores the class of a network."""
     for name, kind in NETWORKS.items():
         if kind is type(network):
@@ -89,7 +89,7 @@ def save_config(folder: Path, network: Network, config: Mapping[str, Any] | None
     """Write a folder's config.json."""
     description = {
         "format": FORMAT,
-        "network": network_name(network),
+        "network": get_network_name(network),
         "arguments": network.arguments,
         "config": dict(config or {}),
     }
@@ -121,7 +121,7 @@ def load_model(folder: Path, *, verify: bool = True) -> Model:
 
 def load_span_layer(folder: Path) -> dict[str, Tensor] | None:
     """The first layer of a model's span scorer (`model.heads`), by the names of its weights; None
-    where the model has none. In an exported folder, it is all that is left of the heads."""
+    if the model has none. An exported folder has no other part of the heads."""
     path = folder / HEADS if (folder / HEADS).exists() else folder / WEIGHTS
     layer = (f"{SPANS_PREFIX}first.", f"{SPANS_PREFIX}last.")
     weights = _load_weights(path, lambda name: name.startswith(layer))
@@ -130,7 +130,7 @@ def load_span_layer(folder: Path) -> dict[str, Tensor] | None:
 
 
 def load_heads(folder: Path) -> Heads | None:
-    """The heads of a model, in eval mode; None where it has none."""
+    """The heads of a model, in eval mode; None if it has none."""
     path = folder / HEADS
     if not path.exists():
         return None
@@ -156,7 +156,7 @@ def load_heads(folder: Path) -> Heads | None:
 def _load_weights(
     path: Path, wanted: Callable[[str], bool] = lambda name: True
 ) -> dict[str, Tensor]:
-    """The weights in a file whose stored names are wanted, in floating point."""
+    """The weights of a file whose stored names are `wanted`, dequantized."""
     try:
         from safetensors import SafetensorError, safe_open
     except ImportError:
@@ -181,7 +181,7 @@ def build_network(
     fix: str,
 ) -> Network:
     """A network with the given weights, in eval mode. Errors name `path`, their origin."""
-    # A layer has weights; where there are more layers than weights, building them may never end.
+    # Each layer has weights, so more layers than weights are an error. Building them may not end.
     for argument, value in arguments.items():
         if argument.endswith("layers") and isinstance(value, int) and value > len(weights):
             what = f"has {argument} = {value:,}, but only {len(weights):,} weights"
@@ -192,7 +192,7 @@ def build_network(
             network = NETWORKS[name](**arguments)
     except One2SetError:
         raise
-    except Exception as error:  # wrong values fail wherever they are used first
+    except Exception as error:  # wrong values fail where they are first used
         raise DataError(
             f"has arguments that {name} does not take ({error})", fix=fix, path=path
         ) from error
@@ -207,7 +207,7 @@ def build_network(
     for key, weight in weights.items():
         if weight.shape != expected[key].shape:
             raise DataError(
-                f"{key} has shape {tuple(weight.shape)}; {tuple(expected[key].shape)} is needed",
+                f"{key} has shape {tuple(weight.shape)}; expected {tuple(expected[key].shape)}",
                 fix=fix,
                 path=path,
             )
@@ -250,12 +250,12 @@ def _read_config(path: Path) -> dict[str, Any]:
         raise DataError(f"has no {', '.join(sorted(missing))}", fix=_FIX, path=path)
     for name in ("arguments", "config"):
         if not isinstance(config[name], dict):
-            raise DataError(f"{name} is {config[name]!r:.40}, no object", fix=_FIX, path=path)
+            raise DataError(f"{name} is {config[name]!r:.40}, not an object", fix=_FIX, path=path)
     if not isinstance(config["network"], str) or config["network"] not in NETWORKS:
         raise ConfigError(
             f"{path}: network is {config['network']!r}; expected one of {', '.join(NETWORKS)}"
         )
-    # SetTrans had this argument up to commit d5c0950. Where it was off, it changes nothing.
+    # SetTrans had this argument up to commit d5c0950. If it is off, it has no effect.
     arguments = config["arguments"]
     if isinstance(arguments, dict) and arguments.pop("code_attention", False):
         raise DataError(

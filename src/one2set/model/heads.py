@@ -1,6 +1,6 @@
 """Two heads on the states of an encoder: a span scorer and a phrase classifier.
 
-They are no part of a SetTrans, which is the paper's with or without them.
+They are not part of SetTrans, which is the paper's with or without them.
 
 Shapes: B documents, ΣS tokens of all documents, D width, H hidden width, P spans, A known phrases.
 """
@@ -45,7 +45,7 @@ class SpanScorer(nn.Module):
 class PhraseClassifier(nn.Module):
     """The log-odds that each known phrase is a keyphrase of a document, from the mean of its states
     and the mean over its title. `frequency` (A,) is the share of documents that have each phrase,
-    which is what an untrained classifier says."""
+    which an untrained classifier predicts."""
 
     def __init__(self, *, width: int, hidden: int, frequency: Tensor, dropout: float) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class PhraseClassifier(nn.Module):
 
 
 class Heads(nn.Module):
-    """Both heads, and the phrases that the second one knows."""
+    """Both heads, and the phrases of the classifier."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Heads(nn.Module):
         )
 
     def save(self, folder: Path) -> None:
-        """Store them with a model (`folder.load_heads` reads them)."""
+        """Save the heads with a model (`folder.load_heads` loads them)."""
         from safetensors.torch import save_file
 
         save_file({name: x.contiguous() for name, x in self.state_dict().items()}, folder / FILE)

@@ -1,7 +1,7 @@
 """Import of checkpoints of the authors' release (kg_one2set), of One2Set and of One2Seq.
 
-Its files are pickles; they are only ever read with `weights_only=True`. Everything about a network
-but the number of its heads can be read off the shapes of its weights.
+Its files are pickles, which are only read with `weights_only=True`. The shapes of the weights
+determine the arguments of the network, except the number of heads.
 """
 
 import pickle
@@ -87,13 +87,13 @@ def import_network(path: Path, *, heads: int, dropout: float = 0.1) -> Transform
 def import_vocabulary(path: Path, *, size: int) -> WordVocabulary:
     """The vocabulary of a checkpoint whose network knows `size` words.
 
-    Placeholder names stand for the words of a network that is larger than its dictionary,
-    and for those with white space in them, which the release can have and we never read.
+    Placeholders replace words beyond the end of the dictionary, and words with white space, which
+    the release allows and our tokeniser never produces.
     """
     saved = _load(path, fix=_VOCABULARY)
     ids, counts = saved.get("word2idx"), saved.get("counter", {})
     if not isinstance(ids, dict) or sorted(ids.values()) != list(range(len(ids))):
-        raise DataError("has no word2idx from 0 on", fix=_VOCABULARY, path=path)
+        raise DataError("has no word2idx with ids from 0", fix=_VOCABULARY, path=path)
     words = sorted(ids, key=ids.__getitem__) + [""] * (size - len(ids))
     words = [word if word.split() == [word] else f"<unused-{id}>" for id, word in enumerate(words)]
     return WordVocabulary(words, size=size, counts=[counts.get(word, 0) for word in words])

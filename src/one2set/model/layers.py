@@ -136,7 +136,7 @@ class Segments:
         return [self._group(range(len(self.queries)))]
 
     def _group(self, documents: range) -> Group:
-        queries, keys = (_packed_rows(counts, documents) for counts in (self.queries, self.keys))
+        queries, keys = (_pack_rows(counts, documents) for counts in (self.queries, self.keys))
         if self.masks is None and keys.positions is None:
             return Group(queries, keys, None)
         mask = torch.full((len(documents), 1, queries.longest, keys.longest), -torch.inf)
@@ -152,7 +152,7 @@ class Segments:
 _MAX_GROUP_WEIGHTS = 2**12
 
 
-def _packed_rows(counts: Sequence[int], documents: range) -> PackedRows:
+def _pack_rows(counts: Sequence[int], documents: range) -> PackedRows:
     group = [counts[index] for index in documents]
     start, longest = sum(counts[: documents.start]), max(group)
     positions = None
@@ -177,11 +177,11 @@ class Linear(nn.Linear):
         return super().forward(x)
 
 
-_WIDE = 256  # narrower products gain less in bfloat16 than the casts of their rows cost
+_WIDE = 256  # for narrower products, casting takes longer than bfloat16 saves
 
 
-def wide_linears(module: nn.Module) -> list[Linear]:
-    """The linear maps of a module that `bfloat16_products` is for."""
+def find_wide_linears(module: nn.Module) -> list[Linear]:
+    """The linear layers of a module that `bfloat16_products` converts."""
     return [
         linear
         for linear in module.modules()
@@ -191,14 +191,14 @@ def wide_linears(module: nn.Module) -> list[Linear]:
 
 @contextmanager
 def bfloat16_products(module: nn.Module) -> Iterator[None]:
-    """Within the block, the wide linear maps of a module multiply in bfloat16; everything between
-    them is float32.
+    """Within the block, the wide linear layers of a module multiply in bfloat16; everything else is
+    float32.
 
-    Weights are cast here, once, and not at each product as by `torch.autocast`. The casts have
-    gradients, so that those of a loss arrive at the float32 weights, which an optimiser changes and
-    a checkpoint holds. A block has one forward and one backward pass.
+    Weights are cast once, here, and not at each product as by `torch.autocast`. The casts have
+    gradients, so those of a loss reach the float32 weights, which the optimizer updates and a
+    checkpoint contains. A block has one forward and one backward pass.
     """
-    linears = wide_linears(module)
+    linears = find_wide_linears(module)
     for linear in linears:
         linear.half_weight = linear.weight.to(torch.bfloat16)
         linear.half_bias = None if linear.bias is None else linear.bias.to(torch.bfloat16)
@@ -295,7 +295,7 @@ def _join_heads(x: Tensor) -> Tensor:
 class _PackedAttention(torch.autograd.Function):
     """Attention with dropout over all groups of packed queries, keys and values, for CPUs.
 
-    Autograd sees one operation: slices and copies of the groups have no gradients of their own.
+    To autograd it is one operation: slices and copies of the groups need no gradients.
     """
 
     @staticmethod
@@ -313,8 +313,8 @@ class _PackedAttention(torch.autograd.Function):
         draws = draw.split([heads * group.weights for group in groups])
         kept: list[Tensor] = []
         for group, part in zip(groups, draws, strict=True):
-            q, k, v = _batches_of(group, query, key, value, heads)
-            weights = _scaled_product(q, k)  # (G·H, q, k)
+            q, k, v = _split_batches(group, query, key, value, heads)
+            weights = _multiply_scaled(q, k)  # (G·H, q, k)
             if group.mask is not None:
                 weights.view(len(group.mask), heads, *weights.shape[1:]).add_(group.mask)
             weights = torch.softmax(weights, -1)
@@ -335,20 +335,20 @@ class _PackedAttention(torch.autograd.Function):
         of_key, of_value = torch.zeros_like(key), torch.zeros_like(value)
         scale = (query.shape[1] // heads) ** -0.5
         for group, part, weights in zip(groups, draws, kept, strict=True):
-            q, k, v = _batches_of(group, query, key, value, heads)
+            q, k, v = _split_batches(group, query, key, value, heads)
             grad = group.queries.batches(grads[0], heads)
             of_v = torch.bmm(part.drop(weights).transpose(1, 2), grad)
             of_weights = part.drop(torch.bmm(grad, v.transpose(1, 2)), in_place=True)
             of_scores = softmax_gradient(of_weights, weights)
             of_k = torch.bmm(of_scores.transpose(1, 2), q)
-            # The scale of dropout is that of all gradients here.
+            # All gradients have the scale of dropout.
             group.queries.write(torch.bmm(of_scores, k), of_query, heads, scale * draw.scale)
             group.keys.write(of_k, of_key, heads, scale * draw.scale)
             group.keys.write(of_v, of_value, heads, draw.scale)
         return of_query, of_key, of_value, None, None, None
 
 
-def _batches_of(
+def _split_batches(
     group: Group, query: Tensor, key: Tensor, value: Tensor, heads: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     """(G·H, q, D/H) of the queries, (G·H, k, D/H) of the keys and of the values."""
@@ -356,7 +356,7 @@ def _batches_of(
     return group.queries.batches(query, heads), keys.batches(key, heads), keys.batches(value, heads)
 
 
-def _scaled_product(q: Tensor, k: Tensor) -> Tensor:
+def _multiply_scaled(q: Tensor, k: Tensor) -> Tensor:
     """q kᵀ / √d of batches."""
     out = q.new_empty(len(q), q.shape[1], k.shape[1])
     return torch.baddbmm(out, q, k.transpose(1, 2), beta=0, alpha=q.shape[2] ** -0.5, out=out)

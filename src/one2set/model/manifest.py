@@ -17,10 +17,10 @@ from one2set.model.paths import is_bundled, knowledge_folder
 
 MANIFEST = "manifest.json"
 FORMAT = 1
-# The endings of files that loaders read. Such a file must be in the manifest and unchanged; others
-# may be added or changed, such as a README.md.
-_READ = (".json", ".npz", ".onnx", ".safetensors", ".tsv")
-# What may be in a model folder without a manifest.
+# Extensions of files that loaders read. Such a file must be in the manifest and unchanged. Others,
+# such as README.md, may be added or changed.
+_LOADED = (".json", ".npz", ".onnx", ".safetensors", ".tsv")
+# Files that a model folder without a manifest may have.
 _FILES_BEFORE = {
     *("config.json", "weights.safetensors", "heads.safetensors", "words.tsv", "tokenizer.json"),
     *("runtime.json", "encoder.onnx", "step.onnx", "calibration.json", "phrases.tsv", "NOTICE"),
@@ -75,12 +75,14 @@ def check_manifest(folder: Path, *, ignore: Collection[str] = (), sizes_only: bo
     if listed is None:
         return
     for name, expected in listed.items():
-        if name.endswith(_READ) and name not in ignore:
+        if name.endswith(_LOADED) and name not in ignore:
             _check_file(folder / name, expected, sizes_only)
     for path in sorted(folder.iterdir()):
         known = path.name in listed or path.name in ignore or path.name == MANIFEST
-        if path.suffix in _READ and not known:
-            raise DataError(f"is not in {MANIFEST}: it is of another model", fix=_FIX, path=path)
+        if path.suffix in _LOADED and not known:
+            raise DataError(
+                f"is not in {MANIFEST}: it belongs to another model", fix=_FIX, path=path
+            )
 
 
 def check_model(folder: Path, shared: Collection[str]) -> None:
@@ -96,7 +98,7 @@ def check_model(folder: Path, shared: Collection[str]) -> None:
 
 def hash_files(folder: Path) -> dict[str, str]:
     """The hashes of the files that loaders read, by name: they identify a model."""
-    files = sorted(path for path in folder.iterdir() if path.suffix in _READ)
+    files = sorted(path for path in folder.iterdir() if path.suffix in _LOADED)
     return {path.name: _describe(path)["sha256"] for path in files if _is_listed(path.name)}
 
 
@@ -118,7 +120,7 @@ def _describe(path: Path) -> dict[str, Any]:
 
 
 def _read_manifest(folder: Path) -> dict[str, dict[str, Any]] | None:
-    """The described files by name; None where there is no manifest."""
+    """The entries of the manifest by file name; None if there is none."""
     path = folder / MANIFEST
     if not path.exists():
         return None

@@ -19,7 +19,7 @@ _RUN = "run.json"  # of a run folder
 _BUNDLED_MODELS = Path(__file__).parents[1] / "models"
 
 
-def model_folder(folder: Path) -> Path:
+def resolve_model_folder(folder: Path) -> Path:
     """The folder of the best model if `folder` is a run folder, otherwise `folder` itself."""
     return folder / MODEL if (folder / MODEL).is_dir() else folder
 
@@ -27,7 +27,7 @@ def model_folder(folder: Path) -> Path:
 def find_model_folder(name: str | Path) -> Path:
     """The folder of a bundled model, by its name, of a run, or any other model folder."""
     if name not in BUNDLED:
-        return _expect_model(model_folder(Path(name)))
+        return _expect_model(resolve_model_folder(Path(name)))
     bundled = _BUNDLED_MODELS / name
     if not bundled.is_dir():
         raise ConfigError(
@@ -53,7 +53,7 @@ def _expect_model(folder: Path) -> Path:
 
 def is_model(name: str) -> bool:
     """Whether a name is that of a model folder or a run folder."""
-    folder = model_folder(Path(name))
+    folder = resolve_model_folder(Path(name))
     return name in BUNDLED or (folder / "config.json").exists() or is_light(folder)
 
 
@@ -67,7 +67,7 @@ def is_exported(folder: Path) -> bool:
     return (folder / DESCRIPTION).exists() or is_light(folder)
 
 
-def knowledge_folder(folder: Path) -> Path:
+def find_knowledge_folder(folder: Path) -> Path:
     """The folder of a model's knowledge (`extraction.knowledge`): its own, or the one that a light
     model shares. A copy of a light model has it in its own folder."""
     if not is_light(folder) or (folder / VERSIONS).exists():

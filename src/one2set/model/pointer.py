@@ -3,11 +3,11 @@
     P(w) = g · softmax(W z)(w) + (1 − g) · Σ_{i: source_i = w} attention_i
 
 over the extended vocabulary. Probabilities are computed by chunks of the vocabulary: a loss needs
-their log-sum-exp and one logit, an arg max needs the vocabulary's best word and the document's own
-words. `distribution` writes the mixture out in full, for searches that want it and for tests.
+their log-sum-exp and one logit; an arg max needs the best word of the vocabulary and the words of
+the document. `distribution` computes the whole mixture, for beam search and for tests.
 
 Shapes: R rows (sorted by document), B documents, S source words, D width, V vocabulary, X extended
-vocabulary, M words asked for per row.
+vocabulary, M requested words per row.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ class ChosenTokens(NamedTuple):
 class _Summary(NamedTuple):
     logsumexp: Tensor  # (R,)
     best: Tensor  # (R,) the largest logit
-    best_word: Tensor  # (R,) and whose it is
+    best_word: Tensor  # (R,) its word
 
 
 @dataclass(frozen=True)
@@ -101,17 +101,17 @@ class Mixture:
             return gate * generated + (1 - gate) * copied
 
     def greedy(self, forbidden: Tensor | None = None) -> ChosenTokens:
-        """The most probable word of each row; of those, if any, that are not `forbidden` (R, M) to
-        it. −1 forbids nothing.
+        """The most probable word of each row, without its `forbidden` words (R, M). −1 forbids
+        nothing.
 
-        Exact: a word that the document lacks has only its vocabulary part, so none but the
-        vocabulary's best can win. Of equals the lowest id wins, unless a better word is forbidden.
+        This is exact: a word that is not in the document has only a vocabulary part, so only the
+        best of the vocabulary can win. Ties go to the lowest id, unless a better word is forbidden.
         """
         with torch.no_grad():
             choice = self._most_probable()
             if forbidden is None or not (choice.tokens[:, None] == forbidden).any():
                 return choice
-            # Of one word more than are forbidden, at least one is not.
+            # One more word than are forbidden: at least one is allowed.
             tokens, values = self.top(forbidden.shape[1] + 1)
             allowed = (tokens[:, :, None] != forbidden[:, None]).all(2)
             best = values.where(allowed, -1.0).argmax(1, keepdim=True)
@@ -126,15 +126,15 @@ class Mixture:
         value = torch.maximum(generated, own.max(1).values)
         last = torch.iinfo(torch.int64).max
         tokens = self._own_words.where(own == value[:, None], last).min(1).values
-        # "Not less" rather than "equal": where nothing is a number, a word must come out too.
+        # Not `==`: if the values are NaN, a word must be chosen too.
         return ChosenTokens(
             torch.minimum(tokens, best_word.where(~(generated < value), last)), value
         )
 
     def top(self, count: int) -> ChosenTokens:
-        """The `count` most probable words of each row (R, count), best first, by the same reason:
-        they are among the vocabulary's `count` best and the document's own. None is listed twice;
-        where there are fewer, the rest has probability 0."""
+        """The `count` most probable words of each row (R, count), best first. As in `greedy`, they
+        are among the `count` best of the vocabulary and the words of the document. No word is
+        repeated; if there are fewer, the rest has probability 0."""
         with torch.no_grad():
             logsumexp, best, best_words = _summarise_top(self.features, self.weight, count)
             generated = self.gate[:, None] * (best - logsumexp[:, None]).exp()
@@ -151,21 +151,23 @@ class Mixture:
             return ChosenTokens(tokens.gather(1, index), value.clamp_min(0.0))
 
     def sample(self) -> ChosenTokens:
-        """A word of each row at random, with its probability: first the gate is drawn, then a word
-        of the vocabulary or a place in the document."""
+        """Sample a word for each row, with its probability: first the gate, then a word of the
+        vocabulary or a position in the document."""
         with torch.no_grad():
             size = self.weight.shape[0]
-            vocabulary = torch.softmax(_logits(self.features, self.weight), dim=1)  # (R, V)
-            place = _draw(self.attention)[:, None]
+            vocabulary = torch.softmax(_compute_logits(self.features, self.weight), dim=1)  # (R, V)
+            position = _draw(self.attention)[:, None]
             copies = torch.rand_like(self.gate) >= self.gate
-            tokens = _draw(vocabulary).where(~copies, self._own_words.gather(1, place).squeeze(1))
+            tokens = _draw(vocabulary).where(
+                ~copies, self._own_words.gather(1, position).squeeze(1)
+            )
             known = tokens < size
             generated = vocabulary.gather(1, tokens.where(known, 0)[:, None]).squeeze(1) * known
             copied = (self.attention * (self._own_words == tokens[:, None])).sum(1)
             return ChosenTokens(tokens, self.gate * generated + (1 - self.gate) * copied)
 
     def select(self, rows: Tensor) -> "Mixture":
-        """That of some rows, in their order."""
+        """The mixture of some rows, in order."""
         document = torch.arange(len(self.counts)).repeat_interleave(torch.tensor(self.counts))
         counts = document[rows.cpu()].bincount(minlength=len(self.counts)).tolist()
         features, gate, attention = self.features[rows], self.gate[rows], self.attention[rows]
@@ -173,7 +175,9 @@ class Mixture:
 
     def distribution(self, size: int) -> Tensor:
         """(R, X) the whole mixture over `size` = V + unknown words."""
-        generated = self.gate[:, None] * torch.softmax(_logits(self.features, self.weight), dim=1)
+        generated = self.gate[:, None] * torch.softmax(
+            _compute_logits(self.features, self.weight), dim=1
+        )
         full = nn.functional.pad(generated, (0, size - generated.shape[1]))
         copied = (1 - self.gate[:, None]) * self.attention
         return full.scatter_add(1, self._own_words, copied)
@@ -214,14 +218,14 @@ class Mixture:
 def _summarise(features: Tensor, weight: Tensor) -> _Summary:
     """Log-sum-exp and arg max over the vocabulary."""
     if is_small_batch(features):
-        logits = _logits(weight, features)  # (V, R)
+        logits = _compute_logits(weight, features)  # (V, R)
         best, best_word = logits.max(0)
         return _Summary(best + logits.sub_(best).exp_().sum(0).log(), best, best_word)
     best = features.new_full(features.shape[:1], -torch.inf, dtype=torch.float32)
     total = torch.zeros_like(best)
     best_word = torch.zeros_like(best, dtype=torch.int64)
-    for start, rows in _chunks(weight):
-        logits = _logits(features, rows)
+    for start, rows in _split_vocabulary(weight):
+        logits = _compute_logits(features, rows)
         value, word = logits.max(1)
         best_word = torch.where(value > best, word + start, best_word)
         top = torch.maximum(best, value)
@@ -231,12 +235,12 @@ def _summarise(features: Tensor, weight: Tensor) -> _Summary:
 
 
 def _summarise_top(features: Tensor, weight: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Log-sum-exp over the vocabulary (R,), its largest logits (R, count) and whose they are."""
+    """Log-sum-exp over the vocabulary (R,), its largest logits (R, count) and their words."""
     best = features.new_empty(len(features), 0, dtype=torch.float32)
     words = torch.empty_like(best, dtype=torch.int64)
     sums: list[Tensor] = []
-    for start, rows in _chunks(weight):
-        logits = _logits(features, rows)
+    for start, rows in _split_vocabulary(weight):
+        logits = _compute_logits(features, rows)
         sums.append(logits.logsumexp(1))
         value, word = logits.topk(min(count, len(rows)))
         words = torch.cat([words, word + start], dim=1)
@@ -245,35 +249,35 @@ def _summarise_top(features: Tensor, weight: Tensor, count: int) -> tuple[Tensor
     return torch.stack(sums).logsumexp(0), best, words
 
 
-def _chunks(weight: Tensor) -> Iterator[tuple[int, Tensor]]:
+def _split_vocabulary(weight: Tensor) -> Iterator[tuple[int, Tensor]]:
     return ((start, weight[start : start + _CHUNK]) for start in range(0, len(weight), _CHUNK))
 
 
-def _logits(features: Tensor, rows: Tensor) -> Tensor:
-    """(R, rows), in float32 whatever the features and the rows are."""
-    dtype = _precision(features, rows)
+def _compute_logits(features: Tensor, rows: Tensor) -> Tensor:
+    """(R, rows), always in float32."""
+    dtype = _lower_precision(features, rows)
     return (features.to(dtype) @ rows.to(dtype).T).float()
 
 
-def _precision(x: Tensor, y: Tensor) -> torch.dtype:
-    """In which x and y are multiplied: the lower of their own."""
+def _lower_precision(x: Tensor, y: Tensor) -> torch.dtype:
+    """The dtype in which x and y are multiplied."""
     return min(x.dtype, y.dtype, key=lambda dtype: dtype.itemsize)
 
 
 def _draw(weights: Tensor) -> Tensor:
-    """(R,) a random column of each row, in proportion to the weights (R, columns)."""
+    """Sample a column of each row (R,), in proportion to the weights (R, columns)."""
     sums = weights.float().cumsum(1)
     limits = torch.rand_like(sums[:, :1]) * sums[:, -1:]
-    # The first column whose sum is beyond the limit, hence never one that weighs nothing. (A limit
-    # that was rounded up to the whole sum has none.)
+    # The first column whose sum exceeds the limit, so never one with weight 0. (A limit that is
+    # rounded up to the total has none.)
     return torch.searchsorted(sums, limits, right=True).squeeze(1).clamp(max=sums.shape[1] - 1)
 
 
 class _VocabularyLikelihood(torch.autograd.Function):
     """Log-sum-exp over the vocabulary and the logit of one word, both (R,).
 
-    The exponentials of the logits are kept for the gradient where they are not too many. Otherwise
-    they are computed again.
+    The exponentials of the logits are kept for the gradient unless they are too many; then they are
+    computed again.
     """
 
     @staticmethod
@@ -282,8 +286,8 @@ class _VocabularyLikelihood(torch.autograd.Function):
         sums: list[Tensor] = []  # (R,)
         exponentials: list[Tensor] = []  # (R, chunk)
         keeps = ctx.needs_input_grad[0] and len(features) * len(weight) <= _KEPT
-        for _, rows in _chunks(weight):
-            logits = _logits(features, rows)
+        for _, rows in _split_vocabulary(weight):
+            logits = _compute_logits(features, rows)
             maxima.append(logits.amax(1, keepdim=True))
             logits.sub_(maxima[-1]).exp_()
             sums.append(logits.sum(1))
@@ -296,19 +300,24 @@ class _VocabularyLikelihood(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
         features, weight, words, logsumexp, *kept = ctx.saved_tensors
-        chunks = list(_chunks(weight))
+        chunks = list(_split_vocabulary(weight))
         maxima, exponentials = kept[: len(chunks)], kept[len(chunks) :]
         of_logsumexp, of_logit = (grad[:, None] for grad in grads)
         of_features = of_logit * weight[words]
         of_weight = torch.empty_like(weight)
-        dtype = _precision(features, weight)
+        dtype = _lower_precision(features, weight)
         narrow = features.to(dtype)
         for at, (start, rows) in enumerate(chunks):
             if exponentials:
                 shift = (maxima[at] - logsumexp[:, None]).exp_()
                 share = exponentials[at] * shift.mul_(of_logsumexp)
             else:
-                share = _logits(features, rows).sub_(logsumexp[:, None]).exp_().mul_(of_logsumexp)
+                share = (
+                    _compute_logits(features, rows)
+                    .sub_(logsumexp[:, None])
+                    .exp_()
+                    .mul_(of_logsumexp)
+                )
             share = share.to(dtype)
             of_features += share @ rows.to(dtype)
             of_weight[start : start + _CHUNK] = share.T @ narrow
@@ -317,7 +326,7 @@ class _VocabularyLikelihood(torch.autograd.Function):
 
 
 class Pointer(nn.Module):
-    """The Transformer's output layers: what turns a decoder state into a mixture."""
+    """The output layers of the Transformer: from decoder states to a mixture."""
 
     def __init__(self, *, width: int, output_size: int) -> None:
         super().__init__()

@@ -53,11 +53,11 @@ class BiGRU(nn.Module):
         """x (B, S, inputs); lengths (B,)."""
         last = lengths[:, None] - 1
         position = torch.arange(x.shape[1], device=x.device)
-        turned = (last - position).where(position <= last, position)[:, :, None]  # (B, S, 1)
+        reverse = (last - position).where(position <= last, position)[:, :, None]  # (B, S, 1)
         ahead, _ = self.ahead(x)
-        back, _ = self.back(x.take_along_dim(turned, 1))
+        back, _ = self.back(x.take_along_dim(reverse, 1))
         final = [y.take_along_dim(last[:, :, None], 1).squeeze(1) for y in (back, ahead)]
-        states = torch.cat([ahead, back.take_along_dim(turned, 1)], dim=2)
+        states = torch.cat([ahead, back.take_along_dim(reverse, 1)], dim=2)
         return Encoded(states, torch.cat(final, dim=1))
 
 
@@ -74,9 +74,9 @@ class GRUEncoder(nn.Module):
         x = embedding(batch.source)
         lengths = torch.tensor(batch.lengths, device=x.device)
         for layer in self.layers:
-            read: Encoded = layer(x, lengths)
-            x = read.states
-        return read
+            encoded: Encoded = layer(x, lengths)
+            x = encoded.states
+        return encoded
 
 
 class TitleGuidedEncoder(nn.Module):
@@ -107,7 +107,7 @@ class TitleGuidedEncoder(nn.Module):
 
 
 _CHUNK = {"cpu": 2**17}  # elements at a time, to stay in the cache of a CPU
-_CHUNK_ELSEWHERE = 2**26
+_CHUNK_OTHER = 2**26
 
 
 class AdditiveAttention(nn.Module):
@@ -115,8 +115,8 @@ class AdditiveAttention(nn.Module):
     s_i = vᵀ tanh(W_m m_i + W_h h + b).
 
     The D inner values of all pairs of a query and a word never exist at once: they are computed for
-    a few queries at a time, and again for the gradient. There, tanh x is 2σ(2x) − 1, which a CPU
-    computes six times as fast.
+    a few queries at a time, and again for the gradient. tanh x is computed as 2σ(2x) − 1, which is
+    six times as fast on a CPU.
     """
 
     def __init__(self, width: int) -> None:
@@ -150,7 +150,7 @@ class _Scores(torch.autograd.Function):
     def forward(ctx: Any, query: Tensor, keys: Tensor, vector: Tensor, document: Tensor) -> Tensor:
         ctx.save_for_backward(query, keys, vector, document)
         scores = query.new_empty(len(query), keys.shape[1])
-        for part, inner in _parts(query, keys, document):
+        for part, inner in _split_queries(query, keys, document):
             scores[part] = inner @ vector
         return scores.mul_(2.0).sub_(vector.sum())
 
@@ -159,10 +159,10 @@ class _Scores(torch.autograd.Function):
         query, keys, vector, document = ctx.saved_tensors
         of_query, of_keys = torch.empty_like(query), torch.zeros_like(keys)
         of_vector = torch.zeros_like(vector)
-        for part, inner in _parts(query, keys, document):
+        for part, inner in _split_queries(query, keys, document):
             grad = grads[0][part]  # (n, S)
             of_vector += grad.flatten() @ inner.flatten(0, 1)
-            # The derivative of tanh is 4σ(1 − σ); 4 and v, factors of all, come at the end.
+            # The derivative of tanh is 4σ(1 − σ); the common factors 4 and v follow at the end.
             change = inner.addcmul_(inner, inner, value=-1.0).mul_(grad[:, :, None])
             of_query[part] = change.sum(1)
             of_keys.index_add_(0, document[part], change)
@@ -170,9 +170,9 @@ class _Scores(torch.autograd.Function):
         return of_query.mul_(4.0 * vector), of_keys.mul_(4.0 * vector), of_vector, None
 
 
-def _parts(query: Tensor, keys: Tensor, document: Tensor) -> Iterator[tuple[slice, Tensor]]:
+def _split_queries(query: Tensor, keys: Tensor, document: Tensor) -> Iterator[tuple[slice, Tensor]]:
     """Slices of queries, with σ(2 (key + query)) for the words of their documents (n, S, D)."""
-    chunk = _CHUNK.get(query.device.type, _CHUNK_ELSEWHERE)
+    chunk = _CHUNK.get(query.device.type, _CHUNK_OTHER)
     size = max(1, chunk // keys[0].numel())
     for start in range(0, len(query), size):
         part = slice(start, start + size)
@@ -182,9 +182,9 @@ def _parts(query: Tensor, keys: Tensor, document: Tensor) -> Iterator[tuple[slic
 
 @dataclass(frozen=True)
 class RecurrentMemory(Memory):
-    """The documents, ready to be attended to."""
+    """The encoded documents, with the keys of the attention."""
 
-    states: Tensor  # (B, S, D), of no meaning where the mask is False
+    states: Tensor  # (B, S, D), undefined where the mask is False
     mask: Tensor  # (B, S)
     keys: Tensor  # (B, S, D)
     summary: Tensor  # (B, D)
@@ -257,9 +257,9 @@ class Recurrent(Network):
         packed = pack_padded_sequence(
             x, lengths[real].cpu(), batch_first=True, enforce_sorted=False
         )
-        begin = memory.summary.repeat_interleave(mask.shape[1], 0)[real]
-        written, _ = self.decoder(packed, begin[None])
-        hidden, _ = pad_packed_sequence(written, batch_first=True, total_length=x.shape[1])
+        initial = memory.summary.repeat_interleave(mask.shape[1], 0)[real]
+        decoded, _ = self.decoder(packed, initial[None])
+        hidden, _ = pad_packed_sequence(decoded, batch_first=True, total_length=x.shape[1])
         cells = mask.flatten(0, 1)[real]  # (rows, L)
         return self._mixture(x[cells], hidden[cells], memory, mask.sum((1, 2)).tolist())
 
@@ -281,7 +281,7 @@ class Recurrent(Network):
     def _mixture(
         self, x: Tensor, hidden: Tensor, memory: RecurrentMemory, counts: Sequence[int]
     ) -> Mixture:
-        """For words x (C, E) and the states (C, D) that follow from them."""
+        """The mixtures for embedded words x (C, E) and the decoder states (C, D) after them."""
         context, attention = self.attention(hidden, counts, memory.keys, memory.states, memory.mask)
         both = torch.cat([context, hidden], dim=1)
         features = F.pad(self.drop(self.features(both)), (0, 1), value=1.0)

@@ -31,7 +31,7 @@ KeysValues = tuple[Tensor, Tensor]
 
 @dataclass(frozen=True)
 class TransformerMemory(Memory):
-    """The documents, ready to be attended to."""
+    """The encoded documents, with the keys and values of the decoder."""
 
     states: Tensor  # (ΣS, D)
     keys_values: list[KeysValues]  # (ΣS, D) for the source attention of each decoder layer
@@ -52,9 +52,9 @@ class Cache:
         return self.key[:, : self.length], self.value[:, : self.length]
 
     def select(self, rows: Tensor) -> "Cache":
-        return Cache(self._selected(self.key, rows), self._selected(self.value, rows), self.length)
+        return Cache(self._select(self.key, rows), self._select(self.value, rows), self.length)
 
-    def _selected(self, x: Tensor, rows: Tensor) -> Tensor:
+    def _select(self, x: Tensor, rows: Tensor) -> Tensor:
         new = x.new_empty(len(rows), *x.shape[1:])
         new[:, : self.length] = x[rows, : self.length]
         return new

@@ -20,7 +20,7 @@ from one2set.data.vocabulary import Vocabulary
 from one2set.model.device import choose_device
 from one2set.model.folder import load_model
 from one2set.model.network import Memory, Network
-from one2set.model.paths import model_folder
+from one2set.model.paths import resolve_model_folder
 from one2set.model.transformer import TransformerMemory
 from one2set.prediction.prediction import AS_TRAINED, NullBias, Order, Prediction, Slot
 from one2set.prediction.search import Generation, Search, generate
@@ -63,7 +63,7 @@ class Engine:
         verify: bool = True,
     ) -> "Engine":
         """Load a model folder, or the best model of a run folder. `verify` checks its manifest."""
-        folder = model_folder(Path(folder))
+        folder = resolve_model_folder(Path(folder))
         network, vocabulary, config = load_model(folder, verify=verify)
         return cls(
             network,

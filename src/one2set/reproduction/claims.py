@@ -1,4 +1,4 @@
-"""The paper's claims, each with a rule for when it holds, written before any run.
+"""The claims of the paper. The rule that decides whether each holds was written before any run.
 
 A rule compares means over seeds. If a claim does not hold, the reason is given as far as it can be
 computed; nothing is guessed. A claim holds but is not significant if the 95 % interval of one of
@@ -32,7 +32,7 @@ from one2set.reproduction.explanations import (
 )
 from one2set.reproduction.measure import CodeShares
 from one2set.reproduction.plan import LAMBDAS, ROWS
-from one2set.reproduction.published import Metric, published_speed
+from one2set.reproduction.published import Metric, load_published_speed
 from one2set.reproduction.results import Results
 
 _SET, _SEQUENCE = "settrans", "transformer"
@@ -40,7 +40,7 @@ _BASELINES = ("catseq", "catseqtg", "catseqtg-2rf1", "gan-mr", "exhird")
 _SEVERAL = 2.0  # several-fold
 _ALMOST_ALL = 0.9
 _COLLAPSED_F1, _COLLAPSED_DUP = 0.25, 0.8
-_MIN_SPEAKING = 0.01  # a code that generates a phrase in a smaller share of the documents is silent
+_MIN_ACTIVE = 0.01  # a code that generates a phrase in a smaller share of documents is inactive
 
 Verdict = Literal["holds", "holds, not significant", "does not hold", "not measured"]
 
@@ -109,7 +109,7 @@ def _check_beats_sequence(side: Literal["present", "absent"]) -> Callable[[Resul
         not_significant = explain_insignificance(results, _SET, _SEQUENCE, figures)
         return Outcome(
             holds,
-            f"{numbers}. {_differences(results, _SET, _SEQUENCE, figures)}",
+            f"{numbers}. {_format_differences(results, _SET, _SEQUENCE, figures)}",
             join_reasons(
                 not_significant,
                 explain_count(results, _SET, number),
@@ -122,7 +122,7 @@ def _check_beats_sequence(side: Literal["present", "absent"]) -> Callable[[Resul
     return check
 
 
-def _differences(results: Results, row: str, base: str, figures: Sequence[Metric]) -> str:
+def _format_differences(results: Results, row: str, base: str, figures: Sequence[Metric]) -> str:
     differences = format_differences(results, row, base, figures)
     return f"Difference on {results.reference}: {differences}."
 
@@ -169,7 +169,7 @@ def _check_less_duplication(results: Results) -> Outcome:
     return Outcome(
         fold >= _SEVERAL,
         f"{numbers}, {format_number(fold, '.1f')} times less. "
-        f"{_differences(results, _SET, _SEQUENCE, ['duplication'])}",
+        f"{_format_differences(results, _SET, _SEQUENCE, ['duplication'])}",
         join_reasons(
             explain_silence(results, _SET, _SEQUENCE),
             explain_training_end(results, _SET),
@@ -195,7 +195,7 @@ def _check_collapse(row: str) -> Callable[[Results], Outcome]:
         return Outcome(
             whole > 0 and (loses or repeats >= _COLLAPSED_DUP),
             f"{format_rows(results, (row, _SET), figures, on_reference_set)}. "
-            f"{_differences(results, row, _SET, deciding)}",
+            f"{_format_differences(results, row, _SET, deciding)}",
             reason,
             explain_insignificance(results, row, _SET, deciding, sign=-1 if loses else 1),
         )
@@ -217,7 +217,7 @@ def _check_fewer_and_repeated(results: Results) -> Outcome:
     return Outcome(
         fewer and more,
         f"{format_rows(results, (row, _SET), figures, on_reference_set)}. "
-        f"{_differences(results, row, _SET, figures)}",
+        f"{_format_differences(results, row, _SET, figures)}",
         join_reasons(
             f"It does not {' or '.join(missing)}.",
             explain_silence(results, row, _SET),
@@ -241,7 +241,7 @@ def _check_separate_loss_predicts_more(results: Results) -> Outcome:
     return Outcome(
         separate > single,
         f"{format_rows(results, rows, ('num_absent', 'absent_f1_m'), on_reference_set)}. "
-        f"{_differences(results, *rows, ['num_absent'])}",
+        f"{_format_differences(results, *rows, ['num_absent'])}",
         join_reasons(
             explain_count(results, _SET, "num_absent"), explain_training_end(results, _SET)
         ),
@@ -249,7 +249,7 @@ def _check_separate_loss_predicts_more(results: Results) -> Outcome:
     )
 
 
-def _lambda_row(value: float) -> str:
+def _name_lambda_row(value: float) -> str:
     return f"settrans-lambda-{value}"
 
 
@@ -257,13 +257,13 @@ def _check_larger_lambda_predicts_fewer(results: Results) -> Outcome:
     series, rises, unclear = [], [], []
     counts: tuple[Metric, Metric] = ("num_present", "num_absent")
     for metric in counts:
-        values = [on_reference_set(results, _lambda_row(value), metric) for value in LAMBDAS]
+        values = [on_reference_set(results, _name_lambda_row(value), metric) for value in LAMBDAS]
         series.append(f"{SHORT[metric]} {', '.join(f'{x:.2f}' for x in values)}")
         for (a, b), (x, y) in zip(pairwise(LAMBDAS), pairwise(values), strict=True):
             step = f"{SHORT[metric]} from λ = {a} to {b}"
-            difference = results.differences(_lambda_row(b), _lambda_row(a), results.reference)[
-                metric
-            ]
+            difference = results.differences(
+                _name_lambda_row(b), _name_lambda_row(a), results.reference
+            )[metric]
             if y >= x:
                 rises.append(step)
             if not difference.significant:
@@ -286,30 +286,32 @@ def _check_two_steps_beat_one(results: Results) -> Outcome:
     return Outcome(
         two_steps > one_step,
         format_rows(results, rows, figures, on_reference_set).replace("SetTrans", "K = 2")
-        + f". {_differences(results, *rows, figures)}",
+        + f". {_format_differences(results, *rows, figures)}",
         join_reasons(not_significant, explain_training_end(results, _SET)),
         not_significant,
     )
 
 
-def _speaking_codes(codes: Sequence[CodeShares]) -> list[CodeShares]:
-    return [code for code in codes if code.null < 1 - _MIN_SPEAKING]
+def _find_active_codes(codes: Sequence[CodeShares]) -> list[CodeShares]:
+    return [code for code in codes if code.null < 1 - _MIN_ACTIVE]
 
 
-def _purity(seeds: Sequence[Sequence[CodeShares]]) -> float:
-    """The mean share of the more frequent kind in the phrases of a code. Silent codes do not count,
-    nor do seeds in which all are silent; NaN if no code speaks."""
+def _measure_purity(seeds: Sequence[Sequence[CodeShares]]) -> float:
+    """The mean share of the more frequent kind in the phrases of a code. Inactive codes do not
+    count, nor do seeds without active codes; NaN if no code is active."""
     by_seed = [
-        fmean(max(x.present, x.absent) / (x.present + x.absent) for x in speaking)
-        for speaking in map(_speaking_codes, seeds)
-        if speaking
+        fmean(max(x.present, x.absent) / (x.present + x.absent) for x in active)
+        for active in map(_find_active_codes, seeds)
+        if active
     ]
     return fmean(by_seed) if by_seed else math.nan
 
 
 def _check_codes_specialise(results: Results) -> Outcome:
     rows = (_SET, "settrans-single")
-    separate, single = (_purity(results.codes_by_seed(row, results.reference)) for row in rows)
+    separate, single = (
+        _measure_purity(results.codes_by_seed(row, results.reference)) for row in rows
+    )
     codes = results.codes(_SET, results.reference)
     present, absent = (codes[part] for part in codes_by_side(len(codes)).values())
     sides = (
@@ -329,17 +331,18 @@ def _check_codes_specialise(results: Results) -> Outcome:
     )
 
 
-def _check_all_codes_speak(results: Results) -> Outcome:
+def _check_all_codes_generate(results: Results) -> Outcome:
     rows = (_SET, "settrans-fixed")
     assigned, fixed = (
         fmean(
-            len(_speaking_codes(codes)) for codes in results.codes_by_seed(row, results.reference)
+            len(_find_active_codes(codes))
+            for codes in results.codes_by_seed(row, results.reference)
         )
         for row in rows
     )
     return Outcome(
         assigned > fixed > 0,
-        f"{assigned:.1f} codes speak, with fixed assignment {fixed:.1f}, mean over seeds.",
+        f"{assigned:.1f} codes generate phrases, with fixed assignment {fixed:.1f}; mean of seeds.",
         join_reasons(explain_silence(results, *rows), explain_training_end(results, _SET)),
     )
 
@@ -348,14 +351,14 @@ def _check_faster_generation(results: Results) -> Outcome:
     ours, theirs = (results.generation_speed(row) for row in (_SET, _SEQUENCE))
     assert ours is not None
     assert theirs is not None
-    # A system that writes less has less to do.
+    # A system that generates fewer phrases has less to do.
     written = [count_written(results, row) for row in (_SET, _SEQUENCE)]
     return Outcome(
         ours.mean > theirs.mean and min(written) > 0,
         f"{ours.mean:.1f} and {theirs.mean:.1f} documents per second of CPU time, "
         f"{ours.mean / theirs.mean:.2f} times as fast (published, on a GPU: "
-        f"{published_speed().generation}). SetTrans writes {written[0]:.1f} phrases per document, "
-        f"Transformer {written[1]:.1f}, duplicates included.",
+        f"{load_published_speed().generation}). SetTrans generates {written[0]:.1f} phrases per "
+        f"document, Transformer {written[1]:.1f}, duplicates included.",
         join_reasons(
             explain_silence(results, _SET, _SEQUENCE),
             "A CPU computes the rows of a set one after the other: a set saves steps, not work.",
@@ -376,7 +379,7 @@ def _check_slower_training(results: Results) -> Outcome:
         k2 < sequence and k1 > k2,
         f"K = 2 {k2:.1f}, K = 1 {k1:.1f}, Transformer {sequence:.1f} documents per second of CPU "
         f"time; K = 2 is {k2 / sequence:.2f} times as fast (published: "
-        f"{published_speed().training}).",
+        f"{load_published_speed().training}).",
         join_reasons(
             saving if k2 >= sequence else "",
             "" if k1 > k2 else f"K = 1 is {k1 / k2:.2f} times as fast as K = 2.",
@@ -441,7 +444,7 @@ CLAIMS = (
     Claim(
         "A larger λ means fewer predictions.",
         "#PK and #AK both fall from each λ to the next, on the reference set.",
-        tuple(map(_lambda_row, LAMBDAS)),
+        tuple(map(_name_lambda_row, LAMBDAS)),
         _check_larger_lambda_predicts_fewer,
     ),
     Claim(
@@ -451,11 +454,11 @@ CLAIMS = (
         _check_two_steps_beat_one,
     ),
     Claim(
-        "With assignment all codes speak, not only the first.",
-        f"More codes speak, in at least {_MIN_SPEAKING:.0%} of the documents of the reference set, "
-        "than with fixed assignment, where some do.",
+        "With assignment all codes generate phrases, not only the first.",
+        "More codes than with fixed assignment, where some do, generate a phrase in at least "
+        f"{_MIN_ACTIVE:.0%} of the documents of the reference set.",
         (_SET, "settrans-fixed"),
-        _check_all_codes_speak,
+        _check_all_codes_generate,
     ),
     Claim(
         "With the separate set loss, codes specialise.",

@@ -53,7 +53,7 @@ def format_number(value: float, form: str) -> str:
     return "–" if math.isnan(value) else format(value, form)
 
 
-def _format_of(metric: Metric) -> str:
+def _choose_format(metric: Metric) -> str:
     return ".3f" if "f1" in metric else ".2f"
 
 
@@ -66,7 +66,7 @@ def format_rows(
     """`present F1@M 0.312 and 0.298; …`, one number per row."""
     parts = []
     for metric in figures:
-        values = [format_number(of(results, row, metric), _format_of(metric)) for row in rows]
+        values = [format_number(of(results, row, metric), _choose_format(metric)) for row in rows]
         parts.append(f"{SHORT[metric]} {' and '.join(values)}")
     return f"{' and '.join(ROWS[row].label for row in rows)}: {'; '.join(parts)}"
 
@@ -122,7 +122,7 @@ def format_differences(results: Results, row: str, base: str, figures: Sequence[
     parts = []
     for metric in figures:
         mean, low, high = (
-            format_number(number, f"+{_format_of(metric)}") for number in differences[metric]
+            format_number(number, f"+{_choose_format(metric)}") for number in differences[metric]
         )
         parts.append(f"{SHORT[metric]} {mean} [{low}, {high}]")
     return "; ".join(parts)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from one2set.errors import missing_extra
 from one2set.reproduction.page import PageFigure
-from one2set.reproduction.plan import LAMBDAS, ROWS, STEPS, steps_row
-from one2set.reproduction.published import Metric, Value, published_speed
+from one2set.reproduction.plan import LAMBDAS, ROWS, STEPS, name_steps_row
+from one2set.reproduction.published import Metric, Value, load_published_speed
 from one2set.reproduction.results import Results
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def draw_figures(results: Results) -> dict[str, PageFigure]:
     return figures
 
 
-def _line(
+def _draw_line(
     axes: "Axes", at: Sequence[float], values: Sequence[Value | None], label: str, **style: str
 ) -> None:
     """A line through the known values, with error bars."""
@@ -74,7 +74,9 @@ def _line(
         )
 
 
-def _performance(axes: "Axes", results: Results, at: Sequence[float], rows: Sequence[str]) -> None:
+def _draw_performance(
+    axes: "Axes", results: Results, at: Sequence[float], rows: Sequence[str]
+) -> None:
     """F1 of present phrases on the left axis, of absent ones on the right."""
     right = axes.twinx()
     right.spines["right"].set_visible(True)
@@ -82,7 +84,9 @@ def _performance(axes: "Axes", results: Results, at: Sequence[float], rows: Sequ
         for cutoff, linestyle in (("5", "--"), ("m", "-")):
             figure: Metric = f"{side}_f1_{cutoff}"  # type: ignore[assignment]
             values = [results.value(row, results.reference, figure) for row in rows]
-            _line(own, at, values, f"{side} F1@{cutoff.upper()}", color=colour, linestyle=linestyle)
+            _draw_line(
+                own, at, values, f"{side} F1@{cutoff.upper()}", color=colour, linestyle=linestyle
+            )
         own.set_ylabel(f"F1, {side}", color=colour)
         own.tick_params(axis="y", colors=colour)
         own.margins(y=0.12)
@@ -101,31 +105,31 @@ def _draw_lambda(picture: "Picture", results: Results) -> bool:
     if not any(map(results.has, rows)):
         return False
     left, right = picture.subplots(1, 2)
-    places = list(range(len(LAMBDAS)))
-    _performance(left, results, places, rows)
+    positions = list(range(len(LAMBDAS)))
+    _draw_performance(left, results, positions, rows)
     sides: tuple[tuple[Metric, str, str], ...] = (
         ("num_present", "#PK", _PRESENT),
         ("num_absent", "#AK", _ABSENT),
     )
     for figure, label, colour in sides:
         values = [results.value(row, results.reference, figure) for row in rows]
-        _line(right, places, values, label, color=colour)
+        _draw_line(right, positions, values, label, color=colour)
         right.axhline(results.gold(results.reference, figure), color=colour, linestyle=":")
     right.set_title("Number of predictions (dotted: gold)")
     right.set_ylim(bottom=0)
     right.legend()
     for axes in (left, right):
-        axes.set_xticks(places, [str(value) for value in LAMBDAS])
+        axes.set_xticks(positions, [str(value) for value in LAMBDAS])
         axes.set_xlabel("λ")
     return True
 
 
 def _draw_steps(picture: "Picture", results: Results) -> bool:
-    rows = [steps_row(k) for k in STEPS]
+    rows = [name_steps_row(k) for k in STEPS]
     if not results.has("transformer") or sum(map(results.has, rows)) < 2:
         return False
     left, right = picture.subplots(1, 2)
-    _performance(left, results, STEPS, rows)
+    _draw_performance(left, results, STEPS, rows)
     sides: tuple[tuple[Metric, str], ...] = (
         ("present_f1_5", "--"),
         ("present_f1_m", "-"),
@@ -151,7 +155,7 @@ def _draw_steps(picture: "Picture", results: Results) -> bool:
         )
         right.bar_label(bars, fmt="%.2f×", fontsize=7)
     right.axhline(1, color="#7a8591", linewidth=0.8)
-    paper = published_speed()
+    paper = load_published_speed()
     right.set_title(
         f"Speed, Transformer = 1 (paper, K = 2: {paper.training}×, {paper.generation}×)"
     )

@@ -1,13 +1,13 @@
-"""One job in its folder: train, measure, and leave nothing half done.
+"""A job in its folder: train and measure. All files are written atomically.
 
-    job.json            what it is, and the command that trains it
+    job.json            its row, seed and settings, and the command that trains it
     run/                the run of one2set train; its messages are train.log
     sessions.jsonl      the CPU time of each session: training may be interrupted and resumed
     training.json       the record of the training, written at its end
     measured/SET.json   the metrics on a set; SET.npz: each document's addends to them
 
 A process locks a job before it works on it. The training process holds the lock too, so a job is
-free when the last of them has ended, in whatever way.
+free when the last of them has ended, even if it was killed.
 
 Earlier versions wrote sittings.jsonl and made.json; they are still read.
 """
@@ -48,7 +48,7 @@ from one2set.training.interruption import catch_signals
 from one2set.training.run import Run
 from one2set.training.schedule import Progress
 
-_POLL_SECONDS = (0.05, 2.0)  # between two looks at a training process: at first, at most
+_POLL_SECONDS = (0.05, 2.0)  # between checks of a training process: at first, at most
 _LOG_LINES = 12  # of a failed training's log in the error message
 _TUNING_DOCUMENTS = 1000  # validation documents on which a bias on ∅ is tuned
 
@@ -129,7 +129,7 @@ class JobFolder:
         self.folder = root / job.name
         self.run = self.folder / "run"
 
-    # --- What is there ----------------------------------------------------------------------------
+    # --- State ------------------------------------------------------------------------------------
 
     @property
     def _record_path(self) -> Path:
@@ -199,7 +199,7 @@ class JobFolder:
             arguments += ["--init", str(self.before.run)]
         return arguments + [f"--set={setting}" for setting in setup.settings(job.row)]
 
-    # --- What is done -----------------------------------------------------------------------------
+    # --- Work -------------------------------------------------------------------------------------
 
     @contextmanager
     def locked(self) -> Iterator[IO[bytes] | None]:
@@ -231,7 +231,7 @@ class JobFolder:
             return
         if not has_ended(self.run, self._setup.corpus):
             yield from self._run_session(lock, start)
-        self._save_record(_progress(Run.load(self.run)))
+        self._save_record(_read_progress(Run.load(self.run)))
         if tidy:
             shutil.rmtree(self.run / "checkpoints")
 
@@ -253,7 +253,7 @@ class JobFolder:
         log_path, before, cpu_before = (
             self.folder / "train.log",
             self.examples_seen(),
-            _children_cpu_seconds(),
+            _get_children_cpu_seconds(),
         )
         pause, most = _POLL_SECONDS
         with catch_signals() as signals, log_path.open("ab") as log:
@@ -267,7 +267,7 @@ class JobFolder:
                 time.sleep(pause)
                 pause = min(pause * 1.3, most)
         session = {
-            "cpu_seconds": _children_cpu_seconds() - cpu_before,
+            "cpu_seconds": _get_children_cpu_seconds() - cpu_before,
             "examples": self.examples_seen() - before,
         }
         with (self.folder / "sessions.jsonl").open("ab") as file:
@@ -338,19 +338,19 @@ def has_ended(folder: Path, corpus: Corpus) -> bool:
     if not Run.exists(folder):
         return False
     run = Run.load(folder)
-    progress = _progress(run)
+    progress = _read_progress(run)
     done = progress.fraction_done(run.config.limits, epoch_documents=len(corpus.split(TRAIN)))
     return progress.stop_reason(done, run.config.validation) is not None
 
 
-def _progress(run: Run) -> Progress:
+def _read_progress(run: Run) -> Progress:
     """How far a run has come."""
     checkpoints = Checkpoints(run.checkpoints, run_fingerprint=run.fingerprint)
     last = checkpoints.last()
     return Progress() if last is None else checkpoints.progress(last)
 
 
-def _children_cpu_seconds() -> float:
+def _get_children_cpu_seconds() -> float:
     """The CPU time of all child processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime

@@ -98,7 +98,7 @@ def measure(
     measured = Measured(
         documents=len(documents),
         figures={
-            **{name: _f1(scores, *cell) for name, cell in CELLS.items()},
+            **{name: _compute_f1(scores, *cell) for name, cell in CELLS.items()},
             "num_present": present.predicted,
             "num_absent": absent.predicted,
             "duplication": scores.duplication,
@@ -108,10 +108,10 @@ def measure(
         cpu_seconds=cpu_seconds,
         codes=compute_code_shares(golds, predictions) if engine.network.rows > 1 else (),
     )
-    return measured, _addends(scores)
+    return measured, _collect_addends(scores)
 
 
-def _addends(scores: Scores) -> DocumentAddends:
+def _collect_addends(scores: Scores) -> DocumentAddends:
     f1 = [addends(scores.groups[g], cutoff, YE2021)[:, :3] for g, cutoff in CELLS.values()]
     present, absent = (scores.groups[side].num_predicted for side in SIDES)
     ones = np.ones_like(present)
@@ -128,7 +128,7 @@ def _score(golds: Sequence[Gold], predictions: Sequence[Prediction]) -> Scores:
     return score(golds, [[slot.text for slot in prediction.phrases] for prediction in predictions])
 
 
-def _f1(scores: Scores, group: Group, cutoff: Cutoff) -> float:
+def _compute_f1(scores: Scores, group: Group, cutoff: Cutoff) -> float:
     return compute_metrics(scores.groups[group], cutoff, YE2021).f1
 
 
@@ -161,7 +161,7 @@ def tune_null_bias(engine: Engine, documents: Sequence[Document]) -> NullBias:
 
     def quality(bias: NullBias, side: Group) -> float:
         scores = _score(golds, [apply_null_bias(candidate, bias) for candidate in predictions])
-        return _f1(scores, side, "5") + _f1(scores, side, "M")
+        return _compute_f1(scores, side, "5") + _compute_f1(scores, side, "M")
 
     bias = AS_TRAINED
     for side in SIDES:

@@ -59,7 +59,7 @@ class Preformatted:
 PageBlock = Heading | Paragraph | PageTable | PageFigure | Preformatted
 
 
-def _cell(cell: TableCell | str) -> TableCell:
+def _to_cell(cell: TableCell | str) -> TableCell:
     return TableCell(cell) if isinstance(cell, str) else cell
 
 
@@ -76,7 +76,7 @@ def to_markdown(title: str, blocks: Iterable[PageBlock], *, figures: str) -> str
             case Paragraph():
                 parts.append(block.text)
             case PageTable():
-                parts.append(_markdown_table(block))
+                parts.append(_format_markdown_table(block))
             case PageFigure():
                 parts.append(f"![{block.caption}]({figures}/{block.name}.svg)\n\n*{block.caption}*")
             case Preformatted():
@@ -84,24 +84,24 @@ def to_markdown(title: str, blocks: Iterable[PageBlock], *, figures: str) -> str
     return "\n\n".join(parts) + "\n"
 
 
-def _markdown_table(table: PageTable) -> str:
+def _format_markdown_table(table: PageTable) -> str:
     names = [group for group, span in table.groups for _ in range(span)]
     columns = [
         f"{names[at - 1]} {column}".strip() if at and names else column
-        for at, column in enumerate(map(_piped, table.columns))
+        for at, column in enumerate(map(_escape_pipes, table.columns))
     ]
     align = ["---"] * len(columns) if table.words else ["---", *["---:"] * (len(columns) - 1)]
-    rows = [[_markdown_cell(_cell(cell)) for cell in row] for row in table.rows]
+    rows = [[_format_markdown_cell(_to_cell(cell)) for cell in row] for row in table.rows]
     return "\n".join(f"| {' | '.join(row)} |" for row in [columns, align, *rows])
 
 
-def _markdown_cell(cell: TableCell) -> str:
-    text = _piped(cell.text)
+def _format_markdown_cell(cell: TableCell) -> str:
+    text = _escape_pipes(cell.text)
     strong = f"**{text}**" if text and (cell.strong or cell.kind) else text
-    return f"{strong} ({_piped(cell.note)})" if cell.note else strong
+    return f"{strong} ({_escape_pipes(cell.note)})" if cell.note else strong
 
 
-def _piped(text: str) -> str:
+def _escape_pipes(text: str) -> str:
     """Escape vertical bars."""
     return text.replace("|", "\\|")
 
@@ -113,11 +113,11 @@ def to_html(title: str, blocks: Sequence[PageBlock]) -> str:
     """The page in HTML, with its figures."""
     style = files("one2set.reproduction").joinpath("page.css").read_text(encoding="utf-8")
     contents = "".join(
-        f'<a href="#{_anchor(block.text)}">{escape(block.text)}</a>'
+        f'<a href="#{_make_anchor(block.text)}">{escape(block.text)}</a>'
         for block in blocks
         if isinstance(block, Heading) and block.level == 2
     )
-    body = "\n".join(map(_html, blocks))
+    body = "\n".join(map(_format_html, blocks))
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -126,33 +126,35 @@ def to_html(title: str, blocks: Sequence[PageBlock]) -> str:
     )
 
 
-def _html(block: PageBlock) -> str:
+def _format_html(block: PageBlock) -> str:
     match block:
         case Heading():
-            anchor = _anchor(block.text)
+            anchor = _make_anchor(block.text)
             return f'<h{block.level} id="{anchor}">{escape(block.text)}</h{block.level}>'
         case Paragraph():
-            return f"<p>{_inline(block.text)}</p>"
+            return f"<p>{_format_inline(block.text)}</p>"
         case PageTable():
-            return _html_table(block)
+            return _format_html_table(block)
         case PageFigure():
             data = b64encode(block.svg).decode()
             image = f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(block.caption)}">'
-            return f"<figure>{image}<figcaption>{_inline(block.caption)}</figcaption></figure>"
+            return (
+                f"<figure>{image}<figcaption>{_format_inline(block.caption)}</figcaption></figure>"
+            )
         case Preformatted():
             lines = escape("\n".join(block.lines))
             return f"<details><summary>{escape(block.title)}</summary><pre>{lines}</pre></details>"
 
 
-def _html_table(table: PageTable) -> str:
+def _format_html_table(table: PageTable) -> str:
     groups = "".join(f'<th colspan="{span}">{escape(group)}</th>' for group, span in table.groups)
     above = f'<tr class="groups"><th></th>{groups}</tr>' if groups else ""
     columns = "".join(f"<th>{escape(column)}</th>" for column in table.columns)
-    starts = _starts(table.groups)
-    rows = "".join(
-        f"<tr>{''.join(_html_cell(at, _cell(cell), starts) for at, cell in enumerate(row))}</tr>\n"
-        for row in table.rows
-    )
+    starts = _find_group_starts(table.groups)
+    rows = ""
+    for row in table.rows:
+        cells = (_format_html_cell(at, _to_cell(cell), starts) for at, cell in enumerate(row))
+        rows += f"<tr>{''.join(cells)}</tr>\n"
     kind = ' class="words"' if table.words else ""
     return (
         f'<div class="scroll"><table{kind}><thead>{above}<tr>{columns}</tr></thead>\n'
@@ -160,7 +162,7 @@ def _html_table(table: PageTable) -> str:
     )
 
 
-def _starts(groups: Sequence[tuple[str, int]]) -> set[int]:
+def _find_group_starts(groups: Sequence[tuple[str, int]]) -> set[int]:
     """The first column of each group."""
     starts, at = set(), 1
     for _, span in groups:
@@ -169,8 +171,8 @@ def _starts(groups: Sequence[tuple[str, int]]) -> set[int]:
     return starts
 
 
-def _html_cell(at: int, cell: TableCell, starts: set[int]) -> str:
-    text = _inline(cell.text)
+def _format_html_cell(at: int, cell: TableCell, starts: set[int]) -> str:
+    text = _format_inline(cell.text)
     if cell.strong:
         text = f"<strong>{text}</strong>"
     if cell.kind:
@@ -182,10 +184,10 @@ def _html_cell(at: int, cell: TableCell, starts: set[int]) -> str:
     return f"<{tag}{edge}>{text}</{tag}>"
 
 
-def _inline(text: str) -> str:
+def _format_inline(text: str) -> str:
     marked = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", escape(text, quote=False))
     return re.sub(r"`(.+?)`", r"<code>\1</code>", marked)
 
 
-def _anchor(text: str) -> str:
+def _make_anchor(text: str) -> str:
     return re.sub(r"\W+", "-", text.lower()).strip("-")

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 from one2set.data.corpus.corpus import MANIFEST, TRAIN, VALID, Corpus, file_hash
 from one2set.errors import ConfigError
-from one2set.reproduction.version import code_version
+from one2set.reproduction.version import hash_code
 from one2set.training.config import Config, fingerprint
 from one2set.training.systems import configure_system, get_system
 
@@ -47,11 +47,11 @@ class ReportRow:
         return self.system if self.decoding else get_system(self.system).starts_from
 
 
-def _k(value: int) -> tuple[str]:
+def _set_k(value: int) -> tuple[str]:
     return (f"loss.assign_steps={value}",)
 
 
-def _weights(value: float) -> tuple[str, str]:
+def _set_null_weights(value: float) -> tuple[str, str]:
     return f"loss.null_weight_present={value}", f"loss.null_weight_absent={value}"
 
 
@@ -74,11 +74,13 @@ ROWS = {
         ReportRow("settrans-random", "+ random assign", "settrans-random", ("ablations",)),
         ReportRow("settrans-student", "− teacher forcing", "settrans-student", ("ablations",)),
         *(
-            ReportRow(f"settrans-lambda-{x}", f"λ = {x}", "settrans", ("lambda",), _weights(x))
+            ReportRow(
+                f"settrans-lambda-{x}", f"λ = {x}", "settrans", ("lambda",), _set_null_weights(x)
+            )
             for x in LAMBDAS
         ),
         *(
-            ReportRow(f"settrans-steps-{k}", f"K = {k}", "settrans", ("steps",), _k(k))
+            ReportRow(f"settrans-steps-{k}", f"K = {k}", "settrans", ("steps",), _set_k(k))
             for k in STEPS
             if k != 2  # which is SetTrans itself
         ),
@@ -106,7 +108,7 @@ ROWS = {
 }
 
 
-def steps_row(k: int) -> str:
+def name_steps_row(k: int) -> str:
     """The row in which K is k."""
     return "settrans" if k == 2 else f"settrans-steps-{k}"
 
@@ -160,7 +162,7 @@ class Setup:
     documents: int | None = None  # instead of the scale's
     fine_tune: int | None = None  # of systems that start from another; default: a fifth
     changes: tuple[str, ...] = ()
-    code: str = field(default_factory=code_version)
+    code: str = field(default_factory=hash_code)
 
     @property
     def splits(self) -> list[str]:
@@ -189,9 +191,9 @@ class Setup:
         usual = Config().flat()
         own = {k: v for k, v in config.flat().items() if v != usual[k]}
         relevant = {
-            k: v for k, v in own.items() if not k.startswith(_irrelevant_sections(row.system))
+            k: v for k, v in own.items() if not k.startswith(_find_irrelevant_sections(row.system))
         }
-        num_examples = 0 if row.decoding else _num_examples(config, self.corpus)
+        num_examples = 0 if row.decoding else _count_examples(config, self.corpus)
         key = fingerprint(
             {
                 "system": row.system,
@@ -216,10 +218,10 @@ class Setup:
         if self.documents:
             return self.documents
         usual = configure_system(row.system, scale=self.scale, changes=self.changes)
-        return _num_examples(usual, self.corpus)
+        return _count_examples(usual, self.corpus)
 
 
-def _irrelevant_sections(name: str) -> tuple[str, ...]:
+def _find_irrelevant_sections(name: str) -> tuple[str, ...]:
     """The sections whose settings do not affect the results of a system."""
     system = get_system(name)
     matters = {
@@ -230,7 +232,7 @@ def _irrelevant_sections(name: str) -> tuple[str, ...]:
     return ("logging.", "machine.", *(section for section, does in matters.items() if not does))
 
 
-def _num_examples(config: Config, corpus: Corpus) -> int:
+def _count_examples(config: Config, corpus: Corpus) -> int:
     """The maximum number of examples of a run, without limits by steps or time."""
     limits = config.limits
     by_epochs = limits.epochs * corpus.manifest.splits[TRAIN].documents

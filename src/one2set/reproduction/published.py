@@ -30,11 +30,11 @@ class Value(NamedTuple):
 
 
 @cache
-def published_figures() -> dict[tuple[str, str, Metric], Value]:
+def load_published_figures() -> dict[tuple[str, str, Metric], Value]:
     """The values of Tables 2 to 5, by system, set and metric."""
     values: dict[tuple[str, str, Metric], Value] = {}
     for table in _TABLES:
-        for system, sets in _file()[table].items():
+        for system, sets in _load_file()[table].items():
             for name, figures in sets.items():
                 for metric, numbers in figures.items():
                     # Table 5 repeats rows of the other tables, without deviations.
@@ -42,14 +42,14 @@ def published_figures() -> dict[tuple[str, str, Metric], Value]:
     return values
 
 
-def published_value(system: str, split: str, metric: Metric) -> Value | None:
+def get_published_value(system: str, split: str, metric: Metric) -> Value | None:
     """The published metric of a system on the paper's set that a split such as kp20k-500 is
     named after."""
-    name = paper_set(split)
-    return None if name is None else published_figures().get((system, name, metric))
+    name = find_paper_set(split)
+    return None if name is None else load_published_figures().get((system, name, metric))
 
 
-def paper_set(split: str) -> str | None:
+def find_paper_set(split: str) -> str | None:
     """The paper's set that a split is named after."""
     row = find_published_statistics(split)
     return next((name for name, known in published_statistics().items() if known is row), None)
@@ -62,10 +62,11 @@ class Speed(NamedTuple):
     generation: float
 
 
-def published_speed() -> Speed:
-    return Speed(**_file()["speed"])
+def load_published_speed() -> Speed:
+    """The relative speeds in the paper."""
+    return Speed(**_load_file()["speed"])
 
 
 @cache
-def _file() -> dict[str, Any]:
+def _load_file() -> dict[str, Any]:
     return tomllib.loads(files("one2set").joinpath("published.toml").read_text("utf-8"))

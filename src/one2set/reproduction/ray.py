@@ -18,12 +18,12 @@ from one2set.errors import ConfigError, DataError
 from one2set.reproduction.execution import SECONDS_BETWEEN_ROUNDS, EventKind, JobEvent, Plan
 from one2set.reproduction.job import InterruptionError, JobFolder, launch
 from one2set.reproduction.plan import Setup
-from one2set.reproduction.version import code_version
+from one2set.reproduction.version import hash_code
 from one2set.training.config import SCALES
 from one2set.training.interruption import catch_signals
 
-_DEATHS = 3  # deaths of workers before a job fails
-_SECONDS_TO_BE_SEEN = 60.0  # until a network disk shows a file
+_MAX_RETRIES = 3  # of a job whose worker died
+_VISIBLE_SECONDS = 60.0  # until a network disk shows a file
 _RESOURCES = {"num_cpus": "CPU", "num_gpus": "GPU"}  # Ray's names
 
 
@@ -41,20 +41,20 @@ def run_plan_on_ray(plan: Plan, *, processes: int, tidy: bool) -> Iterator[JobEv
     """Run the unfinished jobs, as many at a time as the cluster has resources for. A failed job
     stops only the jobs that depend on it."""
     ray = connect_to_ray()
-    setup, code = _absolute(plan.setup), code_version()
-    needs = _needs(ray, plan, processes)
-    task = ray.remote(_do).options(max_retries=_DEATHS, **needs)
+    setup, code = _make_absolute(plan.setup), hash_code()
+    needs = _compute_needs(ray, plan, processes)
+    task = ray.remote(_run_job).options(max_retries=_MAX_RETRIES, **needs)
     running: dict[str, _Running] = {}
     with catch_signals() as signals:
         while True:
-            room = max(_room(ray, needs), 1)  # machines may come and go
+            capacity = max(_count_capacity(ray, needs), 1)  # machines may come and go
             claimed: list[JobFolder] = []
             for name, job_folder in plan.jobs.items():
                 if name in running or not plan.is_next(job_folder):
                     continue
                 if not job_folder.is_free():
                     claimed.append(job_folder)
-                elif len(running) < room:
+                elif len(running) < capacity:
                     far = JobFolder(job_folder.job, setup, job_folder.folder.parent.absolute())
                     result = task.remote(far, plan.splits, processes, tidy, code)
                     running[name] = _Running(job_folder, result, job_folder.examples_seen())
@@ -64,7 +64,7 @@ def run_plan_on_ray(plan: Plan, *, processes: int, tidy: bool) -> Iterator[JobEv
             if running:
                 yield from _wait(ray, plan, running)
                 if running:
-                    yield _progress(plan, running)
+                    yield _report_progress(plan, running)
             else:
                 yield plan.event("waiting", claimed[0].job, beside=len(claimed) - 1)
                 time.sleep(SECONDS_BETWEEN_ROUNDS)
@@ -73,11 +73,11 @@ def run_plan_on_ray(plan: Plan, *, processes: int, tidy: bool) -> Iterator[JobEv
                 raise InterruptionError(signals[0])
 
 
-def _do(far: JobFolder, splits: Sequence[str], processes: int, tidy: bool, code: str) -> None:
-    """The task. If a worker died and its training still runs, wait for the training."""
-    if (own := code_version()) != code:
+def _run_job(far: JobFolder, splits: Sequence[str], processes: int, tidy: bool, code: str) -> None:
+    """Run a job on a worker. If its last worker died and the training still runs, wait for it."""
+    if (own := hash_code()) != code:
         raise ConfigError(
-            f"the code on {platform.node()} has the version {own}, where the plan was begun "
+            f"the code on {platform.node()} has version {own}, but the plan was started with "
             f"{code}; install the same one2set on all machines of the cluster"
         )
     while True:
@@ -102,13 +102,13 @@ def _wait(ray: Any, plan: Plan, running: dict[str, _Running]) -> Iterator[JobEve
             _expect_done(job_folder, plan.splits)
         except ray.exceptions.RayError as error:
             if isinstance(getattr(error, "cause", None), InterruptionError):
-                continue  # its worker was stopped and saved a checkpoint: start it again
+                continue  # stopped with a checkpoint: start it again
             if (cause := find_user_error(error)) is None and isinstance(
                 error, ray.exceptions.RayTaskError
             ):
                 raise  # a bug of ours
             plan.failed[job_folder.job.name] = cause or DataError(
-                f"{job_folder.job.row.name} could not be done: {type(error).__name__}, {error}",
+                f"{job_folder.job.row.name} failed: {type(error).__name__}, {error}",
                 fix="see Ray's logs, and run the same command again",
                 path=job_folder.folder,
             )
@@ -121,17 +121,17 @@ def _wait(ray: Any, plan: Plan, running: dict[str, _Running]) -> Iterator[JobEve
 def _expect_done(job_folder: JobFolder, splits: Sequence[str]) -> None:
     """Wait until the results of another machine are visible here; raise ConfigError if they
     never are."""
-    until = time.monotonic() + _SECONDS_TO_BE_SEEN
+    until = time.monotonic() + _VISIBLE_SECONDS
     while not job_folder.done(splits):
         if time.monotonic() > until:
             raise ConfigError(
-                f"{job_folder.job.row.name} was done, but not in {job_folder.folder} of this "
+                f"the results of {job_folder.job.row.name} are not in {job_folder.folder} of this "
                 "machine; --output must be a folder that all machines of the cluster share"
             )
         time.sleep(SECONDS_BETWEEN_ROUNDS)
 
 
-def _progress(plan: Plan, running: Mapping[str, _Running]) -> JobEvent:
+def _report_progress(plan: Plan, running: Mapping[str, _Running]) -> JobEvent:
     """The progress of all running jobs, as an event of the first."""
     forecast, examples_seen = plan.forecast(), {}
     for name, job_folder in running.items():
@@ -163,23 +163,23 @@ def _stop(ray: Any, running: Mapping[str, _Running]) -> None:
         ray.wait(results, num_returns=len(results))
 
 
-def _needs(ray: Any, plan: Plan, processes: int) -> dict[str, int]:
-    """The resources of a job: for each process a GPU, if there are any, and its threads, one unless
-    they are set."""
+def _compute_needs(ray: Any, plan: Plan, processes: int) -> dict[str, int]:
+    """The resources of a job: for each process a GPU, if the cluster has any, and its threads (one
+    unless they are set)."""
     machine = next(iter(plan.jobs.values())).job.config.machine
     needs = {"num_cpus": processes * (machine.threads or 1)}
     if machine.device in ("auto", "cuda") and ray.cluster_resources().get("GPU"):
         needs["num_gpus"] = processes
-    if not _room(ray, needs):
+    if not _count_capacity(ray, needs):
         resources = " and ".join(f"{count} {_RESOURCES[name]}s" for name, count in needs.items())
         raise ConfigError(
-            f"a job takes {resources}, and no machine of the Ray cluster has that many; ask for "
-            "less with --processes or --set machine.threads=…, or connect to another (RAY_ADDRESS)"
+            f"a job needs {resources}, and no machine of the Ray cluster has that many; use fewer "
+            "--processes or --set machine.threads=…, or connect to another cluster (RAY_ADDRESS)"
         )
     return needs
 
 
-def _room(ray: Any, needs: Mapping[str, int]) -> int:
+def _count_capacity(ray: Any, needs: Mapping[str, int]) -> int:
     """The number of jobs that can run at the same time."""
     machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     return sum(
@@ -188,7 +188,7 @@ def _room(ray: Any, needs: Mapping[str, int]) -> int:
     )
 
 
-def _absolute(setup: Setup) -> Setup:
+def _make_absolute(setup: Setup) -> Setup:
     """The setup with absolute paths, which are valid in other processes."""
     corpus = Corpus(setup.corpus.folder.absolute())
     scale = setup.scale if setup.scale in SCALES else str(Path(setup.scale).absolute())

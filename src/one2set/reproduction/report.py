@@ -28,7 +28,7 @@ from one2set.reproduction.page import (
     to_markdown,
 )
 from one2set.reproduction.plan import PARTS, ROWS, select_rows
-from one2set.reproduction.published import METRICS, published_value
+from one2set.reproduction.published import METRICS, get_published_value
 from one2set.reproduction.results import RESAMPLES, Results
 
 TITLE = "One2Set, reproduced"
@@ -44,8 +44,8 @@ _KINDS: dict[Verdict, str] = {
 def write_report(results: Results, *, command: str) -> Path:
     """Write report.html, report.md with its figures, and results.json. Returns the first path."""
     pictures = draw_figures(results)
-    judged = check_claims(results)
-    blocks = _blocks(results, judged, pictures, command)
+    checked_claims = check_claims(results)
+    blocks = _build_blocks(results, checked_claims, pictures, command)
     root = results.root
     for figure in pictures.values():
         with atomic_file(root / _FIGURES / f"{figure.name}.svg") as file:
@@ -53,17 +53,20 @@ def write_report(results: Results, *, command: str) -> Path:
     with atomic_file(root / "report.md") as file:
         file.write(to_markdown(TITLE, blocks, figures=_FIGURES).encode())
     with atomic_file(root / "results.json") as file:
-        file.write(orjson.dumps(_records(results, judged), option=orjson.OPT_INDENT_2))
+        file.write(orjson.dumps(_to_records(results, checked_claims), option=orjson.OPT_INDENT_2))
     with atomic_file(root / "report.html") as file:
         file.write(to_html(TITLE, blocks).encode())
     return root / "report.html"
 
 
-def _blocks(
-    results: Results, judged: Sequence[CheckedClaim], pictures: dict[str, PageFigure], command: str
+def _build_blocks(
+    results: Results,
+    checked_claims: Sequence[CheckedClaim],
+    pictures: dict[str, PageFigure],
+    command: str,
 ) -> list[PageBlock]:
     return [
-        *_summary(results, judged),
+        *_summarise(results, checked_claims),
         Heading("Claims"),
         Paragraph(
             "Each rule was written in the code before any run. The reference set is "
@@ -71,20 +74,20 @@ def _blocks(
             "a difference contains 0; claims about codes and speed have no interval. Where a "
             "claim fails, the reason is what can be computed."
         ),
-        _claims_table(judged),
+        _tabulate_claims(checked_claims),
         Heading("Data"),
         Paragraph("Table 1: the test sets. Small grey numbers, here and below, are the paper's."),
-        tables.table1(results),
+        tables.tabulate_statistics(results),
         Heading("Present keyphrases"),
         Paragraph(
             "Table 2: F1 of present phrases, mean ± standard deviation over seeds. The last row, "
             "here and below, is Spearman's rank correlation of our column with the paper's: +1 if "
             "both put the systems in the same order."
         ),
-        tables.present_or_absent(results, "present"),
+        tables.tabulate_f1(results, "present"),
         Heading("Absent keyphrases"),
         Paragraph("Table 3: F1 of absent phrases."),
-        tables.present_or_absent(results, "absent"),
+        tables.tabulate_f1(results, "absent"),
         Heading("Number and duplication"),
         Paragraph(
             "Table 4: unique present and absent phrases per document, and the fraction of "
@@ -92,41 +95,41 @@ def _blocks(
             "catSeq, catSeqTG, 2RF1, GAN_MR and ExHiRD-h is probably a mean over documents "
             "instead. The authors of ExHiRD-h search with K = 4 on Inspec; all our sets have K = 1."
         ),
-        tables.table4(results),
+        tables.tabulate_numbers(results),
         Heading("Ablations"),
         Paragraph(f"Table 5, on `{results.reference}`."),
-        tables.table5(results),
+        tables.tabulate_ablations(results),
         Heading("Weight of ∅"),
-        *_figure(pictures, "lambda"),
+        *_find_figure(pictures, "lambda"),
         Heading("Assignment steps and speed"),
-        *_figure(pictures, "steps"),
+        *_find_figure(pictures, "steps"),
         Paragraph(
             "Speeds are by CPU time, on which other work on a machine has little effect. The "
             "paper's are of a GPU."
         ),
-        tables.speeds(results),
+        tables.tabulate_speeds(results),
         Heading("Control codes"),
-        *_figure(pictures, "codes"),
+        *_find_figure(pictures, "codes"),
         Heading("Learning curves"),
-        *_figure(pictures, "curves"),
+        *_find_figure(pictures, "curves"),
         Heading("Significance"),
         Paragraph(
             f"Differences of F1 with 95 % intervals from {RESAMPLES:,} paired bootstrap resamples "
             "of the documents, each with its mean over seeds. * marks intervals without 0."
         ),
-        tables.significance(results, _pairs(results)),
+        tables.tabulate_significance(results, _list_pairs(results)),
         Heading("Beyond the paper"),
-        *_beyond(results),
+        *_describe_beyond(results),
         Heading("How it was done"),
-        *_protocol(results, command),
+        *_describe_protocol(results, command),
         Heading("Jobs"),
-        tables.jobs(results),
-        Preformatted("Commands", _commands(results)),
+        tables.tabulate_jobs(results),
+        Preformatted("Commands", _list_commands(results)),
     ]
 
 
-def _summary(results: Results, judged: Sequence[CheckedClaim]) -> list[PageBlock]:
-    counts = Counter(claim.verdict for claim in judged)
+def _summarise(results: Results, checked_claims: Sequence[CheckedClaim]) -> list[PageBlock]:
+    counts = Counter(claim.verdict for claim in checked_claims)
     phrases = {
         "holds": "hold",
         "holds, not significant": "hold without being significant",
@@ -139,8 +142,9 @@ def _summary(results: Results, judged: Sequence[CheckedClaim]) -> list[PageBlock
     splits = results.setup.corpus.manifest.splits
     blocks: list[PageBlock] = [
         Paragraph(
-            f"**{len(judged)} claims of the paper: {verdicts}.** Scale `{results.setup.scale}`, "
-            f"{splits[TRAIN].documents:,} training documents, {len(results.splits)} test sets, "
+            f"**{len(checked_claims)} claims of the paper: {verdicts}.** "
+            f"Scale `{results.setup.scale}`, {splits[TRAIN].documents:,} training documents, "
+            f"{len(results.splits)} test sets, "
             f"seeds {', '.join(map(str, results.seeds))}; {len(planned) - len(missing)} of "
             f"{len(planned)} rows are measured."
         )
@@ -157,7 +161,7 @@ def _summary(results: Results, judged: Sequence[CheckedClaim]) -> list[PageBlock
     return blocks
 
 
-def _claims_table(judged: Sequence[CheckedClaim]) -> PageTable:
+def _tabulate_claims(checked_claims: Sequence[CheckedClaim]) -> PageTable:
     rows: list[list[TableCell | str]] = [
         [
             TableCell(checked.claim.text, note=checked.claim.rule),
@@ -165,25 +169,25 @@ def _claims_table(judged: Sequence[CheckedClaim]) -> PageTable:
             checked.numbers,
             checked.reason,
         ]
-        for checked in judged
+        for checked in checked_claims
     ]
     return PageTable(
         ["claim, and the rule", "verdict", "numbers", "likely reason"], rows, words=True
     )
 
 
-def _figure(pictures: dict[str, PageFigure], name: str) -> list[PageBlock]:
+def _find_figure(pictures: dict[str, PageFigure], name: str) -> list[PageBlock]:
     return [pictures[name]] if name in pictures else [Paragraph("Not measured.")]
 
 
-def _pairs(results: Results) -> list[tuple[str, str, str]]:
+def _list_pairs(results: Results) -> list[tuple[str, str, str]]:
     pairs = [("settrans", "transformer", split) for split in results.splits]
     others = [*tables.ABLATION_ROWS, "settrans-steps-1"]
     pairs += [(row, "settrans", results.reference) for row in others if row != "settrans"]
     return pairs
 
 
-def _beyond(results: Results) -> list[PageBlock]:
+def _describe_beyond(results: Results) -> list[PageBlock]:
     text = (
         "Each row is compared with the row that it changes. The release omits the <eos> of "
         "documents without absent phrases. With a beam, each code has its own."
@@ -197,11 +201,11 @@ def _beyond(results: Results) -> list[PageBlock]:
         text += f" Biases on log P(∅) of present and absent codes, tuned on validation: {pairs}."
     return [
         Paragraph(f"On `{results.reference}`. {text}"),
-        tables.beyond(results),
+        tables.tabulate_beyond(results),
     ]
 
 
-def _protocol(results: Results, command: str) -> list[PageBlock]:
+def _describe_protocol(results: Results, command: str) -> list[PageBlock]:
     setup, splits = results.setup, results.setup.corpus.manifest.splits
     row = next(row for row in ROWS if results.has(row))
     config = results.rows[row][0].job.config
@@ -237,8 +241,8 @@ def _protocol(results: Results, command: str) -> list[PageBlock]:
             "`ye2021`."
         ),
         Paragraph(
-            f"Corpus `{setup.corpus.folder.name}`, manifest {_short_hash(results)}; version of the "
-            f"code {setup.code}; Python {platform.python_version()}, "
+            f"Corpus `{setup.corpus.folder.name}`, manifest {_hash_corpus(results)}; "
+            f"version of the code {setup.code}; Python {platform.python_version()}, "
             f"{', '.join(f'{name} {version(name)}' for name in packages)}; "
             f"{platform.platform()}, {os.cpu_count()} cores."
         ),
@@ -247,11 +251,11 @@ def _protocol(results: Results, command: str) -> list[PageBlock]:
     ]
 
 
-def _short_hash(results: Results) -> str:
+def _hash_corpus(results: Results) -> str:
     return file_hash(results.setup.corpus.folder / MANIFEST)[:12]
 
 
-def _commands(results: Results) -> list[str]:
+def _list_commands(results: Results) -> list[str]:
     return [
         shlex.join(["one2set", *job_folder.command()])
         for row in ROWS
@@ -260,7 +264,7 @@ def _commands(results: Results) -> list[str]:
     ]
 
 
-def _records(results: Results, judged: Sequence[CheckedClaim]) -> dict[str, object]:
+def _to_records(results: Results, checked_claims: Sequence[CheckedClaim]) -> dict[str, object]:
     """All results, unrounded, for programs."""
     return {
         "code": results.setup.code,
@@ -274,7 +278,7 @@ def _records(results: Results, judged: Sequence[CheckedClaim]) -> dict[str, obje
                 "numbers": checked.numbers,
                 "reason": checked.reason,
             }
-            for checked in judged
+            for checked in checked_claims
         ],
         "rows": [
             {
@@ -282,7 +286,7 @@ def _records(results: Results, judged: Sequence[CheckedClaim]) -> dict[str, obje
                 "seed": job_folder.job.seed,
                 "set": split,
                 **{str(metric): job_folder.measured(split).figures[metric] for metric in METRICS},
-                "published": _published(row, split),
+                "published": _get_published(row, split),
             }
             for row, jobs in results.rows.items()
             for job_folder in jobs
@@ -303,19 +307,19 @@ def _records(results: Results, judged: Sequence[CheckedClaim]) -> dict[str, obje
             for metric in METRICS
         ],
         "jobs": [
-            _job_record(job_folder, results)
+            _to_job_record(job_folder, results)
             for jobs in results.rows.values()
             for job_folder in jobs
         ],
     }
 
 
-def _published(row: str, split: str) -> dict[str, float | None]:
-    values = {metric: published_value(row, split, metric) for metric in METRICS}
+def _get_published(row: str, split: str) -> dict[str, float | None]:
+    values = {metric: get_published_value(row, split, metric) for metric in METRICS}
     return {metric: value and value.mean for metric, value in values.items()}
 
 
-def _job_record(job_folder: JobFolder, results: Results) -> dict[str, object]:
+def _to_job_record(job_folder: JobFolder, results: Results) -> dict[str, object]:
     """The cost of a job. Rows that start from another one list their own examples only."""
     record = job_folder.training_record()
     return {

@@ -14,13 +14,13 @@ import numpy as np
 
 from one2set.arrays import Floats
 from one2set.evaluation.comparison import interval, paired_bootstrap, resample_sums
-from one2set.evaluation.metrics import metrics_from_sums
+from one2set.evaluation.metrics import compute_from_sums
 from one2set.evaluation.protocols import YE2021
 from one2set.reproduction.execution import JOBS, Plan
 from one2set.reproduction.job import JobFolder
 from one2set.reproduction.measure import CELLS, COUNTS, CodeShares, DocumentAddends, Measured
 from one2set.reproduction.plan import PARTS, Setup, select_rows
-from one2set.reproduction.published import Metric, Value, paper_set, published_value
+from one2set.reproduction.published import Metric, Value, find_paper_set, get_published_value
 
 RESAMPLES = 1000
 _MIN_RANKED = 3  # rows for a rank correlation
@@ -56,13 +56,13 @@ def _get_metric(measured: Measured, metric: Metric) -> float | None:
     return measured.figures[metric] if predicts or metric != "duplication" else None
 
 
-def _ratios(sums: Floats) -> Floats:
+def _divide(sums: Floats) -> Floats:
     """Numerators divided by denominators, (…, 2) → (…); 0/0 is NaN."""
     with np.errstate(invalid="ignore"):
         return np.asarray(sums[..., 0] / sums[..., 1])
 
 
-def _ranks(values: Floats) -> Floats:
+def _rank(values: Floats) -> Floats:
     """The rank of each value from 1, the mean rank for equal ones."""
     below = (values[:, None] > values).sum(axis=1)
     equal = (values[:, None] == values).sum(axis=1)
@@ -103,7 +103,9 @@ class Results:
     def reference(self) -> str:
         """The set where the paper shows KP20k only: KP20k, or else the largest."""
         counts = self.setup.corpus.manifest.splits
-        return max(self.splits, key=lambda s: (paper_set(s) == _REFERENCE, counts[s].documents))
+        return max(
+            self.splits, key=lambda s: (find_paper_set(s) == _REFERENCE, counts[s].documents)
+        )
 
     def has(self, *rows: str) -> bool:
         return all(row in self.rows for row in rows)
@@ -175,10 +177,10 @@ class Results:
         f1 = np.stack([addends.f1 for addends in pair], axis=1)  # (D, 2, 4, 3, 2)
         counts = np.stack([addends.counts for addends in pair], axis=1)  # (D, 2, 3, 2)
         values = np.concatenate(
-            [metrics_from_sums(f1.sum(axis=0), YE2021)[2], _ratios(counts.sum(axis=0))], axis=1
+            [compute_from_sums(f1.sum(axis=0), YE2021)[2], _divide(counts.sum(axis=0))], axis=1
         )  # (2, 7)
         drawn = np.concatenate(
-            [_ratios(sums) for sums in resample_sums(counts, resamples=RESAMPLES, seed=0)]
+            [_divide(sums) for sums in resample_sums(counts, resamples=RESAMPLES, seed=0)]
         )  # (B, 2, 3)
         intervals = np.concatenate(
             [
@@ -205,11 +207,11 @@ class Results:
             (ours.mean, known.mean)
             for row in rows
             if (ours := self.value(row, split, metric)) is not None
-            and (known := published_value(row, split, metric)) is not None
+            and (known := get_published_value(row, split, metric)) is not None
         ]
         if len(pairs) < _MIN_RANKED:
             return None
-        ranks = [_ranks(np.array(values)) for values in zip(*pairs, strict=True)]
+        ranks = [_rank(np.array(values)) for values in zip(*pairs, strict=True)]
         if any(np.ptp(side) == 0 for side in ranks):
             return None
         return correlation(*(side.tolist() for side in ranks))

@@ -6,13 +6,13 @@ from datetime import timedelta
 from one2set.data.corpus.statistics import Statistics, compute_statistics, find_published_statistics
 from one2set.reproduction.measure import CELLS, load_documents
 from one2set.reproduction.page import PageTable, TableCell
-from one2set.reproduction.plan import ROWS, STEPS, steps_row
+from one2set.reproduction.plan import ROWS, STEPS, name_steps_row
 from one2set.reproduction.published import (
     ORACLE,
     Metric,
     Value,
-    published_speed,
-    published_value,
+    get_published_value,
+    load_published_speed,
 )
 from one2set.reproduction.results import Difference, Results
 
@@ -49,7 +49,7 @@ _NAMES: dict[Metric, str] = {
 _NONE = "–"
 
 
-def _shown(value: Value | None, metric: Metric) -> str:
+def _format_value(value: Value | None, metric: Metric) -> str:
     if value is None:
         return _NONE
     digits = 3 if metric in CELLS else 2
@@ -57,7 +57,7 @@ def _shown(value: Value | None, metric: Metric) -> str:
     return f"{value.mean:.{digits}f}{deviation}"
 
 
-def _column(
+def _make_column(
     results: Results, rows: Sequence[str], split: str, metric: Metric, *, best: bool
 ) -> list[TableCell]:
     """The cells of some rows; our best value is in bold."""
@@ -65,14 +65,14 @@ def _column(
     top = max((value.mean for value in ours if value is not None), default=0.0)
     cells = []
     for row, value in zip(rows, ours, strict=True):
-        known = published_value(row, split, metric)
-        note = "" if known is None else _shown(known, metric)
+        known = get_published_value(row, split, metric)
+        note = "" if known is None else _format_value(known, metric)
         strong = best and value is not None and value.mean == top > 0
-        cells.append(TableCell(_shown(value, metric), note, strong))
+        cells.append(TableCell(_format_value(value, metric), note, strong))
     return cells
 
 
-def _table(
+def _make_table(
     results: Results,
     rows: Sequence[str],
     groups: Iterable[tuple[str, str, Sequence[Metric]]],  # title, set, metrics
@@ -85,8 +85,8 @@ def _table(
     groups = list(groups)
     columns = [
         [
-            *([_oracle(results, split, metric)] if oracle else []),
-            *_column(results, rows, split, metric, best=metric in CELLS),
+            *([_make_oracle_cell(results, split, metric)] if oracle else []),
+            *_make_column(results, rows, split, metric, best=metric in CELLS),
         ]
         for _, split, figures in groups
         for metric in figures
@@ -96,7 +96,7 @@ def _table(
         [label, *cells] for label, *cells in zip(labels, *columns, strict=True)
     ]
     if ranked:
-        body.append(["rank correlation", *_rank_correlations(results, rows, groups)])
+        body.append(["rank correlation", *_format_rank_correlations(results, rows, groups)])
     return PageTable(
         columns=["", *(_NAMES[metric] for _, _, figures in groups for metric in figures)],
         rows=body,
@@ -104,7 +104,7 @@ def _table(
     )
 
 
-def _rank_correlations(
+def _format_rank_correlations(
     results: Results, rows: Sequence[str], groups: Sequence[tuple[str, str, Sequence[Metric]]]
 ) -> list[TableCell | str]:
     correlations = [
@@ -115,51 +115,53 @@ def _rank_correlations(
     return [_NONE if rho is None else f"{rho:+.2f}" for rho in correlations]
 
 
-def _oracle(results: Results, split: str, metric: Metric) -> TableCell:
+def _make_oracle_cell(results: Results, split: str, metric: Metric) -> TableCell:
     if metric not in ("num_present", "num_absent"):
         return TableCell(_NONE)
-    known = published_value(ORACLE, split, metric)
-    note = "" if known is None else _shown(known, metric)
+    known = get_published_value(ORACLE, split, metric)
+    note = "" if known is None else _format_value(known, metric)
     return TableCell(f"{results.gold(split, metric):.2f}", note)
 
 
-def table1(results: Results) -> PageTable:
+def tabulate_statistics(results: Results) -> PageTable:
     """Table 1: statistics of the test sets."""
     rows = []
     for split in results.splits:
-        ours = _statistics(
+        ours = _format_statistics(
             compute_statistics(load_documents(results.setup.corpus, split), name=split)
         )
         known = find_published_statistics(split)
-        notes = _statistics(known) if known else [""] * len(ours)
+        notes = _format_statistics(known) if known else [""] * len(ours)
         cells = [TableCell(text, note) for text, note in zip(ours, notes, strict=True)]
         rows.append([TableCell(split), *cells])
     return PageTable(["set", "samples", "#KP", "|KP|", "% absent"], rows)
 
 
-def _statistics(row: Statistics) -> list[str]:
+def _format_statistics(row: Statistics) -> list[str]:
     averages = (row.phrases_per_document, row.words_per_phrase, row.absent_percent)
     return [f"{row.samples:,}", *(f"{value:.2f}" for value in averages)]
 
 
-def present_or_absent(results: Results, side: str) -> PageTable:
+def tabulate_f1(results: Results, side: str) -> PageTable:
     """Tables 2 and 3: F1 of present or absent phrases."""
     groups = [(split, split, _F1S[side]) for split in results.splits]
-    return _table(results, SYSTEM_ROWS, groups, ranked=True)
+    return _make_table(results, SYSTEM_ROWS, groups, ranked=True)
 
 
-def table4(results: Results) -> PageTable:
+def tabulate_numbers(results: Results) -> PageTable:
     """Table 4: numbers of phrases, and duplication."""
     groups = [(split, split, _NUMBERS) for split in results.splits]
-    return _table(results, SYSTEM_ROWS, groups, oracle=True, ranked=True)
+    return _make_table(results, SYSTEM_ROWS, groups, oracle=True, ranked=True)
 
 
-def table5(results: Results) -> PageTable:
+def tabulate_ablations(results: Results) -> PageTable:
     """Table 5: the ablations, on the reference set."""
-    return _table(results, ABLATION_ROWS, _table5_groups(results), oracle=True, ranked=True)
+    return _make_table(
+        results, ABLATION_ROWS, _list_table5_groups(results), oracle=True, ranked=True
+    )
 
 
-def _table5_groups(results: Results) -> list[tuple[str, str, Sequence[Metric]]]:
+def _list_table5_groups(results: Results) -> list[tuple[str, str, Sequence[Metric]]]:
     split = results.reference
     return [
         ("Present", split, (*_F1S["present"], "num_present")),
@@ -168,42 +170,48 @@ def _table5_groups(results: Results) -> list[tuple[str, str, Sequence[Metric]]]:
     ]
 
 
-def beyond(results: Results) -> PageTable:
+def tabulate_beyond(results: Results) -> PageTable:
     """Rows that are not in the paper, on the reference set: their gain and cost."""
     rows = [row for row in _BEYOND if results.has(row)]
-    table = _table(results, rows, _table5_groups(results))
+    table = _make_table(results, rows, _list_table5_groups(results))
     changes = ["F1@M present", "F1@M absent", "time to train", "time to generate"]
     return PageTable(
         [*table.columns, *changes],
-        [[*cells, *_change(results, row)] for row, cells in zip(rows, table.rows, strict=True)],
+        [
+            [*cells, *_compare_with_base(results, row)]
+            for row, cells in zip(rows, table.rows, strict=True)
+        ],
         [*table.groups, ("Compared with the row that it changes", len(changes))],
     )
 
 
-def _change(results: Results, row: str) -> list[str]:
+def _compare_with_base(results: Results, row: str) -> list[str]:
     """The gain of a row in F1@M, and the ratios of its training and generation times."""
     base = "transformer" if row.startswith("transformer") else "settrans"
     if row == base or not results.has(base):
         return [_NONE] * 4
     differences = results.differences(row, base, results.reference)
-    gains = [_difference(differences["present_f1_m"]), _difference(differences["absent_f1_m"])]
+    gains = [
+        _format_difference(differences["present_f1_m"]),
+        _format_difference(differences["absent_f1_m"]),
+    ]
     trained = ROWS[row].decoding is None
-    training = _longer(results.training_speed, row, base) if trained else _NONE
-    return [*gains, training, _longer(results.generation_speed, row, base)]
+    training = _format_slowdown(results.training_speed, row, base) if trained else _NONE
+    return [*gains, training, _format_slowdown(results.generation_speed, row, base)]
 
 
-def _longer(speed: Callable[[str], Value | None], row: str, base: str) -> str:
+def _format_slowdown(speed: Callable[[str], Value | None], row: str, base: str) -> str:
     mine, theirs = speed(row), speed(base)
     assert mine is not None
     assert theirs is not None
     return f"{theirs.mean / mine.mean:.2f}×"
 
 
-def _difference(difference: Difference) -> str:
+def _format_difference(difference: Difference) -> str:
     return f"{difference.mean:+.3f}{'*' if difference.significant else ''}"
 
 
-def significance(results: Results, pairs: Iterable[tuple[str, str, str]]) -> PageTable:
+def tabulate_significance(results: Results, pairs: Iterable[tuple[str, str, str]]) -> PageTable:
     """Differences of F1 with intervals, for triples (row, base, set)."""
     rows: list[list[TableCell | str]] = []
     for row, base, split in pairs:
@@ -211,7 +219,7 @@ def significance(results: Results, pairs: Iterable[tuple[str, str, str]]) -> Pag
             differences = results.differences(row, base, split)
             cells = [
                 TableCell(
-                    _difference(difference),
+                    _format_difference(difference),
                     f"{difference.low:+.3f} to {difference.high:+.3f}",
                     strong=difference.significant,
                 )
@@ -222,28 +230,32 @@ def significance(results: Results, pairs: Iterable[tuple[str, str, str]]) -> Pag
     return PageTable(["", *(_NAMES[metric] for metric in CELLS)], rows, groups)
 
 
-def speeds(results: Results) -> PageTable:
+def tabulate_speeds(results: Results) -> PageTable:
     """Documents per second of CPU time, also relative to Transformer."""
-    rows = [*SYSTEM_ROWS, *(steps_row(k) for k in STEPS if k != 2), "settrans-beam"]
-    paper = published_speed()
+    rows = [*SYSTEM_ROWS, *(name_steps_row(k) for k in STEPS if k != 2), "settrans-beam"]
+    paper = load_published_speed()
     cells = []
     for row in filter(results.has, rows):
         own = ROWS[row].decoding is None
-        train = _speed(results.training_speed, row, paper.training) if own else [_NONE, _NONE]
-        generate = _speed(results.generation_speed, row, paper.generation)
+        train = (
+            _format_speed(results.training_speed, row, paper.training) if own else [_NONE, _NONE]
+        )
+        generate = _format_speed(results.generation_speed, row, paper.generation)
         cells.append([ROWS[row].label, *train, *generate])
     columns = ["", "documents/s", "× Transformer", "documents/s", "× Transformer"]
     return PageTable(columns, cells, [("Training", 2), ("Generation", 2)])
 
 
-def _speed(speed: Callable[[str], Value | None], row: str, paper: float) -> list[TableCell | str]:
+def _format_speed(
+    speed: Callable[[str], Value | None], row: str, paper: float
+) -> list[TableCell | str]:
     own, base = speed(row), speed("transformer")
     assert own is not None
     ratio = _NONE if base is None else f"{own.mean / base.mean:.2f}"
     return [f"{own.mean:.1f}", TableCell(ratio, f"{paper}" if row == "settrans" else "")]
 
 
-def jobs(results: Results) -> PageTable:
+def tabulate_jobs(results: Results) -> PageTable:
     """The examples, hours and parameters of each job."""
     rows = []
     for job_folder in (job_folder for row in ROWS for job_folder in results.rows.get(row, [])):

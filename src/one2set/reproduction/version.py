@@ -13,11 +13,11 @@ _PACKAGE = Path(str(files("one2set")))
 
 
 @cache
-def code_version(package: Path = _PACKAGE) -> str:
+def hash_code(package: Path = _PACKAGE) -> str:
     """A short hash of the modules that train and measure. Comments, docstrings, imports and the
     paths of modules do not change it; nor do extraction, the command line, the server and the
     report."""
-    modules = sorted(ast.dump(_Code().visit(tree)) for tree in _modules(package).values())
+    modules = sorted(ast.dump(_Code().visit(tree)) for tree in _collect_modules(package).values())
     return hashlib.sha256("\n".join(modules).encode()).hexdigest()[:12]
 
 
@@ -42,19 +42,19 @@ class _Code(ast.NodeTransformer):
         return super().generic_visit(node)
 
 
-def _modules(package: Path) -> dict[Path, ast.Module]:
+def _collect_modules(package: Path) -> dict[Path, ast.Module]:
     """The roots and all modules that they import, directly or indirectly."""
     modules: dict[Path, ast.Module] = {}
-    waiting = [_file(package, name) for name in _ROOTS]
+    waiting = [_find_file(package, name) for name in _ROOTS]
     while waiting:
         path = waiting.pop()
         if path is not None and path not in modules:
             modules[path] = ast.parse(path.read_text(encoding="utf-8"))
-            waiting += [_file(package, name) for name in _imports(modules[path])]
+            waiting += [_find_file(package, name) for name in _find_imports(modules[path])]
     return modules
 
 
-def _imports(module: ast.Module) -> Iterator[str]:
+def _find_imports(module: ast.Module) -> Iterator[str]:
     for node in ast.walk(module):
         if isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
@@ -63,7 +63,7 @@ def _imports(module: ast.Module) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
 
 
-def _file(package: Path, module: str) -> Path | None:
+def _find_file(package: Path, module: str) -> Path | None:
     """The file of a module of one2set; None for packages, which contain no code, and for other
     libraries."""
     name, *parts = module.split(".")

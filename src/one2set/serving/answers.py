@@ -1,4 +1,4 @@
-"""Answers: what the server says of documents, and why it refuses a request."""
+"""Answers: the responses of the server as pydantic models."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal, Self
@@ -10,20 +10,22 @@ from one2set.keyphrases.results import Keyphrase
 
 _SPANS = "`text[start:end]`, counted in Unicode characters, end exclusive"
 
-Score = Annotated[float, Field(ge=0, le=1, description="How likely it is a keyphrase.")]
+Score = Annotated[
+    float, Field(ge=0, le=1, description="Probability that it is a keyphrase of the text.")
+]
 
 
 class KeyphraseAnswer(BaseModel):
     """A keyphrase of a text."""
 
-    text: str = Field(description="As the text spells it, if it holds it.")
+    text: str = Field(description="Spelt as in the text, if it occurs there.")
     score: Score
-    present: bool = Field(description="Whether the text holds it.")
-    spans: list[tuple[int, int]] = Field(description=f"Where it stands there: {_SPANS}.")
+    present: bool = Field(description="Whether it occurs in the text.")
+    spans: list[tuple[int, int]] = Field(description=f"Its occurrences: {_SPANS}.")
 
     @classmethod
     def of(cls, keyphrase: Keyphrase) -> Self:
-        """With four digits of its score, as the command line writes it."""
+        """Convert a keyphrase. The score has four digits, as on the command line."""
         return cls(
             text=keyphrase.text,
             score=round(keyphrase.score, 4),
@@ -37,11 +39,11 @@ class DocumentAnswer(BaseModel):
 
     id: str
     keyphrases: list[KeyphraseAnswer] = Field(description="Best first.")
-    notices: list[str] = Field(description="What is odd about the text, if anything.")
+    notices: list[str] = Field(description="Warnings, such as that the text is not English.")
 
 
 class KeyphrasesAnswer(BaseModel):
-    """An answer for each document, in their order."""
+    """An answer for each document, in order."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -76,59 +78,59 @@ class KeyphrasesAnswer(BaseModel):
 
 
 class PhraseAnswer(KeyphraseAnswer):
-    """A keyphrase, to be found among what codes say."""
+    """A keyphrase with its stems, which tell the codes that generate it."""
 
     stems: str = Field(description="Equal for the same phrase in any inflection.")
 
 
 class PositionAnswer(BaseModel):
-    """What is found for one value of `more`."""
+    """The keyphrases for one value of `more`."""
 
     more: float
     keyphrases: list[PhraseAnswer]
 
 
 class CodeAnswer(BaseModel):
-    """What a control code says, or would say."""
+    """The phrase that a control code generates, or would generate instead of ∅."""
 
     code: int
     side: Literal["present", "absent"] | None = Field(
-        description="What the code is for; null where the model writes a sequence."
+        description="The kind of phrases of the code; null if the model writes a sequence."
     )
     text: str
     stems: str = Field(description="Equal for the same phrase in any inflection.")
-    probability: float = Field(description="Of this phrase, of all that the code could say.")
-    null: float = Field(description="The probability of ∅: that the code says nothing.")
-    speaks: bool = Field(description="False if the code says nothing.")
+    probability: float = Field(description="Probability of the phrase.")
+    null: float = Field(description="Probability of ∅: that the code generates no phrase.")
+    generates: bool = Field(description="False if the code generates ∅.")
 
     @classmethod
-    def of(cls, voice: CodeOutput) -> Self:
-        """As many digits as float32 has."""
-        slot = voice.slot
+    def of(cls, output: CodeOutput) -> Self:
+        """Convert the output of a code. Probabilities have the digits of float32."""
+        slot = output.slot
         return cls(
             code=slot.code,
-            side=voice.side,
+            side=output.side,
             text=slot.text,
-            stems=voice.stems,
+            stems=output.stems,
             probability=round(slot.probability, 6),
             null=round(slot.null, 6),
-            speaks=voice.speaks,
+            generates=output.generates,
         )
 
 
 class ExploreAnswer(BaseModel):
-    """A text for every value of `more` that the page shows, and its control codes."""
+    """The keyphrases of a text for several values of `more`, and its control codes."""
 
-    title: str = Field(description="The text's first line, if that is taken for a title.")
+    title: str = Field(description="The first line of the text, if it is the title.")
     dial: list[PositionAnswer]
     passages: list[list[CodeAnswer]] = Field(
-        description="The codes, of each passage in which a long text is read."
+        description="The codes of each passage; long texts are split into passages."
     )
     notices: list[str]
 
     @classmethod
     def of(cls, exploration: Exploration, notices: Sequence[str]) -> Self:
-        """All that was found."""
+        """Convert an exploration."""
         dial = [
             PositionAnswer(
                 more=more,
@@ -142,7 +144,7 @@ class ExploreAnswer(BaseModel):
             )
             for more, keyphrases in exploration.dial
         ]
-        passages = [[CodeAnswer.of(voice) for voice in voices] for voices in exploration.passages]
+        passages = [list(map(CodeAnswer.of, outputs)) for outputs in exploration.passages]
         return cls(
             title=exploration.document.title,
             dial=dial,
@@ -154,8 +156,8 @@ class ExploreAnswer(BaseModel):
 class TextAnswer(BaseModel):
     """The text of a file."""
 
-    title: str = Field(description="Where the file tells it; else empty.")
-    text: str = Field(description="Without the title, page heads, references, code and tags.")
+    title: str = Field(description="Empty if the file does not state it.")
+    text: str = Field(description="Without title, page headers, references, code and markup.")
 
 
 class ProblemAnswer(BaseModel):

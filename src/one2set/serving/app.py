@@ -1,4 +1,4 @@
-"""The application: its paths. No part of a request ever names a file."""
+"""The ASGI application and its routes. No part of a request is ever used as the name of a file."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -26,32 +26,32 @@ from one2set.serving.answers import (
     TextAnswer,
 )
 from one2set.serving.batching import Batcher
-from one2set.serving.bodies import parsing_route, respond, run_apart
+from one2set.serving.bodies import make_parsing_route, respond, run_off_loop
 from one2set.serving.files import CONTENT_TYPE as FILE_TYPE
-from one2set.serving.files import file_reader
+from one2set.serving.files import make_file_reader
 from one2set.serving.limits import FILES_PATH, Access, Gate, Limits, ProblemError
 from one2set.serving.metrics import CONTENT_TYPE, Metrics, Observer
-from one2set.serving.page_files import page_responses
+from one2set.serving.page_files import iterate_pages
 from one2set.serving.schema import ExploreRequest, KeyphrasesRequest
 
-_DESCRIPTION = """Keyphrases of texts: those that occur in them, and those that do not."""
-_REFUSALS: dict[int | str, dict[str, Any]] = {
+_DESCRIPTION = "Find the keyphrases of texts, both present and absent ones."
+_ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ProblemAnswer, "description": description}
     for status, description in {
         400: "The body is not JSON, or the Host header is not an allowed one.",
         401: "The token is missing or wrong.",
         413: "The body is too large.",
-        422: "The request does not match the schema, or exceeds a limit of the server.",
-        429: "The server is busy; the header Retry-After says when to try again.",
-        503: "The request took too long.",
+        422: "The request does not match the schema, or exceeds a limit.",
+        429: "The server is busy. Retry-After gives the seconds to wait.",
+        503: "The request timed out.",
     }.items()
 }
 
-_NOT_INSTALLED = "The server lacks a package that reads such files."
+_NOT_INSTALLED = "A package that reads such files is not installed on the server."
 _BYTES = {"schema": {"type": "string", "format": "binary"}}
 Name = Annotated[
     str,
-    Query(description="The file's name. Its ending tells the format if the content does not."),
+    Query(description="The name of the file. Its extension is used if the content is ambiguous."),
 ]
 
 
@@ -59,15 +59,15 @@ Name = Annotated[
 class _Generate:
     """The operation behind /v1/keyphrases."""
 
-    wanted: Selection
+    selection: Selection
 
     def __call__(
         self, generator: KeyphraseGenerator, documents: Sequence[Document], check: Check
     ) -> Iterator[tuple[list[Keyphrase], list[str]]]:
         stemmed = list(map(StemmedDocument.of, documents))
-        stream = generator.stream(stemmed, **asdict(self.wanted), check=check)
+        stream = generator.stream(stemmed, **asdict(self.selection), check=check)
         for document, (_, keyphrases) in zip(stemmed, stream, strict=True):
-            yield keyphrases, _notices(document)
+            yield keyphrases, _find_notices(document)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +80,10 @@ class _Explore:
         stemmed = list(map(StemmedDocument.of, documents))
         stream = generator.explore(stemmed, check=check)
         for document, exploration in zip(stemmed, stream, strict=True):
-            yield exploration, _notices(document)
+            yield exploration, _find_notices(document)
 
 
-def _notices(document: StemmedDocument) -> list[str]:
+def _find_notices(document: StemmedDocument) -> list[str]:
     if not any(map(str.isalnum, document.document.text)):
         return ["the text contains no words"]
     if looks_foreign(document.words):
@@ -96,7 +96,7 @@ def create_app(
     limits: Limits = Limits(),  # noqa: B008  (frozen)
     access: Access = Access(),  # noqa: B008  (frozen)
 ) -> FastAPI:
-    """The server for a model, to be run by any ASGI server in one process."""
+    """Create the application for a model. Run it in a single process, with any ASGI server."""
     metrics = Metrics()
     batcher = Batcher(generator, metrics, limits)
 
@@ -110,70 +110,74 @@ def create_app(
         version=__version__,
         description=_DESCRIPTION,
         lifespan=lifespan,
-        docs_url=None,  # these pages would load scripts from elsewhere
+        docs_url=None,  # these pages load scripts from other sites
         redoc_url=None,
     )
 
-    app.router.route_class = parsing_route(limits)
+    app.router.route_class = make_parsing_route(limits)
 
     @app.post(
         "/v1/keyphrases",
         response_model=KeyphrasesAnswer,
-        responses=_REFUSALS,
+        responses=_ERRORS,
         summary="Keyphrases of documents",
     )
-    async def keyphrases(body: KeyphrasesRequest, request: Request) -> Response:
-        """Finds the keyphrases of one or many documents, as `one2set generate` does."""
-        documents = await run_apart(body.characters, body.to_documents)
-        answers = await batcher.answer(documents, _Generate(body.wanted()), _client(request))
+    async def find_keyphrases(body: KeyphrasesRequest, request: Request) -> Response:
+        """Find the keyphrases of one or more documents, as `one2set generate` does."""
+        documents = await run_off_loop(body.characters, body.to_documents)
+        answers = await batcher.answer(documents, _Generate(body.selection()), _get_client(request))
 
         def build() -> KeyphrasesAnswer:
             return KeyphrasesAnswer(
                 documents=[
                     DocumentAnswer(
                         id=document.id,
-                        keyphrases=list(map(KeyphraseAnswer.of, found)),
+                        keyphrases=list(map(KeyphraseAnswer.of, keyphrases)),
                         notices=notices,
                     )
-                    for document, (found, notices) in zip(documents, answers, strict=True)
+                    for document, (keyphrases, notices) in zip(documents, answers, strict=True)
                 ]
             )
 
         return await respond(
-            build, (keyphrase for found, _ in answers for keyphrase in found), limits
+            build, (keyphrase for keyphrases, _ in answers for keyphrase in keyphrases), limits
         )
 
     @app.post(
         "/v1/explore",
         response_model=ExploreAnswer,
-        responses=_REFUSALS,
-        summary="Everything the model says about a text",
+        responses=_ERRORS,
+        summary="All that the model finds in a text",
     )
     async def explore(body: ExploreRequest, request: Request) -> Response:
-        """What `/v1/keyphrases` finds in a text for each `more` from −3 to 3, and what every
-        control code says. The page uses it."""
-        document = await run_apart(body.characters, body.to_document)
-        ((exploration, notices),) = await batcher.answer([document], _Explore(), _client(request))
+        """Find the keyphrases of a text for each `more` from −3 to 3, and the phrase of every
+        control code. The page uses it."""
+        document = await run_off_loop(body.characters, body.to_document)
+        ((exploration, notices),) = await batcher.answer(
+            [document], _Explore(), _get_client(request)
+        )
 
         def build() -> ExploreAnswer:
             return ExploreAnswer.of(exploration, notices)
 
         return await respond(
-            build, (keyphrase for _, found in exploration.dial for keyphrase in found), limits
+            build,
+            (keyphrase for _, keyphrases in exploration.dial for keyphrase in keyphrases),
+            limits,
         )
 
-    read_file = file_reader(limits)
+    read_file = make_file_reader(limits)
 
     @app.post(
         FILES_PATH,
         response_model=TextAnswer,
-        responses={**_REFUSALS, 501: {"model": ProblemAnswer, "description": _NOT_INSTALLED}},
+        responses={**_ERRORS, 501: {"model": ProblemAnswer, "description": _NOT_INSTALLED}},
         summary="The text of a file",
         openapi_extra={"requestBody": {"required": True, "content": {FILE_TYPE: _BYTES}}},
     )
-    async def text(request: Request, name: Name = "") -> Response:
-        """Reads a PDF, DOCX, ODT, EPUB, HTML, Markdown, LaTeX, RTF or text file, whose bytes are
-        the body."""
+    async def read_text(request: Request, name: Name = "") -> Response:
+        """Read a PDF, DOCX, ODT, EPUB, HTML, Markdown, LaTeX, RTF or text file. Its bytes are the
+        body."""
         document = await read_file(request, name)
 
         def build() -> TextAnswer:
@@ -187,33 +191,33 @@ def create_app(
 
     @app.get(
         "/readyz",
-        summary="Whether it can take requests",
-        responses={503: {"model": ProblemAnswer, "description": "It cannot."}},
+        summary="Whether it accepts requests",
+        responses={503: {"model": ProblemAnswer, "description": "It does not."}},
     )
     async def readyz() -> dict[str, str]:
         if not batcher.running:
-            raise ProblemError(503, "the engine does not run")
+            raise ProblemError(503, "the server is not running")
         return {"status": "ready"}
 
     @app.get(
         "/metrics",
-        summary="Figures for Prometheus",
+        summary="Metrics for Prometheus",
         response_class=Response,
-        responses={200: {"content": {"text/plain": {}}}, 401: _REFUSALS[401]},
+        responses={200: {"content": {"text/plain": {}}}, 401: _ERRORS[401]},
     )
     async def show_metrics() -> Response:
         return Response(metrics.text(), media_type=CONTENT_TYPE)
 
-    for path, response in page_responses():
-        app.add_api_route(path, response, methods=["GET"], include_in_schema=False)
+    for path, respond_with_page in iterate_pages():
+        app.add_api_route(path, respond_with_page, methods=["GET"], include_in_schema=False)
 
     @app.exception_handler(RequestValidationError)
     async def explain(_: Request, error: RequestValidationError) -> Response:
-        # `parse` explains what is wrong with JSON, so here there is none.
-        told = "a body is required: send JSON, with the header Content-Type: application/json"
-        return ProblemError(422, told).response()
+        # `parse` explains errors in JSON, so this is a request without any.
+        detail = "a body is required: send JSON, with the header Content-Type: application/json"
+        return ProblemError(422, detail).response()
 
-    # The last one added is the first that a request meets.
+    # A request passes the middleware that was added last first.
     app.add_middleware(Gate, limits=limits, access=access, retry_after=batcher.retry_after)
     if access.origins:
         app.add_middleware(
@@ -227,6 +231,6 @@ def create_app(
     return app
 
 
-def _client(request: Request) -> str:
-    """The address, by which clients share batches. Behind a proxy all have the same."""
+def _get_client(request: Request) -> str:
+    """The address of the client; clients share batches evenly. Behind a proxy all are one."""
     return request.client.host if request.client else ""

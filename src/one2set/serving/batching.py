@@ -1,11 +1,11 @@
-"""Batching: many clients' documents over one generator.
+"""Dynamic batching: the documents of many clients on one generator.
 
 When the generator is free, all waiting documents become its next batch. So no document waits for a
 batch to fill, and batches are large exactly when the load is high. Clients share a batch evenly,
 however much each of them has sent.
 
-Long documents have batches of their own, in a second thread: they take many seconds, for which
-short ones should not wait. All else happens in the event loop and needs no locks.
+Long documents take many seconds. They run in batches of their own, in a second thread, so that
+short ones do not wait for them. Everything else runs in the event loop and needs no locks.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from one2set.serving.metrics import Metrics
 
 _BATCH_DOCUMENTS = 64
 _BATCH_CHARACTERS = 100_000
-_LONG = 20_000  # characters; a longer document is a batch of its own, so that it can be given up
+_LONG = 20_000  # characters; a longer document is a batch of its own, so that it can be cancelled
 _LONGEST_RETRY = 60  # seconds
 
 Answer = TypeVar("Answer")
@@ -35,13 +35,13 @@ Answer_co = TypeVar("Answer_co", covariant=True)
 
 
 class Operation(Protocol[Answer_co]):
-    """What to compute for documents. Equal operations of several clients share a batch."""
+    """A computation on documents. Equal operations of several clients share a batch."""
 
     def __call__(
         self, generator: KeyphraseGenerator, documents: Sequence[Document], check: Check, /
     ) -> Iterable[Answer_co]:
-        """Return an answer for each document, in their order. `check` is called often: it raises
-        if nobody waits for an answer any more."""
+        """Return an answer for each document, in order. Call `check` often: it raises once no
+        client waits for the answers."""
 
 
 @dataclass(eq=False, slots=True)
@@ -51,34 +51,34 @@ class _Job:
     answer: asyncio.Future[Any]
 
     @property
-    def long(self) -> bool:
+    def is_long(self) -> bool:
         return len(self.document.text) > _LONG
 
 
 class _AbandonedError(Exception):
-    """All clients of a batch have gone."""
+    """All clients of a batch have disconnected."""
 
 
 class Batcher:
-    """The generator and the documents that wait for it."""
+    """The generator and the queue of documents for it."""
 
     def __init__(self, generator: KeyphraseGenerator, metrics: Metrics, limits: Limits) -> None:
         self._generator, self._metrics, self._limits = generator, metrics, limits
-        # By client, the next one to be served at the front. No client has an empty queue.
+        # By client; the next one to be served is first. No client has an empty queue.
         self._waiting: dict[str, deque[_Job]] = {}
         self._arrived = {long: asyncio.Event() for long in (False, True)}
-        self._pace = 0.05  # seconds per document, a moving average
+        self._seconds_per_document = 0.05  # a moving average
         self.running = False
 
     async def answer(
         self, documents: Sequence[Document], operation: Operation[Answer], client: str
     ) -> list[Answer]:
-        """Return the answers, in order. If a client gives up, its waiting documents are dropped,
-        and what is being computed for it alone is given up."""
+        """Return the answers, in order. If the client disconnects, its waiting documents are
+        dropped, and a batch that only it waits for is cancelled."""
         self._drop_abandoned()
-        every, own = self._count(), len(self._waiting.get(client, ()))
+        total, own = self._count(), len(self._waiting.get(client, ()))
         if (
-            every + len(documents) > self._limits.queue
+            total + len(documents) > self._limits.queue
             or own + len(documents) > self._limits.client_queue
         ):
             raise BusyError(self.retry_after())
@@ -87,16 +87,16 @@ class Batcher:
         self._waiting.setdefault(client, deque()).extend(jobs)
         self._metrics.waiting.set(self._count())
         for job in jobs:
-            self._arrived[job.long].set()
+            self._arrived[job.is_long].set()
         return list(await asyncio.gather(*(job.answer for job in jobs)))
 
     def retry_after(self) -> int:
         """Estimate the seconds until all waiting documents are done."""
-        return max(1, min(_LONGEST_RETRY, math.ceil(self._count() * self._pace)))
+        return max(1, min(_LONGEST_RETRY, math.ceil(self._count() * self._seconds_per_document)))
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Run the generator during a block. Accepted documents are answered before it ends."""
+        """Run the generator within the block. Accepted documents are answered before it ends."""
         with ThreadPoolExecutor(2, thread_name_prefix="generator") as threads:
             self.running = True
             workers = [
@@ -111,7 +111,7 @@ class Batcher:
                 await asyncio.gather(*workers)
 
     async def _run_batches(self, threads: ThreadPoolExecutor, *, long: bool) -> None:
-        """Until nothing is left and `run` has ended."""
+        """Run batches until the queue is empty and `run` has ended."""
         loop = asyncio.get_running_loop()
         while True:
             await self._arrived[long].wait()
@@ -123,13 +123,13 @@ class Batcher:
                 self._arrived[long].clear()
 
     def _next_batch(self, *, long: bool) -> list[_Job]:
-        """Documents of all clients in turn, with the same operation as the first one."""
+        """Take documents of all clients in turn that have the same operation as the first one."""
         self._drop_abandoned()
         rounds = zip_longest(*self._waiting.values())
-        fair = [job for round in rounds for job in round if job and job.long == long]
+        in_turn = [job for round in rounds for job in round if job and job.is_long == long]
         batch: list[_Job] = []
         characters = 0
-        for job in fair:
+        for job in in_turn:
             if batch and (
                 long or len(batch) == _BATCH_DOCUMENTS or characters >= _BATCH_CHARACTERS
             ):
@@ -141,7 +141,7 @@ class Batcher:
         return batch
 
     def _take(self, batch: Sequence[_Job]) -> None:
-        """Remove jobs from the queues. Clients that were served go behind those that were not."""
+        """Remove jobs from the queues. Clients that are served move behind those that are not."""
         taken = set(batch)
         remaining = {
             client: deque(job for job in jobs if job not in taken)
@@ -164,7 +164,7 @@ class Batcher:
         self._waiting = {client: jobs for client, jobs in kept.items() if jobs}
 
     def _run_batch(self, jobs: Sequence[_Job], loop: asyncio.AbstractEventLoop) -> None:
-        """Runs in a thread. If a batch fails, its documents are tried one by one."""
+        """Run a batch, in a thread. If it fails, run its documents one by one."""
 
         def check() -> None:
             if all(job.answer.done() for job in jobs):
@@ -185,7 +185,7 @@ class Batcher:
                         self._run_batch([job], loop)
             return
         seconds = time.perf_counter() - start
-        self._pace += 0.2 * (seconds / len(jobs) - self._pace)
+        self._seconds_per_document += 0.2 * (seconds / len(jobs) - self._seconds_per_document)
         self._metrics.record_batch(len(jobs), seconds)
         loop.call_soon_threadsafe(_set_answers, jobs, answers)
 

@@ -1,8 +1,8 @@
-"""Connections: limits on what reaches the server before a request is complete.
+"""Connections: limits that apply before a request is complete.
 
-uvicorn waits for a request's head for ever, reads heads of any size (its parser copies a header
-again with every piece that arrives, which takes time that grows with the square of the size), and
-takes any number of connections. This protocol sets limits, beneath those of `Gate`.
+uvicorn waits for the head of a request without a timeout, accepts any number of connections, and
+reads heads of any size. Its parser copies a header again for every piece that arrives, in quadratic
+time. This protocol adds limits; those of `Gate` come after it.
 """
 
 import asyncio
@@ -15,24 +15,24 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from one2set.serving.limits import Limits
 
-_MOST_PIPELINED = 16  # requests that a client may send before the first is answered
+_MAX_PIPELINED = 16  # requests that a client may send before the first is answered
 
 
-def limited_protocol(limits: Limits) -> type[asyncio.Protocol]:
-    """uvicorn's protocol with limits, for one server: it counts that server's connections."""
-    counts: Counter[str] = Counter()  # open connections, by the client's address
+def make_limited_protocol(limits: Limits) -> type[asyncio.Protocol]:
+    """Make uvicorn's protocol with limits. The class counts the connections of one server."""
+    counts: Counter[str] = Counter()  # open connections by the address of the client
 
     class LimitedProtocol(HttpToolsProtocol):
-        _address: str | None = None  # under which the connection is counted
-        _in_head = True  # or before it; else in a body
-        _head_size = 0  # bytes that the parser has found in the head
+        _address: str | None = None  # if the connection is counted
+        _in_head = True  # or before a head; False in a body
+        _head_size = 0  # bytes of the head that are parsed
         _received = 0  # bytes since the head or the body began
         _head_timer: asyncio.TimerHandle | None = None
         _write_timer: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
-            transport.set_write_buffer_limits(0)  # `pause_writing` wherever anything is unsent
+            transport.set_write_buffer_limits(0)  # calls `pause_writing` whenever data is unsent
             address = self.client[0] if self.client else ""
             full = counts.total() >= limits.connections
             if full or counts[address] >= limits.client_connections:
@@ -58,11 +58,11 @@ def limited_protocol(limits: Limits) -> type[asyncio.Protocol]:
             if self.transport.is_closing():
                 return
             if self.cycle is None or self.cycle.response_complete:
-                # What was refused may be read to its end, which costs nothing, but not for ever.
+                # The rest of a refused request is read, which is cheap, but not for ever.
                 self._expect_head()
             if self._in_head and self._received > limits.head:
                 self._refuse(431, f"the head of the request has more than {limits.head:,} bytes")
-            # Chunks add lines of their own to a body. Useful chunks are longer than these.
+            # Chunked encoding adds lines to a body; in useful chunks, fewer bytes than the data.
             elif self._answering and self._received > limits.head + 2 * limits.body:
                 self._refuse(413, f"the body of the request has more than {limits.body:,} bytes")
 
@@ -70,10 +70,10 @@ def limited_protocol(limits: Limits) -> type[asyncio.Protocol]:
         def _answering(self) -> bool:
             return self.cycle is not None and not self.cycle.response_complete
 
-        # What the parser finds
+        # Callbacks of the parser
 
         def on_message_begin(self) -> None:
-            if len(self.pipeline) >= _MOST_PIPELINED:
+            if len(self.pipeline) >= _MAX_PIPELINED:
                 raise httptools.HttpParserError("too many requests at once")
             self._head_size = 0
             super().on_message_begin()
@@ -83,13 +83,13 @@ def limited_protocol(limits: Limits) -> type[asyncio.Protocol]:
             super().on_url(url)
 
         def on_header(self, name: bytes, value: bytes) -> None:
-            if self._in_head:  # else behind a body, where nobody looks for headers
+            if self._in_head:  # trailers after a body are ignored
                 self._head_size += len(name) + len(value) + len(": \r\n")
                 super().on_header(name, value)
 
         def on_headers_complete(self) -> None:
             if self._head_size > limits.head:
-                raise httptools.HttpParserError("a head that is too large")
+                raise httptools.HttpParserError("the head is too large")
             self._in_head, self._received = False, 0
             self._stop_head_timer()
             super().on_headers_complete()
@@ -104,7 +104,7 @@ def limited_protocol(limits: Limits) -> type[asyncio.Protocol]:
             else:
                 self._refuse(400, "the request is not valid HTTP/1.1")
 
-        # Time
+        # Timeouts
 
         def _expect_head(self) -> None:
             if self._head_timer is None:
@@ -118,7 +118,7 @@ def limited_protocol(limits: Limits) -> type[asyncio.Protocol]:
 
         def pause_writing(self) -> None:
             super().pause_writing()
-            # A connection whose client does not read would not end, even when it is closed.
+            # If the client does not read, `close` would never end the connection.
             self._write_timer = self.loop.call_later(limits.seconds, self.transport.abort)
 
         def resume_writing(self) -> None:
@@ -128,7 +128,7 @@ def limited_protocol(limits: Limits) -> type[asyncio.Protocol]:
                 self._write_timer = None
 
         def _refuse(self, status: int, detail: str) -> None:
-            """Say why, unless an answer is being sent, and close."""
+            """Close the connection, after an error response unless an answer has started."""
             if not self._answering or not self.cycle.response_started:
                 body = json.dumps({"detail": detail}).encode()
                 head = (

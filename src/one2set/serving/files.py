@@ -1,7 +1,7 @@
-"""Files: the text of a document that a client sends, such as a PDF.
+"""Files: read the text of a document that a client sends, such as a PDF.
 
 Reading a large file takes seconds, and a thread cannot be stopped. So only a few files are read at
-once, in threads of their own: the others wait, and their clients are met by the time limit.
+once, in threads of their own. The others wait, up to the time limit of a request.
 """
 
 from collections.abc import Awaitable, Callable
@@ -16,26 +16,26 @@ from one2set.data.reading.documents import read_document
 from one2set.errors import ConfigError, DataError
 from one2set.serving.limits import Limits, ProblemError
 
-CONTENT_TYPE = "application/octet-stream"  # no page of another site can send it unasked
-_AT_ONCE = 2  # files that are read
-_MOST_EXPANDED = 100_000_000  # bytes that are unpacked from a file
-_MOST_PAGES = 2_000
+CONTENT_TYPE = "application/octet-stream"  # a page of another site cannot send it without CORS
+_THREADS = 2
+_MAX_EXPANDED = 100_000_000  # bytes after decompression
+_MAX_PAGES = 2_000
 
 
-def file_reader(limits: Limits) -> Callable[[Request, str], Awaitable[Document]]:
-    """What reads the file in a request's body, of this name."""
+def make_file_reader(limits: Limits) -> Callable[[Request, str], Awaitable[Document]]:
+    """Make a function that reads the file in the body of a request, given its name."""
     allowed = DocumentLimits(
         bytes=limits.file,
-        expanded=_MOST_EXPANDED,
-        pages=_MOST_PAGES,
+        expanded=_MAX_EXPANDED,
+        pages=_MAX_PAGES,
         characters=limits.characters,
     )
-    threads = CapacityLimiter(_AT_ONCE)
+    threads = CapacityLimiter(_THREADS)
 
     async def read(request: Request, name: str) -> Document:
         _check_type(request.headers)
         body = await request.body()
-        # A request that ends leaves its thread behind, which keeps its place until it is done.
+        # If the request ends first, its thread still counts until it is done.
         return await to_thread.run_sync(
             _read, body, name, allowed, limiter=threads, abandon_on_cancel=True
         )

@@ -1,8 +1,8 @@
-"""Limits: what protects the server from its clients, whether they mean harm or not.
+"""Limits: protect the server from clients that ask too much, on purpose or not.
 
-`Gate` stands before everything that costs: who may come in, how many at once, how much each may
-send and how long it may take. It reads the whole body of a request, within its limit, before
-anything else sees it. `connections` guards what happens before a request has arrived.
+`Gate` runs before everything expensive. It checks who may use the server, how many requests run at
+once, how large they are and how long they take. It reads the whole body of a request, up to the
+limit, before other code sees it. `connections` has the limits before a request is complete.
 """
 
 import asyncio
@@ -18,30 +18,30 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from one2set.errors import ConfigError
 
-FILES_PATH = "/v1/text"  # where clients send files
+FILES_PATH = "/v1/text"  # clients send files here
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 ANY_HOST = "*"
-# Paths for which a token is needed, where one is set.
-_GUARDED = ("/v1/", "/metrics")
-_LONGEST_NAME = 100  # characters of a client's words in an error message
+# These need the token, if one is set.
+_PROTECTED = ("/v1/", "/metrics")
+_LONGEST_NAME = 100  # characters of a client's input in an error message
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """All of them."""
+    """The limits of a server."""
 
     body: int = 1_000_000  # bytes of a request's body, unless it is a file
     file: int = 20_000_000  # bytes of a file
-    files: int = 4  # that are held at once
+    files: int = 4  # in memory at once
     characters: int = 200_000  # of a document
     documents: int = 64  # of a request
-    queue: int = 256  # documents that wait, of all requests
-    seconds: float = 60.0  # that a request may take
+    queue: int = 256  # waiting documents of all requests
+    seconds: float = 60.0  # of a request
     answer: int = 10_000_000  # bytes of an answer
     head: int = 65_536  # bytes of a request's head: its first line and its headers
-    head_seconds: float = 10.0  # in which the head must arrive
+    head_seconds: float = 10.0  # until the head has arrived
     connections: int = 512  # open at once
-    client_connections: int = 256  # of these, from one address
+    client_connections: int = 256  # of these, by one address
 
     def __post_init__(self) -> None:
         for name in self.__slots__:
@@ -55,8 +55,8 @@ class Limits:
 
     @property
     def client_queue(self) -> int:
-        """Documents of one client that wait. A quarter of the queue is left to others, unless a
-        single request may fill it."""
+        """Maximum of waiting documents of one client. A quarter of the queue is reserved for
+        others, unless a single request may fill it."""
         return max(self.documents, self.queue - self.queue // 4)
 
 
@@ -64,19 +64,19 @@ class Limits:
 class Access:
     """Who may use the server."""
 
-    token: str | None = None  # clients must send it; None lets everyone in
-    hosts: tuple[str, ...] = LOOPBACK  # names by which clients may call the server
-    origins: tuple[str, ...] = ()  # sites whose pages may use it from a browser
+    token: str | None = None  # that clients must send; None to allow everyone
+    hosts: tuple[str, ...] = LOOPBACK  # allowed values of the Host header
+    origins: tuple[str, ...] = ()  # sites whose pages may send requests (CORS)
 
     def __post_init__(self) -> None:
         if self.token is not None and (not self.token or self.token != self.token.strip()):
             state = "begins or ends with white space" if self.token.strip() else "is empty"
             raise ConfigError(
                 f"the token {state}; expected a secret word; pass another --token or set "
-                "ONE2SET_TOKEN to one, or use neither to let everyone in"
+                "ONE2SET_TOKEN, or neither to allow everyone"
             )
         for host in self.hosts:
-            if host != ANY_HOST and _host_name(host if ":" not in host else f"[{host}]") != host:
+            if host != ANY_HOST and _parse_host(host if ":" not in host else f"[{host}]") != host:
                 raise ConfigError(
                     f"the allowed host is {host!r}; expected a name or an address in lower case, "
                     f"without scheme and port, such as keyphrases.example.org, or {ANY_HOST}"
@@ -84,15 +84,15 @@ class Access:
 
 
 class ProblemError(HTTPException):
-    """A request that is refused: the status, and what the client is told."""
+    """A refused request: the status, and the message for the client."""
 
     def response(self) -> JSONResponse:
-        """As the client gets it."""
+        """The response to the client."""
         return JSONResponse({"detail": self.detail}, self.status_code, self.headers)
 
 
 class BusyError(ProblemError):
-    """There is too much to do already."""
+    """The queue is full."""
 
     def __init__(self, retry_after: int) -> None:
         headers = {"Retry-After": str(retry_after)}
@@ -100,7 +100,7 @@ class BusyError(ProblemError):
 
 
 class Gate:
-    """The layer that enforces what can be enforced without reading what a request says."""
+    """Middleware that enforces the limits that do not depend on the content of a request."""
 
     def __init__(
         self, app: ASGIApp, limits: Limits, access: Access, retry_after: Callable[[], int]
@@ -108,8 +108,8 @@ class Gate:
         self._app, self._limits, self._retry_after = app, limits, retry_after
         self._token = None if access.token is None else access.token.encode()
         self._hosts = frozenset(access.hosts)
-        # Requests that may hold a body, and that may hold a file.
-        self._inside = {False: 0, True: 0}
+        # The number of requests that have a body, by whether it may be a file.
+        self._active = {False: 0, True: 0}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -119,7 +119,7 @@ class Gate:
             self._check_host(scope)
             self._check_token(scope)
             if scope["method"] == "HEAD":
-                await self._app({**scope, "method": "GET"}, receive, _without_body(send))
+                await self._app({**scope, "method": "GET"}, receive, _drop_body(send))
             elif scope["method"] in ("GET", "OPTIONS"):
                 await self._app(scope, receive, send)
             else:
@@ -128,25 +128,25 @@ class Gate:
             await problem.response()(scope, receive, send)
 
     def _check_host(self, scope: Scope) -> None:
-        """A site can give its own name the address of this server. Its pages could then read our
-        answers, because for the browser we are that site (DNS rebinding). The name tells."""
-        # Starlette's TrustedHostMiddleware answers in plain text that does not say what to do.
+        """Prevent DNS rebinding: a site can give its own name the address of this server. To the
+        browser we are then that site, and its pages can read our answers."""
+        # Starlette's TrustedHostMiddleware answers in plain text, without advice.
         if ANY_HOST in self._hosts:
             return
         given = Headers(scope=scope).getlist("host")
-        if len(given) != 1 or _host_name(given[0]) not in self._hosts:
-            named = ", ".join(given)[:_LONGEST_NAME] or "missing"
+        if len(given) != 1 or _parse_host(given[0]) not in self._hosts:
+            shown = ", ".join(given)[:_LONGEST_NAME] or "missing"
             raise ProblemError(
                 400,
-                f"the Host header is {named}; allowed are {', '.join(sorted(self._hosts))}; "
-                "start the server with --allowed-host for another name",
+                f"the Host header is {shown}; allowed are {', '.join(sorted(self._hosts))}; "
+                "start the server with --allowed-host to allow another name",
             )
 
     def _check_token(self, scope: Scope) -> None:
-        if self._token is None or not scope["path"].startswith(_GUARDED):
+        if self._token is None or not scope["path"].startswith(_PROTECTED):
             return
         scheme, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
-        # Compared in constant time: how long it takes must not tell how much of it is right.
+        # In constant time, so that the time does not tell how much of the token is right.
         if scheme.lower() != "bearer" or not hmac.compare_digest(
             given.strip().encode("latin-1"), self._token
         ):
@@ -155,37 +155,37 @@ class Gate:
 
     async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
         file = scope["path"] == FILES_PATH
-        if self._inside[file] >= (self._limits.files if file else self._limits.connections):
+        if self._active[file] >= (self._limits.files if file else self._limits.connections):
             raise BusyError(self._retry_after())
-        self._inside[file] += 1
-        begun = False
+        self._active[file] += 1
+        started = False
 
-        async def sending(message: Message) -> None:
-            nonlocal begun
-            begun = True
+        async def send_and_note(message: Message) -> None:
+            nonlocal started
+            started = True
             await send(message)
 
         try:
             async with asyncio.timeout(self._limits.seconds):
-                body = await self._body(scope, receive)
+                body = await self._read_body(scope, receive)
                 if body is not None:
-                    await self._answer(scope, body, receive, sending)
+                    await self._answer(scope, body, receive, send_and_note)
         except TimeoutError:
-            if begun:
+            if started:
                 return  # the client reads too slowly: the connection is closed
             headers = {"Retry-After": str(self._retry_after())}
-            told = f"not done in {self._limits.seconds:g} s; send less, or try again later"
-            raise ProblemError(503, told, headers) from None
+            detail = f"not done in {self._limits.seconds:g} s; send less, or try again later"
+            raise ProblemError(503, detail, headers) from None
         finally:
-            self._inside[file] -= 1
+            self._active[file] -= 1
 
-    async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
-        """None if the client leaves."""
+    async def _read_body(self, scope: Scope, receive: Receive) -> bytes | None:
+        """Read the body; None if the client disconnects."""
         most = self._limits.file if scope["path"] == FILES_PATH else self._limits.body
-        told = f"the request is too large; at most {most:,} bytes are read"
+        detail = f"the request is too large; at most {most:,} bytes are allowed"
         stated = Headers(scope=scope).get("content-length", "0")
         if stated.isdecimal() and int(stated) > most:
-            raise ProblemError(413, told)
+            raise ProblemError(413, detail)
         parts, size, more = [], 0, True
         while more:
             message = await receive()
@@ -194,52 +194,52 @@ class Gate:
             part = message.get("body", b"")
             size += len(part)
             if size > most:
-                raise ProblemError(413, told)
+                raise ProblemError(413, detail)
             parts.append(part)
             more = message.get("more_body", False)
         return b"".join(parts)
 
     async def _answer(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
-        """Let the request through, until it is answered or its client leaves."""
+        """Run the application until it has answered or the client disconnects."""
         unread: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-        leaving = asyncio.ensure_future(_left(receive))
+        disconnect = asyncio.ensure_future(_wait_for_disconnect(receive))
 
         async def replay() -> Message:
-            return unread.pop() if unread else await asyncio.shield(leaving)
+            return unread.pop() if unread else await asyncio.shield(disconnect)
 
         work = asyncio.ensure_future(_run(self._app, scope, replay, send))
         try:
-            await asyncio.wait({work, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({work, disconnect}, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
                 work.result()
         finally:
-            for task in (work, leaving):
+            for task in (work, disconnect):
                 task.cancel()
-            await asyncio.gather(work, leaving, return_exceptions=True)
+            await asyncio.gather(work, disconnect, return_exceptions=True)
 
 
-def _host_name(given: str) -> str | None:
-    """A Host header without its port, and an IPv6 address without its brackets."""
+def _parse_host(given: str) -> str | None:
+    """Remove the port of a Host header, and the brackets of an IPv6 address."""
     try:
         return urlsplit(f"//{given}").hostname
     except ValueError:
         return None
 
 
-def _without_body(send: Send) -> Send:
-    """For HEAD, which is answered as GET is, without the body."""
+def _drop_body(send: Send) -> Send:
+    """Send the answer to GET without its body, for HEAD."""
 
-    async def headed(message: Message) -> None:
+    async def send_head(message: Message) -> None:
         await send({**message, "body": b""} if "body" in message else message)
 
-    return headed
+    return send_head
 
 
 async def _run(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
     await app(scope, receive, send)
 
 
-async def _left(receive: Receive) -> Message:
+async def _wait_for_disconnect(receive: Receive) -> Message:
     while (message := await receive())["type"] != "http.disconnect":
         pass
     return message

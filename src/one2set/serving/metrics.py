@@ -1,4 +1,4 @@
-"""Metrics: what the server has done, in Prometheus's form."""
+"""Metrics of the server for Prometheus."""
 
 import time
 
@@ -9,11 +9,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 _SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 60)
 _DOCUMENTS = (1, 2, 4, 8, 16, 32, 64)
-_ELSEWHERE = "other"  # all paths that do not exist: a client must not make up new series
+_OTHER_PATHS = "other"  # all unknown paths: clients must not create new time series
 
 
 class Metrics:
-    """Counters of one server; another one in the same process has its own."""
+    """The metrics of one server; another one in the same process has its own."""
 
     def __init__(self) -> None:
         self._registry = own = CollectorRegistry()
@@ -23,7 +23,7 @@ class Metrics:
         )
         self._seconds = Histogram(
             "one2set_request_seconds",
-            "From a request's head to the end of its answer.",
+            "Time from the head of a request to the end of its answer.",
             ["path"],
             buckets=_SECONDS,
             registry=own,
@@ -31,12 +31,12 @@ class Metrics:
         self._documents = Counter("one2set_documents", "Documents computed.", registry=own)
         self._batch_documents = Histogram(
             "one2set_batch_documents",
-            "Documents that the engine computes together.",
+            "Documents per batch.",
             buckets=_DOCUMENTS,
             registry=own,
         )
         self._batch_seconds = Histogram(
-            "one2set_batch_seconds", "Time to compute such a batch.", buckets=_SECONDS, registry=own
+            "one2set_batch_seconds", "Time to compute a batch.", buckets=_SECONDS, registry=own
         )
 
     def record_batch(self, documents: int, seconds: float) -> None:
@@ -51,12 +51,12 @@ class Metrics:
         self._seconds.labels(path).observe(seconds)
 
     def text(self) -> bytes:
-        """All metrics in the format of Prometheus."""
+        """All metrics in the text format of Prometheus."""
         return generate_latest(self._registry)
 
 
 class Observer:
-    """Counts every request. The outermost layer, so that it sees what others refuse."""
+    """Middleware that counts every request. It is the outermost, so it sees refused ones too."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics, paths: frozenset[str]) -> None:
         self._app, self._metrics, self._paths = app, metrics, paths
@@ -65,16 +65,19 @@ class Observer:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        start, status = time.perf_counter(), 499  # nginx's number for a client that has left
+        start, status = (
+            time.perf_counter(),
+            499,
+        )  # nginx's status if the client left
 
-        async def observed(message: Message) -> None:
+        async def observe(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
             await send(message)
 
         try:
-            await self._app(scope, receive, observed)
+            await self._app(scope, receive, observe)
         finally:
-            path = scope["path"] if scope["path"] in self._paths else _ELSEWHERE
+            path = scope["path"] if scope["path"] in self._paths else _OTHER_PATHS
             self._metrics.record_request(path, status, time.perf_counter() - start)

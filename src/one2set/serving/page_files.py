@@ -1,7 +1,7 @@
-"""The page for people: its files, read once from the package, each at a path of its own.
+"""The files of the web page, read once from the package, each at its own path.
 
-No request names a file. The page may run its own scripts and ask its own server, and nothing else:
-whatever a text holds, the browser refuses to run it.
+No request names a file. The content security policy allows the scripts and the server of the page
+and nothing else, so the browser runs no script that a text contains.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
@@ -10,7 +10,7 @@ from importlib.resources import files
 from starlette.responses import Response
 
 _FOLDER = "page"
-_PATHS = {"index.html": "/", "docs.html": "/docs"}  # of those with a path of their own
+_PATHS = {"index.html": "/", "docs.html": "/docs"}  # others are below /page
 _TYPES = {
     "html": "text/html",
     "css": "text/css",
@@ -27,14 +27,14 @@ _HEADERS = {
 }
 
 
-def page_responses() -> Iterator[tuple[str, Callable[[], Awaitable[Response]]]]:
-    """Each path of the page, and what answers there."""
+def iterate_pages() -> Iterator[tuple[str, Callable[[], Awaitable[Response]]]]:
+    """Yield the path and the handler of each file."""
     for file in (files("one2set.serving") / _FOLDER).iterdir():
         path = _PATHS.get(file.name, f"/{_FOLDER}/{file.name}")
-        yield path, _responding(file.read_bytes(), _TYPES[file.name.rpartition(".")[2]])
+        yield path, _make_handler(file.read_bytes(), _TYPES[file.name.rpartition(".")[2]])
 
 
-def _responding(content: bytes, media_type: str) -> Callable[[], Awaitable[Response]]:
+def _make_handler(content: bytes, media_type: str) -> Callable[[], Awaitable[Response]]:
     async def respond() -> Response:
         return Response(content, media_type=media_type, headers=_HEADERS)
 

@@ -1,4 +1,4 @@
-"""The schema: what requests look like, and the documents in them. `answers` has the rest."""
+"""Requests as pydantic models, and their conversion to documents. `answers` has the responses."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -16,28 +16,28 @@ _EXAMPLE_TEXT = (
     "Users report the same bug many times. We rank earlier bug reports by a neural network that "
     "reads both texts, and find two of three duplicates among the first five."
 )
-_LONGEST_NAME = 100  # characters of a client's words in an error message
+_LONGEST_NAME = 100  # characters of a client's input in an error message
 
 
-def _whole(text: str) -> str:
-    """JSON can write half of a character, which no text holds and no answer could give back."""
+def _check_unicode(text: str) -> str:
+    """Refuse lone surrogates, which JSON can express but UTF-8 cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError("holds half of a character (a lone surrogate)") from None
+        raise ValueError("contains half of a character (a lone surrogate)") from None
     return text
 
 
-Text = Annotated[str, AfterValidator(_whole)]
+Text = Annotated[str, AfterValidator(_check_unicode)]
 
 
-class _Strict(BaseModel):
+class _StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     @model_validator(mode="before")
     @classmethod
-    def _know_fields(cls, given: object) -> object:
-        """One error for all unknown fields; `extra="forbid"` would give one for each."""
+    def _check_fields(cls, given: object) -> object:
+        """Raise one error for all unknown fields; `extra="forbid"` raises one for each."""
         if isinstance(given, Mapping):
             unknown = [str(name)[:_LONGEST_NAME] for name in given if name not in cls.model_fields]
             if unknown:
@@ -46,29 +46,31 @@ class _Strict(BaseModel):
         return given
 
 
-class SizedRequest(_Strict):
+class SizedRequest(_StrictModel):
     """A request whose size can be checked before it is validated."""
 
     @classmethod
     @abstractmethod
     def check_size(cls, given: Mapping[str, Any], limits: Limits) -> None:
-        """Refuse what is too large. Nothing has been validated yet: fields may hold anything."""
+        """Refuse a request that is too large. It is not validated yet: fields may be anything."""
 
     @property
     @abstractmethod
     def characters(self) -> int:
-        """Of its texts, titles aside."""
+        """The length of its texts, without titles."""
 
 
-class TitledText(_Strict):
-    """A document in parts."""
+class TitledText(_StrictModel):
+    """A document with its title and id."""
 
-    text: Text = Field(description="Its text, or its abstract.")
-    title: Text = Field(default="", description="Its title, if it is not the text's first line.")
-    id: Text | None = Field(default=None, description="Comes back with its keyphrases.")
+    text: Text = Field(description="The text or abstract.")
+    title: Text = Field(
+        default="", description="The title. If empty, the first line of the text may be one."
+    )
+    id: Text | None = Field(default=None, description="Returned with the keyphrases.")
 
-    def document(self, id: str) -> Document:
-        """As the generator takes it. Of a text without a title the first line may be one."""
+    def to_document(self, id: str) -> Document:
+        """Convert it. `id` is used if it has none."""
         id = id if self.id is None else self.id
         if not self.title:
             return document_from_text(self.text, id)
@@ -94,30 +96,38 @@ class KeyphrasesRequest(SizedRequest):
         }
     )
 
-    # The first document that is wrong is told: there may be many.
+    # Only the first invalid document is reported: there may be many.
     documents: Annotated[list[Text | TitledText], FailFast()] = Field(
-        min_length=1, description="One or many; a text alone, or in parts."
+        min_length=1, description="One or more: strings, or objects with title and id."
     )
-    top: int | None = Field(default=None, ge=0, description="So many of each at most; else 20.")
+    top: int | None = Field(
+        default=None, ge=0, description="Maximum keyphrases per document; null for 20."
+    )
     min_score: float = Field(
-        default=0.0, ge=0, le=1, allow_inf_nan=False, description="The least score."
+        default=0.0,
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+        description="Leave out keyphrases with a lower score.",
     )
-    only: Literal["present", "absent"] | None = Field(default=None, description="One kind only.")
+    only: Literal["present", "absent"] | None = Field(
+        default=None, description="Return only this kind; null for both."
+    )
     more: float = Field(
         default=0.0,
         ge=-100,
         le=100,
         allow_inf_nan=False,
-        description="1 is a step towards more keyphrases, −1 one towards fewer.",
+        description="Above 0 for more keyphrases, below 0 for fewer; 1 is one `--more`.",
     )
 
-    def wanted(self) -> Selection:
-        """The options."""
+    def selection(self) -> Selection:
+        """The options of the request."""
         return Selection(self.top, self.min_score, self.only, self.more)
 
     @classmethod
     def check_size(cls, given: Mapping[str, Any], limits: Limits) -> None:
-        """Their number, then the length of each."""
+        """Check the number of documents, then the length of each."""
         documents = given.get("documents")
         if not isinstance(documents, list):
             return
@@ -133,14 +143,14 @@ class KeyphrasesRequest(SizedRequest):
 
     @property
     def characters(self) -> int:
-        """Of all documents."""
+        """The length of all texts."""
         return sum(len(each if isinstance(each, str) else each.text) for each in self.documents)
 
     def to_documents(self) -> list[Document]:
-        """As the generator takes them."""
+        """Convert all documents."""
         several = len(self.documents) > 1
         return [
-            (TitledText(text=each) if isinstance(each, str) else each).document(
+            (TitledText(text=each) if isinstance(each, str) else each).to_document(
                 f"text {number}" if several else "text"
             )
             for number, each in enumerate(self.documents, 1)
@@ -148,7 +158,7 @@ class KeyphrasesRequest(SizedRequest):
 
 
 class ExploreRequest(SizedRequest):
-    """A text."""
+    """A text to explore."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"text": _EXAMPLE_TEXT}]})
 
@@ -156,21 +166,21 @@ class ExploreRequest(SizedRequest):
 
     @classmethod
     def check_size(cls, given: Mapping[str, Any], limits: Limits) -> None:
-        """The text's length."""
+        """Check the length of the text."""
         _check_length("", given.get("text"), limits)
 
     @property
     def characters(self) -> int:
-        """Of the text."""
+        """The length of the text."""
         return len(self.text)
 
     def to_document(self) -> Document:
-        """As the generator takes it."""
+        """Convert the text."""
         return document_from_text(self.text)
 
 
 def _check_length(title: object, text: object, limits: Limits) -> None:
-    """Title and text are joined by a line end, which counts."""
+    """Title and text are joined by a newline, which counts."""
     length = len("\n".join(part for part in (title, text) if part and isinstance(part, str)))
     if length > limits.characters:
         raise ProblemError(

@@ -69,7 +69,7 @@ class Checkpoints:
                 manifest = _Manifest(run_fingerprint=self._run_fingerprint, sha256=hashes)
                 (partial / _MANIFEST).write_text(manifest.model_dump_json(indent=2))
         except (OSError, SafetensorError, RuntimeError) as error:  # torch raises RuntimeError
-            raise self._unwritten(path, error) from error
+            raise self._explain_failure(path, error) from error
         for old in list(self._newest_first())[_KEPT:]:
             shutil.rmtree(old)
 
@@ -129,7 +129,7 @@ class Checkpoints:
         if manifest.run_fingerprint != self._run_fingerprint:
             raise _DamageError("it belongs to another run")
 
-    def _unwritten(self, path: Path, error: Exception) -> DataError:
+    def _explain_failure(self, path: Path, error: Exception) -> DataError:
         reason = error.strerror if isinstance(error, OSError) else str(error).splitlines()[0]
         free = shutil.disk_usage(self.folder).free
         last = self.last()

@@ -17,7 +17,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from one2set.errors import ConfigError, One2SetError
-from one2set.model.device import local_rank
+from one2set.model.device import get_local_rank
 
 Value = TypeVar("Value")
 
@@ -91,7 +91,7 @@ def join_processes() -> Iterator[Processes]:
     if not dist.is_available():
         raise ConfigError("this build of torch has no torch.distributed; run a single process")
     if torch.cuda.is_available():
-        torch.cuda.set_device(local_rank())
+        torch.cuda.set_device(get_local_rank())
         dist.init_process_group("cpu:gloo,cuda:nccl")
     else:
         dist.init_process_group("gloo")

@@ -1,6 +1,6 @@
 """The training loop of all systems: step, validate, save, until a limit is reached.
 
-`train` yields an event for each thing that happens; the command line prints them.
+`train` yields events, which the command line prints.
 """
 
 import time
@@ -28,7 +28,7 @@ from one2set.training.validation import Validator
 
 @dataclass(frozen=True)
 class Step:
-    """A step was taken."""
+    """A training step."""
 
     step: int
     epoch: int  # from 1
@@ -41,7 +41,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Validated:
-    """A validation was made."""
+    """A validation."""
 
     step: int
     metrics: dict[str, float]
@@ -50,7 +50,7 @@ class Validated:
 
 @dataclass(frozen=True)
 class Message:
-    """Something the user should know."""
+    """A message for the user."""
 
     text: str
 
@@ -70,7 +70,7 @@ Event = Step | Validated | Message | Ended
 def train(task: Task, *, processes: Processes) -> Iterator[Event]:
     """Train until a limit is reached, patience runs out or a signal arrives. The run can then be
     resumed."""
-    with catch_signals() as signals, _without_denormals():
+    with catch_signals() as signals, _flush_denormals():
         trainer = _Trainer(task, processes, signals)
         yield from map(Message, trainer.resume())
         while True:
@@ -90,7 +90,7 @@ def train(task: Task, *, processes: Processes) -> Iterator[Event]:
 
 
 @contextmanager
-def _without_denormals() -> Iterator[None]:
+def _flush_denormals() -> Iterator[None]:
     """Within the block, denormal numbers are flushed to zero: computing with them is slow."""
     torch.set_flush_denormal(True)
     try:

@@ -13,7 +13,7 @@ from one2set.training.config import TrainSettings
 def build_optimizer(objective: nn.Module, settings: TrainSettings) -> torch.optim.Adam:
     """Adam over the trainable parameters of an objective."""
     return torch.optim.Adam(
-        _parameter_groups(objective, encoder_lr_factor=settings.encoder_lr_factor),
+        _group_parameters(objective, encoder_lr_factor=settings.encoder_lr_factor),
         lr=settings.learning_rate,
         betas=(settings.beta1, settings.beta2),
         eps=settings.epsilon,
@@ -27,7 +27,7 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, learning_rate: float) ->
         group["lr"] = learning_rate * group["factor"]
 
 
-def _parameter_groups(objective: nn.Module, *, encoder_lr_factor: float) -> list[dict[str, Any]]:
+def _group_parameters(objective: nn.Module, *, encoder_lr_factor: float) -> list[dict[str, Any]]:
     """The trainable parameters, grouped by the factor of their learning rate."""
     by_factor: dict[float, list[nn.Parameter]] = {encoder_lr_factor: [], 1.0: []}
     for name, weight in objective.named_parameters():

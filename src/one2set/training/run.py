@@ -28,7 +28,7 @@ _METADATA, _CONFIG, _LOCK = "run.json", "config.toml", ".lock"
 
 
 class RunMetadata(BaseModel):
-    """What never changes during a run."""
+    """The properties of a run that never change."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -45,7 +45,7 @@ class RunMetadata(BaseModel):
             system=system,
             seed=seed,
             corpus=str(corpus.folder.absolute()),
-            corpus_sha256=_hash(corpus),
+            corpus_sha256=_hash_manifest(corpus),
             init=None if init is None else str(init.absolute()),
             versions={name: version(name) for name in ("one2set", "torch", "numpy")},
         )
@@ -123,7 +123,7 @@ class Run:
                     f"--{option} is {value}, but {self.folder} is a run with {own}; "
                     "omit the option, or start a new run"
                 )
-        if _hash(corpus) != self.metadata.corpus_sha256:
+        if _hash_manifest(corpus) != self.metadata.corpus_sha256:
             raise DataError(
                 f"is not the corpus that {self.folder} was started with",
                 fix=f"pass {self.metadata.corpus}, or start a new run",
@@ -156,7 +156,7 @@ class Run:
             yield
 
 
-def _hash(corpus: "Corpus") -> str:
+def _hash_manifest(corpus: "Corpus") -> str:
     # Imported here because finding the model of a run must not require the corpus's dependencies.
     from one2set.data.corpus.corpus import MANIFEST, file_hash
 

@@ -53,21 +53,21 @@ class RunLog:
     def __init__(self, folder: Path, settings: LoggingSettings, progress: Progress) -> None:
         self._folder, self._curves = folder, settings.curves
         self._rows = [row for row in _read(folder / _METRICS) if not _will_repeat(row, progress)]
-        content = b"".join(map(_line, self._rows))
+        content = b"".join(map(_encode_row, self._rows))
         path = folder / _METRICS
         if path.exists() and path.read_bytes() != content:
             with atomic_file(path) as file:
                 file.write(content)
         self._file = (folder / _METRICS).open("ab")
         self._tensorboard = (
-            _writer(folder / _TENSORBOARD, progress) if settings.tensorboard else None
+            _open_tensorboard(folder / _TENSORBOARD, progress) if settings.tensorboard else None
         )
 
     def write(self, kind: Kind, step: int, numbers: Mapping[str, float]) -> None:
         """Add a row."""
         row: Row = {"kind": kind, "step": step, **numbers}
         self._rows.append(row)
-        self._file.write(_line(row))
+        self._file.write(_encode_row(row))
         self._file.flush()
         if self._tensorboard is not None:
             for name, value in numbers.items():
@@ -119,11 +119,11 @@ def _will_repeat(row: Row, progress: Progress) -> bool:
     return step > last
 
 
-def _line(row: Row) -> bytes:
+def _encode_row(row: Row) -> bytes:
     return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def _writer(folder: Path, progress: Progress) -> "SummaryWriter | None":
+def _open_tensorboard(folder: Path, progress: Progress) -> "SummaryWriter | None":
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:

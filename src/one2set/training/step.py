@@ -24,7 +24,7 @@ from one2set.data.batch import Batch
 from one2set.data.example import Example
 from one2set.errors import DataError
 from one2set.model.device import choose_bfloat16, choose_device, set_num_threads
-from one2set.model.layers import bfloat16_products, wide_linears
+from one2set.model.layers import bfloat16_products, find_wide_linears
 from one2set.training.batches import Indices, split_batch
 from one2set.training.config import Config
 from one2set.training.distributed import Processes
@@ -55,7 +55,7 @@ class Stepper:
         self.bfloat16 = choose_bfloat16(self._device, config.machine.precision)
         set_num_threads(config.machine.threads)
         if self._device.type == "cpu":
-            self.bfloat16 = self.bfloat16 and bool(wide_linears(objective))
+            self.bfloat16 = self.bfloat16 and bool(find_wide_linears(objective))
         self.objective = objective.to(self._device).train()
         if config.machine.compile:
             self.objective.compile(dynamic=True)  # lengths differ from batch to batch

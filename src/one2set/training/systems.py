@@ -28,7 +28,7 @@ from one2set.data.phrase_list import PhraseList
 from one2set.data.vocabulary import Vocabulary
 from one2set.errors import ConfigError
 from one2set.model.exhird import ExHiRD
-from one2set.model.folder import network_name
+from one2set.model.folder import get_network_name
 from one2set.model.heads import Heads
 from one2set.model.network import Network
 from one2set.model.recurrent import Recurrent
@@ -83,7 +83,7 @@ _FINE_TUNING = (
 )
 
 
-def _ablation(options: SetOptions) -> System:
+def _make_ablation(options: SetOptions) -> System:
     return System("settrans", "set", "set_loss", "greedy_set", options)
 
 
@@ -118,11 +118,11 @@ SYSTEMS = {
     "transformer-missing-eos": System(
         "transformer", "sequence_missing_eos", "likelihood", "greedy"
     ),
-    "settrans-no-codes": _ablation(SetOptions(control_codes=False)),
-    "settrans-fixed": _ablation(SetOptions(assignment="fixed")),
-    "settrans-random": _ablation(SetOptions(assignment="random")),
-    "settrans-student": _ablation(SetOptions(teacher_forcing=False)),
-    "settrans-single": _ablation(SetOptions(separate=False)),
+    "settrans-no-codes": _make_ablation(SetOptions(control_codes=False)),
+    "settrans-fixed": _make_ablation(SetOptions(assignment="fixed")),
+    "settrans-random": _make_ablation(SetOptions(assignment="random")),
+    "settrans-student": _make_ablation(SetOptions(teacher_forcing=False)),
+    "settrans-single": _make_ablation(SetOptions(separate=False)),
 }
 
 
@@ -162,12 +162,12 @@ def build(
     from their keyphrases.
     """
     system = get_system(name)
-    network = _network(system, config, vocabulary.size)
-    network_name(network)  # fails here, not at the first save, if the network cannot be saved
+    network = _build_network(system, config, vocabulary.size)
+    get_network_name(network)  # fails here, not at the first save, if the network cannot be saved
     if config.train.frozen_layers:
         _freeze(network, config.train.frozen_layers)
-    layout = _layout(system, config)
-    objective = _objective(system, config, network, layout, vocabulary)
+    layout = _choose_layout(system, config)
+    objective = _build_objective(system, config, network, layout, vocabulary)
     batch = partial(collate, vocabulary_size=vocabulary.size, layout=layout)
     heads = None
     if config.heads.trained:
@@ -176,7 +176,7 @@ def build(
                 f"heads.span_weight is {config.heads.span_weight} and heads.phrase_weight is "
                 f"{config.heads.phrase_weight}; only SetTrans has these heads, set both to 0"
             )
-        heads = _heads(config, vocabulary, train)
+        heads = _build_heads(config, vocabulary, train)
         objective = MultiTaskLoss(
             objective,
             heads,
@@ -184,10 +184,10 @@ def build(
             phrase_weight=config.heads.phrase_weight,
         )
         batch = partial(batch, head_targets=HeadTargetBuilder(vocabulary, heads.phrase_list))
-    return BuiltSystem(network, objective, batch, _generation(system, config), heads)
+    return BuiltSystem(network, objective, batch, _choose_generation(system, config), heads)
 
 
-def _heads(config: Config, vocabulary: Vocabulary, train: Sequence[Example]) -> Heads:
+def _build_heads(config: Config, vocabulary: Vocabulary, train: Sequence[Example]) -> Heads:
     return Heads(
         PhraseList.from_examples(train, vocabulary, limit=config.heads.num_phrases),
         documents=len(train),
@@ -198,7 +198,7 @@ def _heads(config: Config, vocabulary: Vocabulary, train: Sequence[Example]) -> 
     )
 
 
-def _network(system: System, config: Config, vocabulary_size: int) -> Network:
+def _build_network(system: System, config: Config, vocabulary_size: int) -> Network:
     size = config.model
     words: dict[str, Any] = {
         "vocabulary_size": vocabulary_size,
@@ -241,7 +241,7 @@ def _freeze(network: Network, layers: int) -> None:
     network.freeze(layers)
 
 
-def _layout(system: System, config: Config) -> Layout:
+def _choose_layout(system: System, config: Config) -> Layout:
     match system.targets:
         case "sequence":
             return sequence
@@ -258,7 +258,7 @@ def _layout(system: System, config: Config) -> Layout:
             return SetLayout(size.num_codes, size.phrase_length, system.options.separate)
 
 
-def _objective(
+def _build_objective(
     system: System, config: Config, network: Network, layout: Layout, vocabulary: Vocabulary
 ) -> nn.Module:
     match system.objective:
@@ -306,7 +306,7 @@ def _objective(
             )
 
 
-def _generation(system: System, config: Config) -> Generation:
+def _choose_generation(system: System, config: Config) -> Generation:
     match system.decoder:
         case "greedy":
             return Generation("sequence", config.model.sequence_length)

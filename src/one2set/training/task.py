@@ -15,7 +15,7 @@ from one2set.model.device import choose_device
 from one2set.model.folder import load_heads, load_model, save_model
 from one2set.model.heads import Heads
 from one2set.model.network import Network
-from one2set.model.paths import model_folder
+from one2set.model.paths import resolve_model_folder
 from one2set.prediction.engine import Engine
 from one2set.training.checkpoint import Checkpoints
 from one2set.training.run import Run, RunMetadata
@@ -34,7 +34,7 @@ def open_run(
     changes: Sequence[str] = (),
     init: Path | None = None,
 ) -> tuple[Run, list[str]]:
-    """A new run, or the run in `folder`, and messages for the user.
+    """Create a run, or open the run in `folder`. Also returns messages for the user.
 
     An existing run keeps its system, its seed and, unless `scale` is given, its configuration.
     """
@@ -75,7 +75,7 @@ class Task:
     valid: Split
 
     def generate(self, examples: Sequence[Example]) -> list[list[str]]:
-        """The phrases of each example, best first, from the engine that users have."""
+        """Generate the phrases of each example, best first, with the engine that users have."""
         predictions = self.engine.predict_examples(examples)
         return [[slot.text for slot in prediction.phrases] for prediction in predictions]
 
@@ -120,15 +120,15 @@ def create_task(run: Run, corpus: Corpus) -> Task:
 
 def _load_initial_weights(network: Network, vocabulary: Vocabulary, path: Path) -> None:
     """Load the weights of another run, or of a model folder."""
-    other = load_model(model_folder(path))
+    other = load_model(resolve_model_folder(path))
     ids = range(len(SPECIALS), vocabulary.size)
     if vocabulary.size != other.vocabulary.size or any(
         vocabulary.text([id]) != other.vocabulary.text([id]) for id in ids
     ):
         raise ConfigError(
-            f"--init {path}: its vocabulary ({other.vocabulary.size:,}) is not this run's "
-            f"({vocabulary.size:,}); pass a model that was trained on this corpus with as many "
-            f"words, or prepare it again with --vocabulary {path}"
+            f"--init {path}: its vocabulary ({other.vocabulary.size:,} words) differs from this "
+            f"run's ({vocabulary.size:,}); pass a model that was trained on this corpus with as "
+            f"many words, or prepare the corpus again with --vocabulary {path}"
         )
     ours, theirs = network.state_dict(), other.network.state_dict()
     for name in sorted(ours.keys() | theirs.keys()):
@@ -144,7 +144,7 @@ def _load_initial_weights(network: Network, vocabulary: Vocabulary, path: Path) 
 def load_initial_heads(heads: Heads, path: Path) -> None:
     """Load the heads of another run, or of a model folder, if it has heads of the same widths.
     Phrases that it does not know keep their initial weights."""
-    other = load_heads(model_folder(path))
+    other = load_heads(resolve_model_folder(path))
     if other is None:
         return
     ours, theirs = heads.state_dict(), other.state_dict()

@@ -1,4 +1,4 @@
-// The page: asks the server once for a text, then shows what it found at any place of the slider.
+// The page: sends a text once, then shows its keyphrases at any position of the slider.
 
 import { post } from "./asking.js";
 import { showCodes } from "./codes.js";
@@ -20,10 +20,10 @@ const state = {
   asking: null, // the requests under way
 };
 
-// ---------------------------------------------------------------- asking the server
+// ---------------------------------------------------------------- requests
 
 // Finds the keyphrases of texts, one after the other, and shows those of the first. An item is
-// {name, load}, where `load` gives the text; errors are told together at the end.
+// {name, load}; `load` returns the text. Errors are shown together at the end.
 async function find(items) {
   state.asking?.abort();
   const { signal } = state.asking = new AbortController();
@@ -48,7 +48,7 @@ async function find(items) {
   $("sheet").classList.remove("busy");
   if (found.length) open(found[0]);
   const notices = found.flatMap(({ name, answer }) =>
-    answer.notices.map((one) => `${items.length > 1 ? name : "Please note"}: ${one}.`));
+    answer.notices.map((notice) => `${items.length > 1 ? name : "Please note"}: ${notice}.`));
   const table = found.length > 1 ? [`${found.length} texts were read. The table below has all of them.`] : [];
   say([...problems, ...table, ...notices].join("\n"), problems.length > 0);
 }
@@ -80,9 +80,9 @@ function say(message, wrong = false) {
   $("message").hidden = !message;
 }
 
-// ---------------------------------------------------------------- showing what was found
+// ---------------------------------------------------------------- results
 
-// Shows a document of the session. One from before a reload is asked for again.
+// Shows a document of the session. One from before a reload is computed again.
 function open(document) {
   if (!document.answer) return find([{ name: document.name, load: async () => document.text }]);
   const { text, answer } = document;
@@ -101,8 +101,8 @@ function open(document) {
 function show(fresh = false) {
   const { text, answer, position, passage } = state;
   const { more, keyphrases } = answer.dial[position];
-  const present = keyphrases.filter((one) => one.present);
-  const absent = keyphrases.filter((one) => !one.present);
+  const present = keyphrases.filter(({ present }) => present);
+  const absent = keyphrases.filter(({ present }) => !present);
   showText($("marked"), text, answer.title.length, present, fresh);
   showKeywords($("keywords"), keyphrases);
   showList($("present"), present, "none");
@@ -166,7 +166,7 @@ function count() {
 }
 
 const shown = () => state.answer.dial[state.position].keyphrases;
-const phraseOf = (stems) => shown().find((one) => one.stems === stems);
+const phraseOf = (stems) => shown().find((phrase) => phrase.stems === stems);
 
 // ---------------------------------------------------------------- events
 
@@ -179,7 +179,7 @@ $("anew").addEventListener("click", clear);
 $("forget").addEventListener("click", () => {
   forget();
   clear();
-  say("Forgotten: this browser keeps none of your texts.");
+  say("Your texts are deleted from this browser.");
 });
 $("dial").addEventListener("input", () => { state.position = Number($("dial").value); show(); });
 $("tab-phrases").addEventListener("click", () => choose("phrases"));
@@ -204,7 +204,7 @@ for (const id of ["present", "absent"]) {
   });
 }
 
-// A button that does something with what is shown, and says for a moment that it is done.
+// Makes a button run `work`, and show for a moment that it is done.
 function act(button, done, work) {
   const name = button.textContent;
   button.addEventListener("click", async () => {
@@ -219,13 +219,13 @@ function act(button, done, work) {
   });
 }
 
-const named = (one) => ({ ...one, name: labelOf(one) });
+const named = (document) => ({ ...document, name: labelOf(document) });
 for (const button of document.querySelectorAll("[data-copy]")) {
   act(button, "Copied", () => copy(copies[button.dataset.copy](shown())));
 }
 for (const button of document.querySelectorAll("[data-download]")) {
   act(button, "Saved", () => {
-    const current = session.find((one) => one.text === state.text);
+    const current = session.find(({ text }) => text === state.text);
     download(button.dataset.download, [named({ ...current, keyphrases: shown() })]);
   });
 }
@@ -259,7 +259,7 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// A text that is pasted or dropped anywhere is meant for us.
+// A text may be pasted or dropped anywhere.
 document.addEventListener("paste", (event) => {
   if (event.target.matches("textarea, input")) return;
   const text = event.clipboardData.getData("text/plain");
@@ -275,9 +275,9 @@ document.addEventListener("drop", (event) => {
   if (text) take(text);
 });
 
-// ---------------------------------------------------------------- what was there before
+// ---------------------------------------------------------------- texts of links and of the last visit
 
-// A link brings a text, but does not replace the one that is kept.
+// A link contains a text. It does not replace the stored one.
 function takeLink() {
   try {
     const text = linkedText();

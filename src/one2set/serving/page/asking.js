@@ -1,9 +1,9 @@
-// Questions to the server, which may want a token, or some patience.
+// Requests to the server, with a token if it requires one, and again later if it is busy.
 
 const $ = (id) => document.getElementById(id);
 let token = "";
 
-// What the server answers to a POST. `wait` is told when the server is busy.
+// Posts a request and returns the answer. `wait` is called with a message if the server is busy.
 export async function post(path, type, body, signal, wait) {
   const headers = { "Content-Type": type };
   if (token) headers.Authorization = `Bearer ${token}`;
@@ -12,7 +12,7 @@ export async function post(path, type, body, signal, wait) {
     response = await fetch(path, { method: "POST", headers, body, signal });
   } catch (error) {
     if (signal.aborted) throw error;
-    throw new Error("The server cannot be reached. Check that it still runs, then try again.");
+    throw new Error("The server cannot be reached. Check that it is running, then try again.");
   }
   if (response.ok) return response.json();
   if (response.status === 401 && await askForToken()) return post(path, type, body, signal, wait);
@@ -22,9 +22,9 @@ export async function post(path, type, body, signal, wait) {
     await new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
     if (!signal.aborted) return post(path, type, body, signal, wait);
   }
-  const told = await response.json().catch(() => ({}));
-  const what = told.detail ?? `The server answered ${response.status}`;
-  throw new Error(`${what[0].toUpperCase()}${what.slice(1)}.`);
+  const answer = await response.json().catch(() => ({}));
+  const detail = answer.detail ?? `The server answered ${response.status}`;
+  throw new Error(`${detail[0].toUpperCase()}${detail.slice(1)}.`);
 }
 
 function askForToken() {

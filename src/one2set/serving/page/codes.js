@@ -1,23 +1,23 @@
-// The control codes: which code says what, and which say ∅.
+// The control codes: the phrase that each generates, or ∅.
 
 import { percent } from "./listing.js";
 
-const HALVES = { present: "Codes for phrases in the text", absent: "Codes for phrases not in the text" };
+const SIDES = { present: "Codes for phrases in the text", absent: "Codes for phrases not in the text" };
 
 function element(tag, kind, text) {
-  const made = document.createElement(tag);
-  made.className = kind;
-  made.textContent = text;
-  return made;
+  const created = document.createElement(tag);
+  created.className = kind;
+  created.textContent = text;
+  return created;
 }
 
-const speaks = (code) => code.text !== "" && code.speaks;
+const generates = (code) => code.text !== "" && code.generates;
 
-// `first` is the first code that says the same, `keyphrase` what became of it, if anything. Codes
-// are meant for one kind of phrase, but may say the other.
+// `first` is the first code with the same phrase, `keyphrase` the keyphrase it became, if any. A code
+// is trained on one kind of phrase, but may generate the other.
 function tile(code, first, keyphrase) {
   const kind = keyphrase?.present === false ? "absent" : "present";
-  const state = !speaks(code) ? "silent" : keyphrase ? kind : "unlikely";
+  const state = !generates(code) ? "silent" : keyphrase ? kind : "unlikely";
   const made = element("li", `code ${state}`, "");
   made.append(element("span", "number", String(code.code + 1)));
   if (state !== "silent") {
@@ -30,12 +30,12 @@ function tile(code, first, keyphrase) {
   return made;
 }
 
-// Shows the codes of a passage at a place of the slider.
+// Shows the codes of a passage at a position of the slider.
 export function showCodes(place, passages, chosen, position, choose) {
   const codes = passages[chosen];
   const { keyphrases } = position;
-  const speaking = codes.filter(speaks);
-  const kept = new Map(keyphrases.map((one) => [one.stems, one]));
+  const generating = codes.filter(generates);
+  const shown = new Map(keyphrases.map((keyphrase) => [keyphrase.stems, keyphrase]));
   const parts = [];
   if (passages.length > 1) {
     const stepper = element("div", "passage", "");
@@ -50,20 +50,20 @@ export function showCodes(place, passages, chosen, position, choose) {
     parts.push(stepper);
   }
   for (const side of new Set(codes.map((code) => code.side))) {
-    parts.push(element("h2", "", HALVES[side] ?? "Written one after another"));
+    parts.push(element("h2", "", SIDES[side] ?? "Written one after another"));
     const list = element("ul", "codes", "");
     list.append(...codes.filter((code) => code.side === side).map((code) =>
-      tile(code, speaking.find((one) => one.stems === code.stems), kept.get(code.stems))));
+      tile(code, generating.find((other) => other.stems === code.stems), shown.get(code.stems))));
     parts.push(list);
   }
-  const said = new Set(passages.flat().filter(speaks).map((code) => code.stems));
-  const known = keyphrases.filter((one) => !said.has(one.stems));
+  const generated = new Set(passages.flat().filter(generates).map((code) => code.stems));
+  const proposed = keyphrases.filter((keyphrase) => !generated.has(keyphrase.stems));
   parts.push(element("p", "about",
-    "Each control code of the model writes one phrase or none (∅), all at the same time; ∅ 30 % is the "
-    + "probability of none. What is filled is shown as a keyphrase; the slider decides how likely it must be."));
-  if (known.length) {
+    "Each control code of the model generates one phrase or none (∅), all in parallel; ∅ 30 % is the "
+    + "probability of none. Filled codes became keyphrases; the slider sets how likely they must be."));
+  if (proposed.length) {
     parts.push(element("p", "about",
-      `No code says ${known.map((one) => `“${one.text}”`).join(", ")}: the model knows such phrases from the papers it learned from.`));
+      `No code generates ${proposed.map(({ text }) => `“${text}”`).join(", ")}: the scorers of the model propose such phrases.`));
   }
   place.replaceChildren(...parts);
 }

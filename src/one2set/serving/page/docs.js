@@ -1,4 +1,4 @@
-// The HTTP interface for people to read, from the description that programs read.
+// The HTTP interface as a page, from its OpenAPI description.
 
 const $ = (id) => document.getElementById(id);
 
@@ -16,10 +16,10 @@ function table(...rows) {
 
 const pretty = (value) => element("pre", JSON.stringify(value, null, 2));
 
-// What may stand in a field, in words.
+// The type of a field, in words.
 function typeOf(schema) {
   if (schema.$ref) return schema.$ref.split("/").at(-1);
-  if (schema.enum) return schema.enum.map((one) => JSON.stringify(one)).join(" or ");
+  if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(" or ");
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (schema.anyOf) return [...new Set(schema.anyOf.map(typeOf))].join(" or ");
   if (schema.type === "array") return schema.items ? `list of ${typeOf(schema.items)}` : "list";
@@ -34,22 +34,22 @@ function fields(schema) {
   return table(...rows);
 }
 
-function operation(api, path, method, told) {
-  const parts = [element("h2", `${method.toUpperCase()} ${path}`), element("p", told.description ?? told.summary)];
+function operation(api, path, method, description) {
+  const parts = [element("h2", `${method.toUpperCase()} ${path}`), element("p", description.description ?? description.summary)];
   const resolve = (schema) => (schema?.$ref ? api.components.schemas[typeOf(schema)] : schema);
-  if (told.parameters?.length) {
-    parts.push(element("h3", "In the address"), table(...told.parameters.map((one) =>
-      [one.name, typeOf(one.schema), one.description ?? "", one.required ? "" : "optional"])));
+  if (description.parameters?.length) {
+    parts.push(element("h3", "Query parameters"), table(...description.parameters.map((field) =>
+      [field.name, typeOf(field.schema), field.description ?? "", field.required ? "" : "optional"])));
   }
-  const [type, body] = Object.entries(told.requestBody?.content ?? {})[0] ?? [];
+  const [type, body] = Object.entries(description.requestBody?.content ?? {})[0] ?? [];
   const schema = resolve(body?.schema);
   if (type) parts.push(element("h3", `Request: ${type}`));
   if (schema?.properties) parts.push(fields(schema), ...(schema.examples ?? []).map(pretty));
-  const answer = resolve(told.responses[200]?.content?.["application/json"]?.schema);
+  const answer = resolve(description.responses[200]?.content?.["application/json"]?.schema);
   if (answer?.properties) parts.push(element("h3", "Answer"), fields(answer), ...(answer.examples ?? []).map(pretty));
-  const refusals = Object.entries(told.responses).filter(([status]) => status !== "200");
-  if (refusals.length) {
-    parts.push(element("h3", "Refusals"), table(...refusals.map(([status, one]) => [status, one.description])));
+  const errors = Object.entries(description.responses).filter(([status]) => status !== "200");
+  if (errors.length) {
+    parts.push(element("h3", "Errors"), table(...errors.map(([status, response]) => [status, response.description])));
   }
   return parts;
 }
@@ -65,7 +65,7 @@ const shapes = Object.entries(api.components.schemas)
   .flatMap(([name, schema]) => [element("h3", name), element("p", schema.description ?? ""), fields(schema)]);
 $("paths").replaceChildren(
   ...Object.entries(api.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).flatMap(([method, told]) => operation(api, path, method, told))),
-  element("h2", "Shapes of the parts"),
+    Object.entries(methods).flatMap(([method, description]) => operation(api, path, method, description))),
+  element("h2", "Objects"),
   ...shapes,
 );

@@ -1,4 +1,4 @@
-// The text of a file. Plain text is read here; the server reads all else (PDF, DOCX, HTML, …).
+// The text of a file. Plain text is read here; the server reads everything else (PDF, DOCX, …).
 
 import { post } from "./asking.js";
 
@@ -13,11 +13,11 @@ export async function textOf(file, signal, wait) {
   return title ? `${title}\n${text}` : text;
 }
 
-// UTF-8 or UTF-16; what is neither is taken for the encoding of old Windows files.
+// Decodes UTF-8 or UTF-16, or else Windows-1252.
 export function decode(bytes) {
   const wide = UTF16[bytes.slice(0, 2).join()];
   if (wide) return new TextDecoder(wide).decode(bytes);
-  if (bytes.includes(0)) throw new Error("This is not a text, although its name says so.");
+  if (bytes.includes(0)) throw new Error("This is not a text file, although its name says so.");
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {

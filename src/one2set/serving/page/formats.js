@@ -1,6 +1,4 @@
-// Keyphrases as text for somewhere else: the clipboard, or a file.
-//
-// A document is {name, title, keyphrases}.
+// Formats keyphrases for the clipboard or a file. A document is {name, title, keyphrases}.
 
 const TEX = {
   "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}",
@@ -11,7 +9,7 @@ const plain = ({ text, score, present, spans }) => ({ text, score, present, span
 const lines = (phrases) => phrases.map((one) => `${one.text}\n`).join("");
 const keywords = (phrases) => `keywords = {${phrases.map((one) => tex(one.text)).join(", ")}},\n`;
 
-// What is copied of one document.
+// Formats of the clipboard, for one document.
 export const copies = {
   list: lines,
   json: (phrases) => JSON.stringify(phrases.map(plain), null, 2) + "\n",
@@ -33,14 +31,14 @@ function entry({ name, title, keyphrases }, number) {
   return `${head}  title = {${tex(title || name)}},\n  ${keywords(keyphrases)}}\n`;
 }
 
-// What is written of one or more documents. JSON and CSV are as the command line writes them.
+// Formats of files, for one or more documents. JSON and CSV equal those of the command line.
 export const downloads = {
   txt: (documents) => (documents.length === 1
     ? lines(documents[0].keyphrases)
     : documents.map(({ name, keyphrases }) => `${name}\n${lines(keyphrases)}`).join("\n")),
   csv: (documents) => {
     const table = [["document", "keyphrase", "score", "present", "spans"], ...documents.flatMap(rows)];
-    // The mark at the beginning tells spreadsheets that this is UTF-8.
+    // The byte order mark tells spreadsheets that this is UTF-8.
     return "\ufeff" + table.map((row) => row.map(cell).join(",") + "\r\n").join("");
   },
   json: (documents) => {
@@ -52,14 +50,14 @@ export const downloads = {
 
 export async function copy(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
-  // Browsers keep the clipboard from pages that came over plain HTTP; this old way still works.
+  // Over plain HTTP, browsers offer no clipboard; this old way still works.
   const area = document.createElement("textarea");
   area.value = text;
   document.body.append(area);
   area.select();
   const done = document.execCommand("copy");
   area.remove();
-  if (!done) throw new Error("the browser does not let the page copy; use Download instead");
+  if (!done) throw new Error("the browser does not allow copying; use Download instead");
 }
 
 export function download(kind, documents) {

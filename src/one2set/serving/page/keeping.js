@@ -1,6 +1,6 @@
-// What this browser keeps: the text that is written, the texts of this session, and links.
+// Storage in the browser: the text in the editor, the texts of this session, and links.
 
-// The text is kept in this browser, the session in this tab. Storage may be forbidden or full.
+// The text is stored for the browser, the session for the tab. Storage may be forbidden or full.
 const places = { text: () => localStorage, session: () => sessionStorage };
 
 function store(name, value) {
@@ -8,7 +8,7 @@ function store(name, value) {
     if (value) places[name]().setItem(name, value);
     else places[name]().removeItem(name);
   } catch {
-    // Then it is gone after a reload, and nothing else is.
+    // Then only a reload loses it.
   }
 }
 
@@ -25,25 +25,25 @@ export const keptText = () => stored("text");
 
 // ---------------------------------------------------------------- the session
 
-const MOST = 200; // documents
+const MAX_DOCUMENTS = 200;
 
-// [{name, title, text, keyphrases}], and an `answer` for those that this page has seen itself.
+// [{name, title, text, keyphrases}], and the `answer` unless the page was reloaded since.
 export let session = [];
 try {
   session = JSON.parse(stored("session") || "[]");
 } catch {
-  // Of an earlier version of the page.
+  // Written by an earlier version of the page.
 }
 
 const keepSession = () =>
   store("session", session.length && JSON.stringify(session.map(({ answer, ...rest }) => rest)));
 
-// A text that is there already is replaced, at its place.
+// A text of the session is replaced in place.
 export function remember(document) {
-  const at = session.findIndex((one) => one.text === document.text);
+  const at = session.findIndex(({ text }) => text === document.text);
   if (at >= 0) session[at] = document;
   else session.push(document);
-  session.splice(0, session.length - MOST);
+  session.splice(0, session.length - MAX_DOCUMENTS);
   keepSession();
 }
 
@@ -55,23 +55,23 @@ export function forget() {
 
 // ---------------------------------------------------------------- links
 
-const LONGEST = 20_000; // characters of a link: programs cut off longer ones
+const MAX_LINK = 20_000; // characters; some programs truncate longer links
 
-// A link that brings a text with it. Browsers never send what stands behind the #.
+// A link that contains a text. Browsers do not send what follows the # to a server.
 export function linkOf(text) {
   const link = `${location.origin}${location.pathname}#text=${encodeURIComponent(text.toWellFormed?.() ?? text)}`;
-  if (link.length <= LONGEST) return link;
+  if (link.length <= MAX_LINK) return link;
   throw new Error("The text is too long for a link. Send it as a file instead.");
 }
 
-// The text that a link brought; "" if it brought none.
+// The text in the link that opened the page, or "".
 export function linkedText() {
   if (!location.hash.startsWith("#text=")) return "";
   const given = location.hash.slice("#text=".length);
-  history.replaceState(null, "", location.pathname); // from now on the text may change
+  history.replaceState(null, "", location.pathname); // the text may change from now on
   try {
     return decodeURIComponent(given);
   } catch {
-    throw new Error("The link is damaged. Ask for it again, or for the text.");
+    throw new Error("The link is damaged. Ask the sender for it again, or for the text.");
   }
 }

@@ -22,12 +22,12 @@ function item(phrase) {
   return line;
 }
 
-// Shows phrases in a list. What was there and is still there stays where it is, and keeps the focus.
+// Shows phrases in a list. Lines of phrases that remain are reused, so they keep the focus.
 export function showList(list, phrases, nothing) {
-  const before = new Map([...list.children].map((line) => [line.firstElementChild?.dataset.stems, line]));
+  const lineOf = new Map([...list.children].map((line) => [line.firstElementChild?.dataset.stems, line]));
   const lines = phrases.map((phrase) => {
     const line = item(phrase);
-    const old = before.get(phrase.stems);
+    const old = lineOf.get(phrase.stems);
     if (!old) return line;
     const [button, fresh] = [old.firstElementChild, line.firstElementChild];
     button.style.setProperty("--score", phrase.score);
@@ -47,11 +47,11 @@ export function showList(list, phrases, nothing) {
 
 const LIKELY = 0.045; // shown as 5 %
 
-// As in a paper: those of the text first, then the others. Guesses, which a paper would not print,
-// stand behind them.
+// As in a paper: present keyphrases first, then absent ones. Unlikely ones, which a paper would not
+// print, come last.
 export function showKeywords(place, phrases) {
-  const likely = phrases.filter((one) => one.present || one.score >= LIKELY);
-  const guesses = phrases.filter((one) => !likely.includes(one));
+  const likely = phrases.filter((phrase) => phrase.present || phrase.score >= LIKELY);
+  const guesses = phrases.filter((phrase) => !likely.includes(phrase));
   likely.sort((a, b) => b.present - a.present);
   place.replaceChildren();
   const append = (phrase, kind, before) => {
@@ -60,8 +60,8 @@ export function showKeywords(place, phrases) {
     place.append(before, word);
   };
   const dot = "\u00a0· "; // no line begins with a dot
-  likely.forEach((one, number) => append(one, one.present ? "present" : "absent", number ? dot : ""));
+  likely.forEach((phrase, number) => append(phrase, phrase.present ? "present" : "absent", number ? dot : ""));
   if (guesses.length) place.append(likely.length ? " " : "", piece("perhaps", "perhaps"));
-  guesses.forEach((one, number) => append(one, "absent guess", number ? dot : " "));
+  guesses.forEach((phrase, number) => append(phrase, "absent guess", number ? dot : " "));
   if (!phrases.length) place.append("–");
 }

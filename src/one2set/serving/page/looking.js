@@ -1,11 +1,11 @@
-// Looking at one phrase: all its places light up, and a note says how likely it is.
+// Highlights all occurrences of a phrase, with a tooltip for its score.
 
 import { percent } from "./listing.js";
 
 const $ = (id) => document.getElementById(id);
 const stemsOf = (element) => element.dataset.stems?.split("|") ?? [];
 
-// `phrase` is the one that is looked at, null for none; `mark` the place in the text, if any.
+// `phrase` is the phrase to highlight, null for none; `mark` its occurrence in the text, if any.
 export function look(phrase, mark = null) {
   for (const element of document.querySelectorAll("[data-stems]")) {
     element.classList.toggle("seen", phrase !== null && stemsOf(element).includes(phrase.stems));
@@ -25,7 +25,7 @@ function showTip(phrase, mark) {
   $("tip").style.top = `${box.top + scrollY - $("tip").offsetHeight - 6}px`;
 }
 
-// Looks at what a pointer or the focus is at. `find` gives the phrase with some stems.
+// Highlights the phrase under the pointer or the focus. `find` returns the phrase of some stems.
 export function lookAt(target, find) {
   const element = target.closest?.("[data-stems]");
   if (!element) return look(null);
@@ -33,7 +33,7 @@ export function lookAt(target, find) {
   look(phrase, element.tagName === "MARK" ? element : null);
 }
 
-// The next place of a phrase in the text comes into view.
+// Scrolls to the next occurrence of a phrase.
 export function visit(button, find) {
   const stems = button.dataset.stems;
   const places = [...$("marked").querySelectorAll("mark.start")].filter((mark) => stemsOf(mark).includes(stems));

@@ -1,27 +1,26 @@
 // The text with its phrases marked. Everything is text: nothing here parses HTML.
 
-// Where each character begins in a JavaScript string, which counts some characters as two. The
-// server counts each as one.
+// The index of each character in a JavaScript string, in which some characters have two units. The
+// server counts characters.
 function starts(text) {
-  const places = [];
-  let place = 0;
+  const indices = [];
+  let index = 0;
   for (const character of text) {
-    places.push(place);
-    place += character.length;
+    indices.push(index);
+    index += character.length;
   }
-  places.push(place);
-  return places;
+  indices.push(index);
+  return indices;
 }
 
-// The text cut at every beginning and end of a phrase: [{start, end, spans}], spans being those of
-// the phrases that stand there, the longest first. Places are those of JavaScript.
+// Cuts the text at every start and end of a phrase: [{start, end, spans}], where `spans` are those of
+// the phrases there, longest first. Indices are those of JavaScript.
 //
-// One pass from left to right, with the spans that are open: the time grows with the text's length,
-// even where phrases stand everywhere.
+// One pass from left to right, with the open spans: the time is linear in the length of the text.
 export function segments(text, phrases) {
-  const place = starts(text);
+  const indices = starts(text);
   const spans = phrases.flatMap((phrase) =>
-    phrase.spans.map(([start, end], number) => ({ phrase, number, start: place[start], end: place[end] })));
+    phrase.spans.map(([start, end], number) => ({ phrase, number, start: indices[start], end: indices[end] })));
   const cuts = [...new Set([0, text.length, ...spans.flatMap((span) => [span.start, span.end])])];
   cuts.sort((a, b) => a - b);
   const longer = (a, b) => b.end - b.start - (a.end - a.start);
@@ -49,15 +48,15 @@ function marked(text, { start, end, spans }) {
   return mark;
 }
 
-const MOST_DRAWN = 1000; // marks that are drawn one after another: more would take the browser seconds
+const MAX_ANIMATED = 1000; // marks; more would take the browser seconds
 
-// Shows a text, of which the first `titled` characters (of JavaScript) are its title.
+// Shows a text. Its first `titled` characters (of JavaScript) are the title.
 export function showText(place, text, titled, phrases, fresh) {
   const title = document.createElement("h1");
   const body = document.createElement("p");
   let drawn = 0;
   for (const segment of segments(text, phrases)) {
-    // A phrase never runs from the title into the text, but what lies between phrases may.
+    // A phrase never crosses the end of the title, but the text between phrases may.
     const parts = segment.start < titled && segment.end > titled
       ? [{ ...segment, end: titled }, { ...segment, start: titled }]
       : [segment];
@@ -75,5 +74,5 @@ export function showText(place, text, titled, phrases, fresh) {
     }
   }
   place.replaceChildren(...(titled > 0 ? [title, body] : [body]));
-  place.classList.toggle("fresh", fresh && drawn <= MOST_DRAWN);
+  place.classList.toggle("fresh", fresh && drawn <= MAX_ANIMATED);
 }

@@ -1,4 +1,4 @@
-// Light and dark: as the system is, until somebody presses the button.
+// Light or dark: as in the system, until the user presses the button.
 
 const button = document.getElementById("theme");
 const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -6,7 +6,7 @@ let chosen = null;
 try {
   chosen = localStorage.getItem("theme");
 } catch {
-  // Storage is forbidden: then the choice holds until a reload.
+  // Storage is forbidden: the choice lasts until a reload.
 }
 
 const isDark = () => (chosen ?? (dark.matches ? "dark" : "light")) === "dark";

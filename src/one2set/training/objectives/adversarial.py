@@ -101,7 +101,7 @@ class AdversarialLoss(nn.Module):
         samples = generate_rollouts(self.network, memory, steps=self.steps, strategies=strategies)
         self.discriminator.train()
         output = self.discriminator(
-            batch, _phrases_by_document(Rollout.from_targets(batch), *samples)
+            batch, _split_by_document(Rollout.from_targets(batch), *samples)
         )
         total, lists = output.recognition_loss, 2 * output.pair_count
         parts = {"discriminator": total.detach(), "accuracy": output.accuracy * lists}
@@ -121,7 +121,7 @@ class AdversarialLoss(nn.Module):
     def _discriminate(self, batch: Batch, *rollout: Rollout) -> DiscriminatorOutput:
         """The discriminator's output in eval mode, without gradient."""
         self.discriminator.eval()
-        output: DiscriminatorOutput = self.discriminator(batch, _phrases_by_document(*rollout))
+        output: DiscriminatorOutput = self.discriminator(batch, _split_by_document(*rollout))
         return output
 
 
@@ -140,7 +140,7 @@ def score_tokens(scores: Tensor, rollout: Rollout) -> Tensor:
     return scores.gather(1, phrase.clamp(min=0)) * (word | (after_word & rollout.mask))
 
 
-def _phrases_by_document(*rollouts: Rollout) -> list[list[Phrases]]:
+def _split_by_document(*rollouts: Rollout) -> list[list[Phrases]]:
     """For each document, its phrases in each of the rollouts."""
     by_document = zip(*(rollout.rows() for rollout in rollouts), strict=True)
     return [[split_at_separators(row) for row in rows] for rows in by_document]

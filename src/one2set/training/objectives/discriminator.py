@@ -98,8 +98,8 @@ class StackedBiGRU(nn.Module):
 
     def forward(self, x: Tensor, lengths: Tensor) -> Encoded:
         """x (B, S, inputs), lengths (B,)"""
-        read: Encoded = self.second(self.drop(self.first(x, lengths).states), lengths)
-        return read
+        encoded: Encoded = self.second(self.drop(self.first(x, lengths).states), lengths)
+        return encoded
 
 
 class Discriminator(nn.Module):
@@ -130,27 +130,27 @@ class Discriminator(nn.Module):
         phrase = document.new_zeros(*mask.shape, document.shape[2])  # (B, K, P, D)
         real = [phrase for row in lists for phrases in row for phrase in phrases]
         if real:
-            phrase = phrase.masked_scatter(mask[..., None], self._read_phrases(real))
+            phrase = phrase.masked_scatter(mask[..., None], self._encode_phrases(real))
 
-        asked = self.attention(phrase).flatten(1, 2)  # (B, K·P, D)
-        scores = (asked @ document.transpose(1, 2)).masked_fill(
+        query = self.attention(phrase).flatten(1, 2)  # (B, K·P, D)
+        scores = (query @ document.transpose(1, 2)).masked_fill(
             ~batch.source_mask[:, None], -torch.inf
         )
         context = (torch.softmax(scores, dim=2) @ document).view_as(phrase)
         evidence = self.compress(torch.cat([context, phrase], dim=3))
         mean = (document * batch.source_mask[:, :, None]).sum(1) / lengths[:, None]
         first = mean[:, None, None].expand(-1, mask.shape[1], 1, -1)
-        seen, _ = self.list(torch.cat([first, evidence], dim=2).flatten(0, 1))  # (B·K, 1+P, D)
-        logits = self.score(seen[:, 1:]).view(mask.shape)
+        states, _ = self.list(torch.cat([first, evidence], dim=2).flatten(0, 1))  # (B·K, 1+P, D)
+        logits = self.score(states[:, 1:]).view(mask.shape)
         return DiscriminatorOutput(logits, mask)
 
-    def _read_phrases(self, phrases: Sequence[Sequence[int]]) -> Tensor:
+    def _encode_phrases(self, phrases: Sequence[Sequence[int]]) -> Tensor:
         """(C, D) the final states of both directions."""
         lengths = torch.tensor([*map(len, phrases)])
         words = pad_sequence([*map(torch.tensor, phrases)], batch_first=True)  # (C, L)
         device = self.embedding.weight.device
-        read: Encoded = self.phrase(self._embed(words.to(device)), lengths.to(device))
-        return read.summary
+        encoded: Encoded = self.phrase(self._embed(words.to(device)), lengths.to(device))
+        return encoded.summary
 
     def _embed(self, words: Tensor) -> Tensor:
         known = words.where(words < self.vocabulary_size, UNK)

@@ -130,10 +130,10 @@ def split_present_absent_tokens(row: TokenIds) -> tuple[list[TokenIds], list[Tok
     always wrong.
     """
     cut = row.index(PEOS) if PEOS in row else len(row)
-    return _phrases(row[:cut]), _phrases(row[cut + 1 :])
+    return _split_phrases(row[:cut]), _split_phrases(row[cut + 1 :])
 
 
-def _phrases(row: TokenIds) -> list[TokenIds]:
+def _split_phrases(row: TokenIds) -> list[TokenIds]:
     phrases: list[TokenIds] = []
     for mark, run in groupby(row, key=lambda token: token if token in MARKS else None):
         if mark is None:
@@ -237,7 +237,7 @@ class SelfCritical(nn.Module):
                 self.network, memory, steps=self.steps, strategies=("greedy",)
             )
             reward = self.reward(greedy, batch)  # (B, 2)
-            return Loss(-reward.sum(), len(reward), _parts(reward, len(reward)))
+            return Loss(-reward.sum(), len(reward), _average_rewards(reward, len(reward)))
         samples, greedy = sample_with_baseline(
             self.network, memory, steps=self.steps, samples=self.samples
         )
@@ -246,10 +246,10 @@ class SelfCritical(nn.Module):
         values = [compute_returns(r - baseline, w) for r, w in zip(rewards, samples, strict=True)]
         total = policy_loss(self.network, memory, samples, values)
         tokens = sum(rollout.count for rollout in samples)
-        return Loss(total, tokens, _parts(torch.cat(rewards), tokens))
+        return Loss(total, tokens, _average_rewards(torch.cat(rewards), tokens))
 
 
-def _parts(rewards: Tensor, tokens: int) -> dict[str, Tensor]:
+def _average_rewards(rewards: Tensor, tokens: int) -> dict[str, Tensor]:
     """The mean rewards per document, multiplied by `tokens`, by which the log divides parts."""
     present, absent = rewards.mean(0) * tokens
     return {"reward": present + absent, "reward_present": present, "reward_absent": absent}
