@@ -1,10 +1,9 @@
-"""What the parts of a model bring: its F1 without each of them, calibrated anew.
+"""Ablation: the F1 of a model without each of its parts, calibrated again.
 
     python benchmarks/ablation.py MODEL VALID.jsonl [VALID.jsonl …]
 
 Prints the mean of F1@5 and F1@M (protocol ye2021) of present and of absent keyphrases, tuned on
-either half of the documents and measured on the other. Documents must be short enough to be read
-whole.
+each half of the documents and measured on the other. Documents must fit into one passage.
 """
 
 import sys
@@ -22,37 +21,38 @@ from one2set.keyphrases.tuning import Pool, label_candidates, mean_f1, tune
 from one2set.prediction.prediction import AS_TRAINED, NO_NULL, NullBias, Prediction
 from one2set.prediction.runtime import Runtime
 
-_MOST = 20  # keyphrases, as `KeyphraseGenerator` has it
+_TOP = 20  # keyphrases, as in `KeyphraseGenerator`
 Predict = Callable[[Iterable[Document], NullBias], Iterator[Prediction]]
 
 
 def load_part(
     folder: str, part: str, *valid: str
 ) -> Callable[[Sequence[Document]], list[list[str]]]:
-    """Documents → their keyphrases, by one part of a model that is tuned on the `valid` files."""
+    """Load one part of a model, and tune it on the `valid` files. Returns a function from documents
+    to their keyphrases."""
     knowledge = Knowledge.load(Path(folder)) if part == "knowledge" else NO_KNOWLEDGE
-    predict = _predict_nothing if part == "knowledge" else _network(folder)
+    predict = _predict_nothing if part == "knowledge" else _load_network(folder)
     documents = [document for path in valid for document in read(path)]
     predictions = predict(documents, NO_NULL)
     pairs = zip(documents, predictions, strict=True)
     calibration = tune(label_candidates(*pair, knowledge) for pair in pairs)
 
-    best = Selection(top=_MOST, point="f1")
+    selection = Selection(top=_TOP, point="f1")
 
-    def of_documents(documents: Sequence[Document]) -> list[list[str]]:
-        found = []
+    def generate(documents: Sequence[Document]) -> list[list[str]]:
+        results = []
         predictions = predict(documents, calibration.null_bias())
         for document, prediction in zip(documents, predictions, strict=True):
             stemmed = StemmedDocument.of(document)
             phrases = score_phrases(stemmed, [(prediction, stemmed)], knowledge, calibration)
-            shown = select_keyphrases(document, phrases, calibration, best)
-            found.append([keyphrase.text for keyphrase in shown])
-        return found
+            shown = select_keyphrases(document, phrases, calibration, selection)
+            results.append([keyphrase.text for keyphrase in shown])
+        return results
 
-    return of_documents
+    return generate
 
 
-def _network(folder: str) -> Predict:
+def _load_network(folder: str) -> Predict:
     runtime = Runtime(Path(folder), threads=1, batch_tokens=2048)
     return lambda documents, bias: runtime.predict(documents, null_bias=bias)
 

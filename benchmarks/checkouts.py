@@ -1,9 +1,8 @@
-"""Trains a scale with two checkouts of this repository, step by step in turn.
+"""Train a scale with two checkouts of this repository, alternating by step.
 
-Each side is a process of its own that imports its own checkout. Both are alive throughout, and take
-the same steps on the same synthetic documents one after the other, so that whatever else the
-machine does slows both of them alike. Documents are counted per second of processor time: the ratio
-is the median over steps.
+Each checkout runs in its own process. Both take the same steps on the same synthetic documents, in
+turn, so that other work on the machine slows both alike. Documents are counted per second of CPU
+time; the ratio is the median over steps.
 """
 
 import argparse
@@ -29,11 +28,11 @@ from one2set.data.vocabulary import WordVocabulary
 from one2set.training.batches import Batches
 from one2set.training.step import Stepper
 
-# Checkouts of before November 2026 have these modules at the top of the package.
-_place = "one2set.training" if find_spec("one2set.training.config") else "one2set"
-load_scale = import_module(f"{_place}.config").Config.scale
-Processes = import_module(f"{_place}.distributed").Processes
-build = import_module(f"{_place}.systems").build
+# Checkouts from before November 2026 have these modules at the top of the package.
+_package = "one2set.training" if find_spec("one2set.training.config") else "one2set"
+load_scale = import_module(f"{_package}.config").Config.scale
+Processes = import_module(f"{_package}.distributed").Processes
+build = import_module(f"{_package}.systems").build
 
 _PIECES = 24_000  # words of the vocabulary where the encoder is BERT's, as in the shipped model
 _UNKNOWN = 3_000  # words beyond it
@@ -41,28 +40,28 @@ _WARM_UP = 2  # steps that are not counted
 
 
 def compare(here: Path, there: Path, scale: str, settings: list[str], steps: int) -> None:
-    """Print both sides' documents per CPU-second, and our ratio to the other checkout."""
+    """Print the documents per CPU second of both checkouts, and their ratio."""
     folders = {"ours": here, "theirs": there}
     sides = {name: _start(folder, scale, settings) for name, folder in folders.items()}
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in sides}
+    result: dict[str, list[dict[str, float]]] = {name: [] for name in sides}
     for _ in range(_WARM_UP + steps):
         for name, side in sides.items():
             assert side.stdin is not None
             assert side.stdout is not None
             side.stdin.write("step\n")
             side.stdin.flush()
-            found[name].append(json.loads(side.stdout.readline()))
+            result[name].append(json.loads(side.stdout.readline()))
     for side in sides.values():
         side.communicate()
-    for name, rows in found.items():
+    for name, rows in result.items():
         counted = rows[_WARM_UP:]
         rate = statistics.median(row["documents"] / row["cpu"] for row in counted)
         print(
-            f"{name:6} {rate:7.2f} documents per CPU-second (median of {steps} steps)   "
+            f"{name:6} {rate:7.2f} documents per CPU second (median of {steps} steps)   "
             f"loss {statistics.mean(row['loss'] for row in counted):.4f}   "
             f"{counted[-1]['memory']:.0f} MB"
         )
-    pairs = list(zip(*(rows[_WARM_UP:] for rows in found.values()), strict=True))
+    pairs = list(zip(*(rows[_WARM_UP:] for rows in result.values()), strict=True))
     ratios = sorted(theirs["cpu"] / ours["cpu"] for ours, theirs in pairs)
     low, high = ratios[len(ratios) // 4], ratios[(3 * len(ratios)) // 4]
     print(f"ratio  {statistics.median(ratios):.2f}× (middle half {low:.2f} to {high:.2f})")
@@ -82,14 +81,14 @@ def _start(folder: Path, scale: str, settings: list[str]) -> "subprocess.Popen[s
 
 
 def take_steps(scale: str, settings: list[str]) -> None:
-    """Take a training step for each line of the standard input, and print what it cost."""
+    """Take a training step for each line of standard input, and print its cost."""
     config = load_scale(scale).override(["machine.threads=1", *settings])
     size = _PIECES if config.model.encoder == "bert" else config.model.vocabulary_size
     words = [*SPECIALS, *(f"w{id}" for id in range(len(SPECIALS), size + _UNKNOWN))]
     torch.manual_seed(0)
     built = build("settrans", config, WordVocabulary(words, size=size))
     stepper = Stepper(built.objective, built.collate, config, seed=0, processes=Processes(0, 1))
-    examples = documents(config, size)
+    examples = make_documents(config, size)
     batches = Batches(
         np.array([len(example.source) for example in examples]),
         documents=config.train.batch_documents,
@@ -116,9 +115,9 @@ def take_steps(scale: str, settings: list[str]) -> None:
         print(json.dumps(row), flush=True)
 
 
-def documents(config: Any, size: int) -> list[Example]:
-    """Documents with random ids, as many and as long phrases as those of KP20k; pieces are more
-    than words."""
+def make_documents(config: Any, size: int) -> list[Example]:
+    """Documents with random ids; the number and length of phrases are those of KP20k. Texts have
+    more pieces than words."""
     generator = np.random.default_rng(0)
     pieces = config.model.encoder == "bert"
     mean, further = (228, 2.0) if pieces else (179, 1.1)
@@ -142,7 +141,7 @@ def documents(config: Any, size: int) -> list[Example]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="One side, which reads from standard input.")
+    parser = argparse.ArgumentParser(description="One checkout; reads from standard input.")
     parser.add_argument("--scale", required=True)
     parser.add_argument("--set", action="append", default=[])
     options = parser.parse_args()

@@ -1,11 +1,9 @@
-"""Learning curves of several runs in one picture: what a figure of validation is worth, by how many
-documents were seen or (`--by minutes`) by how long it took.
+"""Plot validation metrics of several runs, by examples seen or (`--by minutes`) by training time.
 
     python benchmarks/curves.py "from MiniLM=RUN,RUN" "from scratch=RUN" --output curves.png
 
-Runs with a comma between them went on from one another. The minutes that documents take depend on
-the machine and on what else it does. Where runs end after other numbers of documents, they had
-other learning rates on the way: compare where each ends.
+Runs that are joined by commas continue one another. Minutes depend on the machine and its load.
+Runs of different length have different learning rates on the way: compare their ends.
 """
 
 import json
@@ -19,28 +17,27 @@ from matplotlib.figure import Figure
 _FIGURES = {"f1_present": "present F1@M", "f1_absent": "absent F1@M", "duplication": "duplicates"}
 
 
-def points(runs: Sequence[Path], figure: str, by: str) -> list[tuple[float, float]]:
-    """Documents or minutes, and the figure, at each validation of runs that went on from one
-    another."""
-    found: list[tuple[float, float]] = []
+def collect_points(runs: Sequence[Path], figure: str, by: str) -> list[tuple[float, float]]:
+    """Documents or minutes, and the metric, at each validation of consecutive runs."""
+    result: list[tuple[float, float]] = []
     before = 0.0
     for run in runs:
         rows: list[dict[str, Any]] = [
             json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()
         ]
-        pace = [
+        progress = [
             (row["step"], row["documents"] if by == "documents" else row["seconds"] / 60)
             for row in rows
             if row["kind"] == "train"
         ]
-        step, spent = max(pace)
-        found += [
+        step, spent = max(progress)
+        result += [
             (before + row["step"] * spent / step, row[figure])
             for row in rows
             if row["kind"] == "valid" and figure in row
         ]
         before += spent
-    return found
+    return result
 
 
 def main() -> None:
@@ -54,7 +51,7 @@ def main() -> None:
     for axis, (figure, title) in zip(axes, _FIGURES.items(), strict=True):
         for named in options.runs:
             name, _, runs = named.rpartition("=")
-            curve = points([Path(run) for run in runs.split(",")], figure, options.by)
+            curve = collect_points([Path(run) for run in runs.split(",")], figure, options.by)
             axis.plot(*zip(*curve, strict=True), marker=".", label=name)
         axis.set(xlabel=options.by, ylabel=title, ylim=(0, None))
         axis.grid(alpha=0.3)

@@ -1,19 +1,18 @@
-"""Whether faults lose anything: commands are killed, models damaged, texts and requests hostile.
+"""Fault injection: kill commands, damage models, send hostile texts and requests.
 
     python benchmarks/faults.py [kills] [texts] [folders] [server] [--kills 96] [--seed 0]
 
-1. kills: `prepare`, `train`, `reproduce` and `generate -o` are killed (-9), each at moments of its
-   own, and repeated until they end. Half of the moments are random times; the others follow a
-   random number of changes to the output, so that they hit the writing whatever the machine does.
-   The result must be that of a command that nobody disturbed, file by file and byte by byte, but
-   for measured times, and nothing else may be left.
+1. kills: `prepare`, `train`, `reproduce` and `generate -o` are killed (-9) and repeated until they
+   end. Half of the kills are at random times; the others follow a random number of changes to the
+   output, so that they hit the writing on any machine. The result must equal that of an undisturbed
+   command, file by file and byte by byte, except measured times, and nothing else may be left.
 2. texts: `robustness.py`, with both models of the package.
 3. folders: every damage of `tests/keyphrases/damages.py`, not only a part of them as in the tests.
 4. server: bodies that were expensive to refuse, a text whose every word is a candidate, and 200
-   clients. The table gives the peak of memory and the longest wait for /healthz meanwhile.
+   clients. The table has the peak memory and the longest wait for /healthz meanwhile.
 
-Networks are tiny but for the server's and those of texts. A difference, a traceback or a wrong
-status ends the run with an error.
+Networks are tiny, except those of the server and of texts. A difference, a traceback or a wrong
+status fails the run.
 """
 
 import json
@@ -42,7 +41,7 @@ from serving import Answer, comparable, server
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = Path(str(files("one2set.data") / "sample" / "documents.jsonl"))
 _TINY = ("logging.curves=false", "model.width=16", "model.feed_forward=16", "machine.threads=1")
-# Files that tell when and how long. A session of training whose end nobody saw has no time.
+# Files with dates and durations. A killed training session has no duration.
 _TIMES = {"job.json", "training.json", "sessions.jsonl", "train.log", "progress.json"}
 _TIMES |= {"checkpoint.json", "report.html", "report.md", "results.json"}
 _TIMED = {"seconds", "cpu_seconds", "documents_per_second"}
@@ -59,8 +58,8 @@ class Command:
 
 
 @dataclass
-class Calm:
-    """A command that nobody disturbed."""
+class Undisturbed:
+    """The results of an undisturbed command."""
 
     seconds: float
     changes: int
@@ -116,13 +115,13 @@ def start(arguments: Sequence[str]) -> tuple[subprocess.Popen[bytes], Path]:
 
 def look(folder: Path) -> list[tuple[str, int, int]]:
     """All files with their sizes and times. What vanishes meanwhile is left out."""
-    found = []
+    result = []
     for parent, _, names in os.walk(folder):
         for name in names:
             with suppress(FileNotFoundError):
                 status = os.stat(path := os.path.join(parent, name))
-                found.append((path, status.st_size, status.st_mtime_ns))
-    return sorted(found)
+                result.append((path, status.st_size, status.st_mtime_ns))
+    return sorted(result)
 
 
 def follow(process: subprocess.Popen[bytes], folder: Path, until: Callable[[int], bool]) -> int:
@@ -137,14 +136,14 @@ def follow(process: subprocess.Popen[bytes], folder: Path, until: Callable[[int]
 
 def results(folder: Path) -> dict[str, object]:
     """The files of a folder: their names, and what was computed."""
-    found: dict[str, object] = {}
+    result: dict[str, object] = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.name not in _TIMES | _LOCKS:
             timed = path.name == "metrics.jsonl" or path.match("measured/*.json")
-            found[str(path.relative_to(folder))] = (
+            result[str(path.relative_to(folder))] = (
                 without_times(path) if timed else path.read_bytes()
             )
-    return found
+    return result
 
 
 def without_times(path: Path) -> object:
@@ -165,7 +164,7 @@ def kills(options: Namespace) -> None:
             changes = follow(process, out, lambda changes: False)
             if process.wait():
                 raise SystemExit(f"error: {command.name}\n{log.read_text()}")
-            calm = Calm(time.monotonic() - begun, changes, results(out))
+            calm = Undisturbed(time.monotonic() - begun, changes, results(out))
             shutil.rmtree(out)
             done = compared = writing = 0
             while done < command.share * options.kills:
@@ -176,16 +175,18 @@ def kills(options: Namespace) -> None:
             print(f"{command.name:10} {done:6} {writing:14} {compared:17}", flush=True)
 
 
-def disturb(command: Command, out: Path, calm: Calm, chance: random.Random) -> tuple[int, int]:
+def disturb(
+    command: Command, out: Path, undisturbed: Undisturbed, chance: random.Random
+) -> tuple[int, int]:
     """Kill a command again and again until it ends: how often, and how often after it wrote."""
     killed = writing = 0
     while True:
         process, log = start(command.arguments)
         if chance.random() < 0.5:
-            end = time.monotonic() + chance.uniform(0, calm.seconds)
+            end = time.monotonic() + chance.uniform(0, undisturbed.seconds)
             changes = follow(process, out, lambda changes: time.monotonic() > end)  # noqa: B023
         else:
-            most = chance.randint(1, max(calm.changes, 1))
+            most = chance.randint(1, max(undisturbed.changes, 1))
             changes = follow(process, out, lambda changes: changes >= most)  # noqa: B023
         if process.poll() is not None:
             break
@@ -199,10 +200,12 @@ def disturb(command: Command, out: Path, calm: Calm, chance: random.Random) -> t
     told = log.read_text(encoding="utf-8")
     if process.returncode:
         raise SystemExit(f"error: {command.name} ended with {process.returncode}\n{told}")
-    found = results(out)
-    if found != calm.results:
-        names = found.keys() | calm.results.keys()
-        other = [name for name in names if found.get(name, "") != calm.results.get(name, "")]
+    result = results(out)
+    if result != undisturbed.results:
+        names = result.keys() | undisturbed.results.keys()
+        other = [
+            name for name in names if result.get(name, "") != undisturbed.results.get(name, "")
+        ]
         raise SystemExit(f"error: {command.name} has other results: {', '.join(sorted(other))}")
     return killed, writing
 
@@ -316,8 +319,10 @@ def ask_at_once(
             status, content = request(port, "POST", "/v1/keyphrases", body)
             case.add(status, content)
             if status == 200:
-                (found,) = json.loads(content)["documents"]
-                if [(one["text"], one["spans"]) for one in found["keyphrases"]] != expected[number]:
+                (document,) = json.loads(content)["documents"]
+                if [
+                    (keyphrase["text"], keyphrase["spans"]) for keyphrase in document["keyphrases"]
+                ] != expected[number]:
                     raise SystemExit("error: a client got another answer than the library's")
 
     with ThreadPoolExecutor(200) as clients:

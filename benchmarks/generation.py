@@ -1,20 +1,20 @@
-"""How fast keyphrases are generated, as ratios in one run.
+"""Speed of generation, as ratios to a plain implementation and to the Transformer.
 
     python benchmarks/generation.py [--batches 8] [--singles 8] [--turns 3] [--threads 2]
 
-1. Batches of 20 documents: ours against the plain way, which pads every document to the longest,
-   writes all six tokens of all twenty codes, and writes out each distribution over the extended
-   vocabulary. The plain way keeps keys and values of earlier steps, as the authors' release does.
+1. Batches of 20 documents: ours against a plain implementation, which pads every document to the
+   longest, generates all six tokens of all twenty codes, and computes each distribution over the
+   extended vocabulary. It caches keys and values, as the authors' release does.
 2. One document at a time: SetTrans against our own Transformer.
 
-Networks have the paper's size and random weights, which would never stop. So what they say is
-overruled, after everything has been computed, by what trained networks say according to the paper:
-7.8 phrases of 2 words, all other codes ∅, and a sequence of as many. (--never-stop leaves the
-weights alone.) Documents are made up, as long as KP20k's, in batches that are not sorted by length.
-The run ends with an error where the two ways write different tokens.
+Networks have the paper's size and random weights, which would never stop. So after everything has
+been computed, their output is replaced by one like that of trained networks in the paper: 7.8
+phrases of 2 words, ∅ for all other codes, and a sequence of the same phrases. (--never-stop keeps
+the output.) Documents are random, as long as those of KP20k, in batches that are not sorted by
+length. The run fails if the implementations generate different tokens.
 
-Sides take turns, so that whatever else the machine does slows both. On a busy machine use one
-thread: its times are of the processor. Several threads wait for one another and need idle cores.
+Implementations alternate, so that other work on the machine slows both. On a busy machine use one
+thread: its times are CPU time. Several threads wait for one another and need idle cores.
 """
 
 import math
@@ -55,37 +55,39 @@ SIZES: dict[str, Any] = {
     "dropout": 0.0,
 }
 NEVER = 1_000
-# What trained networks say on KP20k. Table 4: SetTrans 5.10 + 2.01 different phrases and 8 %
-# duplicates, Transformer 4.64 + 1.16 and 26 %; both make 7.8 phrases. So many have 1, 2, … words:
+# The output of trained networks on KP20k. Table 4: SetTrans 5.10 + 2.01 unique phrases and 8 %
+# duplicates, Transformer 4.64 + 1.16 and 26 %; both are 7.8 phrases. The shares of 1, 2, … words:
 PHRASES = 7.8
 WORDS = [0.31, 0.45, 0.18, 0.045, 0.015]
 
 
 @dataclass(frozen=True)
-class Overruled(Mixture):
-    """A mixture whose choice is overruled where `said` is a token."""
+class ForcedMixture(Mixture):
+    """A mixture whose choice is replaced by the `forced` token, if any."""
 
-    said: Tensor  # (R,), −1 where the choice stands
+    forced: Tensor  # (R,), −1 to keep the choice
 
     def greedy(self, forbidden: Tensor | None = None) -> ChosenTokens:
         tokens, probability = super().greedy(forbidden)
-        return ChosenTokens(tokens.where(self.said < 0, self.said), probability)
+        return ChosenTokens(tokens.where(self.forced < 0, self.forced), probability)
 
 
-def overruled(mixture: Mixture, said: Tensor) -> Mixture:
-    return Overruled(
-        **{name: getattr(mixture, name) for name in Mixture.__annotations__}, said=said
+def force_tokens(mixture: Mixture, forced: Tensor) -> Mixture:
+    return ForcedMixture(
+        **{name: getattr(mixture, name) for name in Mixture.__annotations__}, forced=forced
     )
 
 
 class StoppingSetTrans(SetTrans):
-    """`lengths` (B, N) are the words of each code; 0 says ∅."""
+    """`lengths` (B, N) are the numbers of words of the codes; 0 for ∅."""
 
     lengths: Tensor
 
     def step(self, state: TransformerState, tokens: Tensor) -> Mixture:
         mixture = super().step(state, tokens)
-        return overruled(mixture, said_by(self.lengths[state.documents, state.row], state.step - 1))
+        return force_tokens(
+            mixture, tokens_at_step(self.lengths[state.documents, state.row], state.step - 1)
+        )
 
 
 class StoppingTransformer(Transformer):
@@ -96,17 +98,17 @@ class StoppingTransformer(Transformer):
     def step(self, state: TransformerState, tokens: Tensor) -> Mixture:
         mixture = super().step(state, tokens)
         lengths = self.lengths[state.documents, 0]
-        return overruled(mixture, torch.where(lengths == state.step - 1, EOS, -1))
+        return force_tokens(mixture, torch.where(lengths == state.step - 1, EOS, -1))
 
 
-def said_by(lengths: Tensor, step: int) -> Tensor:
-    """What codes that write so many words must say at a step."""
+def tokens_at_step(lengths: Tensor, step: int) -> Tensor:
+    """The tokens that rows of these lengths must generate at a step."""
     said = torch.where(lengths == step, EOS, -1)
     return said.where(lengths > 0, NULL) if step == 0 else said
 
 
 def plain_set(network: StoppingSetTrans, batch: Batch) -> Tensor:
-    """(B, N, 6) tokens, padded and written out."""
+    """(B, N, 6) tokens, by the plain implementation."""
     memory = encode(network, batch)  # (B, S, D)
     documents, width = len(batch.ids), network.embedding.embedding_dim
     layers = cast(list[DecoderLayer], network.decoder.layers)
@@ -121,7 +123,7 @@ def plain_set(network: StoppingSetTrans, batch: Batch) -> Tensor:
         known = tokens.where(tokens < VOCABULARY_SIZE, UNK)
         x: Tensor = network.decoder.input(network.embedding(known) * math.sqrt(width))
         x = x + sinusoids(STEPS, width)[t] + network.codes.weight
-        # Earlier steps of all codes stand side by side; a mask keeps codes apart.
+        # Earlier steps of all codes are side by side; a mask separates the codes.
         mask = torch.eye(NUM_CODES).repeat_interleave(t + 1, dim=1).bool()  # (N, N·t)
         for index, layer in enumerate(layers):
             h = layer.self_norm(x)
@@ -144,7 +146,7 @@ def plain_set(network: StoppingSetTrans, batch: Batch) -> Tensor:
         places = batch.source_extended[:, None].expand_as(weights[:, 0])
         full = full.scatter_add(2, places, (1 - gate) * weights[:, 0])
         tokens = full.argmax(-1)
-        said = said_by(network.lengths[:documents], t)
+        said = tokens_at_step(network.lengths[:documents], t)
         tokens = tokens.where(said < 0, said)
         written.append(tokens)
     return torch.stack(written, 2)
@@ -170,8 +172,8 @@ def attend_to(
     return layer.out((weights @ v).transpose(1, 2).flatten(2)), weights
 
 
-def made_up_documents(generator: np.random.Generator, count: int) -> list[Example]:
-    """Sources as long as KP20k's: 180 words on average, 367 the longest of twenty."""
+def make_documents(generator: np.random.Generator, count: int) -> list[Example]:
+    """Sources as long as those of KP20k: 180 words on average, 367 in the longest of twenty."""
     mean, deviation = 180, 80
     sigma = math.sqrt(math.log(1 + (deviation / mean) ** 2))
     lengths = generator.lognormal(math.log(mean) - sigma**2 / 2, sigma, count).astype(int)
@@ -183,14 +185,14 @@ def made_up_documents(generator: np.random.Generator, count: int) -> list[Exampl
 
 
 def phrase_lengths(generator: np.random.Generator, documents: int) -> Tensor:
-    """(B, N) words that each code says, 0 for ∅."""
+    """(B, N) the number of words of each code, 0 for ∅."""
     said = generator.random((documents, NUM_CODES)) < PHRASES / NUM_CODES
     words = generator.choice([1, 2, 3, 4, 5], p=WORDS, size=said.shape)
     return torch.from_numpy(np.where(said, words, 0))
 
 
 def arithmetic(lengths: Sequence[int], tokens: float) -> float:
-    """Multiplications and additions that documents need, with so many tokens each."""
+    """The multiplications and additions of documents with `tokens` tokens each."""
     width, inner, layers = SIZES["width"], SIZES["feed_forward"], SIZES["encoder_layers"]
     total = 0.0
     for words in lengths:
@@ -202,7 +204,7 @@ def arithmetic(lengths: Sequence[int], tokens: float) -> float:
 
 
 def peak() -> float:
-    """Arithmetic per second of a large product."""
+    """Operations per second of a large matrix product."""
     a = torch.randn(2048, 2048)
     return 2 * 2048**3 / min(seconds(lambda: a @ a) for _ in range(5))
 
@@ -215,7 +217,7 @@ def seconds(action: Callable[[], object]) -> float:
 
 
 def take_turns(ours: Callable[[], object], other: Callable[[], object], times: int) -> list[float]:
-    """Seconds of both, the median of so many turns."""
+    """The median seconds of both, over `times` turns."""
     turns = [(seconds(ours), seconds(other)) for _ in range(times)]
     return [median(side) for side in zip(*turns, strict=True)]
 
@@ -225,22 +227,22 @@ def compare_batches(network: StoppingSetTrans, options: Namespace) -> None:
     most = peak()
     sums = [0.0, 0.0]
     for number in range(1, options.batches + 1):
-        documents = made_up_documents(generator, 20)
+        documents = make_documents(generator, 20)
         batch = collate(documents, vocabulary_size=VOCABULARY_SIZE)
         network.lengths = phrase_lengths(generator, 20)
         if options.never_stop:
             network.lengths.fill_(NEVER)
-        found = greedy_set(network, network.encode(batch), steps=STEPS)
-        cells = torch.arange(STEPS) < found.length[..., None]
-        if not found.tokens.equal(plain_set(network, batch) * cells):
-            raise SystemExit("error: the two ways write different tokens")
+        decoded = greedy_set(network, network.encode(batch), steps=STEPS)
+        cells = torch.arange(STEPS) < decoded.length[..., None]
+        if not decoded.tokens.equal(plain_set(network, batch) * cells):
+            raise SystemExit("error: the implementations generate different tokens")
         both = take_turns(
             lambda batch=batch: greedy_set(network, network.encode(batch), steps=STEPS),  # type: ignore[misc]
             lambda batch=batch: plain_set(network, batch),  # type: ignore[misc]
             options.turns,
         )
         sums = [x + y for x, y in zip(sums, both, strict=True)]
-        tokens = found.length.sum().item() / 20
+        tokens = decoded.length.sum().item() / 20
         work = arithmetic(batch.lengths, tokens)
         print(
             f"batch {number}: {sum(batch.lengths) / 20:.0f} words, longest {max(batch.lengths)}, "
@@ -248,7 +250,7 @@ def compare_batches(network: StoppingSetTrans, options: Namespace) -> None:
             f"documents/s, ours {20 / both[0]:.2f}: {work / both[0] / 1e9:.0f} GFLOP/s, "
             f"{work / both[0] / most:.0%} of the peak"
         )
-    print(f"batches of 20: {sums[1] / sums[0]:.2f} times as fast as the plain way\n")
+    print(f"batches of 20: {sums[1] / sums[0]:.2f} times as fast as the plain implementation\n")
 
 
 def compare_singles(
@@ -256,7 +258,7 @@ def compare_singles(
 ) -> None:
     generator = np.random.default_rng(2)
     sums = [0.0, 0.0]
-    for example in made_up_documents(generator, options.singles):
+    for example in make_documents(generator, options.singles):
         batch = collate([example], vocabulary_size=VOCABULARY_SIZE)
         settrans.lengths = phrase_lengths(generator, 1)
         # The same phrases, with separators between them.
@@ -281,9 +283,11 @@ def main() -> None:
     parser = ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--batches", type=int, default=8, help="batches of 20 documents")
     parser.add_argument("--singles", type=int, default=8, help="documents one at a time")
-    parser.add_argument("--turns", type=int, default=3, help="of which the median is taken")
+    parser.add_argument("--turns", type=int, default=3, help="turns; the median counts")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--never-stop", action="store_true", help="leave the weights alone")
+    parser.add_argument(
+        "--never-stop", action="store_true", help="keep the output of the random weights"
+    )
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)

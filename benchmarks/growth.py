@@ -1,11 +1,11 @@
-"""What a document costs: as more of them are read, and as it gets longer.
+"""The cost of a document, by the number of documents and by the length of a text.
 
     python benchmarks/growth.py DOCUMENTS [--models light default] [--picture FILE]
 
-Milliseconds of the processor, on one thread. The first figure is for each document of a stream of
-so many; documents are repeated where there are too few, with another first word each time. The
-second is for each kB of one text of so many kB, made of different documents. Both are level lines
-if the cost is linear. A model stops where a point would take longer than --seconds.
+Milliseconds of CPU time on one thread. The first plot is the time per document of a stream; if
+there are too few documents, they are repeated, each time with another first word. The second is the
+time per kB of one text, concatenated from different documents. Both are horizontal if the cost is
+linear. A model stops before a point that would take longer than --seconds.
 """
 
 import time
@@ -67,14 +67,14 @@ def _repeated(documents: Sequence[Document]) -> Iterator[Document]:
         yield document
 
 
-def draw(found: dict[str, tuple[Points, Points]], path: Path) -> None:
+def draw(result: dict[str, tuple[Points, Points]], path: Path) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     labels = (("documents in the stream", "ms a document"), ("kB of one text", "ms a kB"))
     for side, (x, y) in enumerate(labels):
         axes = figure.add_subplot(1, 2, side + 1)
-        for name, points in found.items():
+        for name, points in result.items():
             axes.plot(*zip(*points[side], strict=True), marker="o", label=name)
         axes.set(xlabel=x, ylabel=y, xscale="log", ylim=(0, None))
         axes.legend()
@@ -89,16 +89,16 @@ def main() -> None:
     parser.add_argument("--picture", type=Path)
     options = parser.parse_args()
     documents = list(read(options.documents))
-    found = {}
+    result = {}
     for model in options.models:
         print(model)
         generator = KeyphraseGenerator(model, threads=1)
         generator.generate(documents[0].text)
         costs = (cost(generator, documents, options.seconds) for cost in (stream_cost, length_cost))
         stream, length = costs
-        found[model] = stream, length
+        result[model] = stream, length
     if options.picture is not None:
-        draw(found, options.picture)
+        draw(result, options.picture)
 
 
 if __name__ == "__main__":

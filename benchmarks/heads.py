@@ -1,10 +1,10 @@
-"""How good the three heads of a training run are by themselves, on validation documents.
+"""F1 of each head of a training run alone, on validation documents.
 
     python benchmarks/heads.py CORPUS RUN [RUN …] --documents 600
 
-Takes the averaged weights of each run's last checkpoint. The set is generated greedily; spans and
-known phrases are ranked by their scores, and shown from a threshold on that is tuned on one half of
-the documents and measured on the other. Prints F1@5 and F1@M (protocol ye2021).
+Uses the averaged weights of the last checkpoint of each run. The set is generated greedily. Spans
+and known phrases are ranked by their scores, with a threshold that is tuned on one half of the
+documents and measured on the other. Prints F1@5 and F1@M (protocol ye2021).
 """
 
 import sys
@@ -42,7 +42,7 @@ class F1(NamedTuple):
 
 
 def load(folder: Path, corpus: Corpus, vocabulary: Vocabulary) -> tuple[BuiltSystem, int]:
-    """A run's system with its averaged weights, and the documents it has seen."""
+    """Load the system of a run with averaged weights, and its number of examples seen."""
     run = Run.load(folder)
     built = build(run.metadata.system, run.config, vocabulary, train=corpus.split("train"))
     checkpoints = Checkpoints(run.checkpoints, run_fingerprint=run.fingerprint)
@@ -55,29 +55,29 @@ def load(folder: Path, corpus: Corpus, vocabulary: Vocabulary) -> tuple[BuiltSys
     return built, checkpoints.progress(last).documents
 
 
-def f1(documents: Sequence[Document], phrases: Sequence[Sequence[str]], group: Group) -> F1:
+def compute_f1(documents: Sequence[Document], phrases: Sequence[Sequence[str]], group: Group) -> F1:
     scores = score([gold_from_document(document) for document in documents], phrases)
     return F1(*(compute_metrics(scores.groups[group], cutoff, YE2021).f1 for cutoff in _CUTOFFS))
 
 
-def cut(ranked: Sequence[Ranked], threshold: float) -> list[list[str]]:
-    return [[text for text, score in one if score >= threshold] for one in ranked]
+def apply_threshold(ranked: Sequence[Ranked], threshold: float) -> list[list[str]]:
+    return [[text for text, score in phrases if score >= threshold] for phrases in ranked]
 
 
-def tuned(documents: Sequence[Document], ranked: Sequence[Ranked], group: Group) -> F1:
+def tune_and_measure(documents: Sequence[Document], ranked: Sequence[Ranked], group: Group) -> F1:
     """F1 with a threshold that is tuned on one half and measured on the other."""
-    values = sorted({round(score, 1) for one in ranked for _, score in one})
-    found = []
+    values = sorted({round(score, 1) for phrases in ranked for _, score in phrases})
+    result = []
     for part in (0, 1):
         tune, test = (list(range(half, len(documents), 2)) for half in (part, 1 - part))
 
         def at(threshold: float, chosen: Sequence[int]) -> F1:
-            shown = cut([ranked[index] for index in chosen], threshold)
-            return f1([documents[index] for index in chosen], shown, group)
+            shown = apply_threshold([ranked[index] for index in chosen], threshold)
+            return compute_f1([documents[index] for index in chosen], shown, group)
 
         best = max(values[:: max(len(values) // 25, 1)], key=lambda value: sum(at(value, tune)))
-        found.append(at(best, test))
-    return F1(*(float(np.mean(pair)) for pair in zip(*found, strict=True)))
+        result.append(at(best, test))
+    return F1(*(float(np.mean(pair)) for pair in zip(*result, strict=True)))
 
 
 @torch.no_grad()
@@ -131,15 +131,17 @@ def main() -> None:
     for folder in options.runs:
         built, seen = load(folder, corpus, vocabulary)
         engine = Engine(built.network, vocabulary, generation=built.generation)
-        said = [[slot.text for slot in one.phrases] for one in engine.predict(documents)]
-        spans, phrases = rank(built, vocabulary, corpus, chosen)
-        found = [
-            f1(documents, said, "present"),
-            f1(documents, said, "absent"),
-            tuned(documents, spans, "present"),
-            tuned(documents, phrases, "absent"),
+        generated = [
+            [slot.text for slot in prediction.phrases] for prediction in engine.predict(documents)
         ]
-        print(folder.name, f"{seen:,}:", *(f"{a:.4f} {b:.4f}" for a, b in found), flush=True)
+        spans, phrases = rank(built, vocabulary, corpus, chosen)
+        result = [
+            compute_f1(documents, generated, "present"),
+            compute_f1(documents, generated, "absent"),
+            tune_and_measure(documents, spans, "present"),
+            tune_and_measure(documents, phrases, "absent"),
+        ]
+        print(folder.name, f"{seen:,}:", *(f"{a:.4f} {b:.4f}" for a, b in result), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,21 +1,21 @@
-"""Whether the tests can fail: small faults are put into the source, one at a time.
+"""Mutation testing: put small faults into the source, one at a time, and see whether tests fail.
 
     python benchmarks/mutation.py [--count 120] [--seed 1] [--output mutants.jsonl] [--again]
 
-A fault (a mutant) is a change of one place in the syntax tree: another comparison, operator or
-number, a negated condition, a dropped statement or keyword argument. The sample is drawn by the
-seed, the same number of each package. What cannot change a result is left out: annotations,
-messages, `__repr__`, encodings.
+A mutant is one change of the syntax tree: another comparison, operator or number, a negated
+condition, a dropped statement or keyword argument. The sample depends on the seed and has the same
+number of each package. Code that cannot change a result is left out: annotations, messages,
+`__repr__`, encodings.
 
-First, each test file runs once as it is, to record which functions its tests call and their
-processor time (OUTPUT.calls; only files that changed run again). A mutant is tried with the tests
-that call the changed function, the fastest first: those of the file of the same name as its module,
-then all others up to a minute. It is killed if one of them fails, or takes too long. `--again`
-tries survivors again, after tests were added. The output names the test that killed each.
+First, each test file runs once without a fault, to record the functions that its tests call and
+their CPU time (OUTPUT.calls; only changed files run again). A mutant is tried with the tests that
+call the changed function, fastest first: those of the test file of its module, then others up to a
+minute. It is killed if one of them fails or takes too long. `--again` tries survivors again, after
+tests were added. The output names the test that killed each mutant.
 
-Each run is a fork of a process that has imported the libraries but nothing of ours; an import hook
-gives it the changed module, so no file is touched. Results are appended to the output, and a
-repeated call does what is left. Tests that start processes of their own do not see a mutant there.
+Each run is a fork of a process that has imported the libraries but no module of one2set; an import
+hook provides the changed module, so no file is touched. Results are appended to the output, and a
+repeated call continues. Processes that a test starts itself do not have the mutant.
 """
 
 import ast
@@ -102,7 +102,7 @@ class Mutant(NamedTuple):
 
 @dataclass(frozen=True)
 class Place:
-    """Where a module can be changed: the index of a place in its tree."""
+    """A place where a module can be changed: its index in the syntax tree."""
 
     path: Path
     index: int
@@ -137,14 +137,14 @@ def _function_at(tree: ast.Module, line: int) -> str:
     return ""
 
 
-def places(path: Path) -> list[Place]:
+def find_places(path: Path) -> list[Place]:
     """All places of a module."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     return [Place(path, index) for index, _ in enumerate(_visit(tree))]
 
 
 def _visit(node: ast.AST) -> Iterator[tuple[Any, str]]:
-    """Each node that can be changed, and what of it."""
+    """Yield each node that can be changed, and the kind of change."""
     match node:
         # Annotations do nothing, messages are for people, and protocols are for the type checker.
         case ast.JoinedStr() | ast.Raise() | ast.Assert():
@@ -220,14 +220,14 @@ def _short(text: str) -> str:
 
 
 def sample(count: int, seed: int) -> list[Mutant]:
-    """So many mutants, as many of each package as of the others."""
+    """Draw mutants, the same number of each package."""
     random = Random(seed)
     chosen = []
     for package in PACKAGES:
         paths = sorted((SOURCE / package).rglob("*.py"))
-        every = [place for path in paths for place in places(path)]
+        every = [place for path in paths for place in find_places(path)]
         chosen += random.sample(every, min(count // len(PACKAGES), len(every)))
-    random.shuffle(chosen)  # so that the beginning of the sample is one too
+    random.shuffle(chosen)  # so that the beginning is a random sample too
     return [place.mutate() for place in chosen]
 
 
@@ -236,7 +236,7 @@ def _module(path: Path) -> str:
 
 
 class _Hook(MetaPathFinder):
-    """Gives importers the mutant in the place of its module."""
+    """Imports the mutant instead of its module."""
 
     def __init__(self, mutant: Mutant) -> None:
         self._mutant, self._name = mutant, _module(mutant.path)
@@ -313,7 +313,7 @@ class _Recorder:
 
 
 class _Witness:
-    """A pytest plugin that runs tests in the given order, and tells which fails first."""
+    """A pytest plugin that runs tests in the given order, and reports the first that fails."""
 
     def __init__(self, pipe: int, tests: Sequence[Test]) -> None:
         self._pipe, self._order = pipe, {test.id: order for order, test in enumerate(tests)}
@@ -343,7 +343,7 @@ def record_tests(cache: Path) -> list[Test]:
         records = map(json.loads, cache.read_text(encoding="utf-8").splitlines())
         known = {record["file"]: record["tests"] for record in records}
     files = [file for name in TEST_FOLDERS for file in _test_files(TESTS / name)]
-    found = []
+    result = []
     for number, file in enumerate(files, 1):
         key = f"{file.relative_to(ROOT)} {sha256(file.read_bytes()).hexdigest()[:16]}"
         if key not in known:
@@ -351,13 +351,15 @@ def record_tests(cache: Path) -> list[Test]:
             run_in_fork(partial(_record_file, key, file, cache), 1_800)
             last = json.loads(cache.read_text(encoding="utf-8").splitlines()[-1])
             known[key] = last["tests"] if last["file"] == key else []
-        found += [Test(one["id"], one["seconds"], frozenset(one["calls"])) for one in known[key]]
-    return found
+        result += [
+            Test(test["id"], test["seconds"], frozenset(test["calls"])) for test in known[key]
+        ]
+    return result
 
 
 def _test_files(path: Path) -> list[Path]:
-    found = [path] if path.is_file() else sorted(path.rglob("test_*.py"))
-    return [file for file in found if file.name != "test_kill.py"]  # it starts processes
+    result = [path] if path.is_file() else sorted(path.rglob("test_*.py"))
+    return [file for file in result if file.name != "test_kill.py"]  # it starts processes
 
 
 def _record_file(key: str, file: Path, cache: Path) -> int:
@@ -369,7 +371,7 @@ def _record_file(key: str, file: Path, cache: Path) -> int:
 
 
 def run_in_fork(work: Callable[[], int], seconds: int) -> int:
-    """The status of work that is done in a fork, which ends after so much processor time."""
+    """The exit status of work in a fork, which has a limit of CPU seconds."""
     if not (child := os.fork()):
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
@@ -441,7 +443,11 @@ def run(
     if output.exists():
         records = map(json.loads, output.read_text(encoding="utf-8").splitlines())
         done = {record["mutant"]: record["killer"] for record in records}
-    left = [one for one in chosen if one.id not in done or (again and done[one.id] is None)]
+    left = [
+        keyphrase
+        for keyphrase in chosen
+        if keyphrase.id not in done or (again and done[keyphrase.id] is None)
+    ]
     start = time.monotonic()
     for number, mutant in enumerate(left):
         done[mutant.id] = killed_by = killer(mutant, tests)

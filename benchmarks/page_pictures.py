@@ -1,4 +1,4 @@
-"""The pictures of the page and of the terminal in docs/images, the former from a running server.
+"""Make the pictures in docs/images: of the page of a running server, and of the terminal.
 
 one2set serve &
 python benchmarks/page_pictures.py [--url http://127.0.0.1:8000] [--output docs/images]
@@ -27,22 +27,24 @@ _PHONE: dict[str, Any] = {
 }
 
 
-def light(page: Page) -> None:
-    """A phrase is looked at."""
+def select_phrase(page: Page) -> None:
+    """Point at a phrase."""
     page.locator("#marked h1 mark").last.hover()
 
 
-def dark(page: Page) -> None:
-    """What the control codes say."""
+def open_codes(page: Page) -> None:
+    """Show the control codes."""
     page.click("#tab-codes")
 
 
-def phone(page: Page) -> None:
-    """As it is found, with no finger on it."""
+def leave_page(page: Page) -> None:
+    """Point at nothing."""
     page.mouse.move(5, 5)
 
 
-def take(browser: Browser, url: str, example: str, look: Any, **options: Any) -> Image.Image:
+def take_picture(
+    browser: Browser, url: str, example: str, look: Any, **options: Any
+) -> Image.Image:
     context = browser.new_context(reduced_motion="reduce", **options)
     page = context.new_page()
     page.goto(url)
@@ -56,7 +58,7 @@ def take(browser: Browser, url: str, example: str, look: Any, **options: Any) ->
 
 
 def draw_terminal(path: Path) -> None:
-    """What `generate` shows of the example."""
+    """Draw the output of `generate` for the example."""
     command = ["one2set", "generate", "examples/abstract.txt"]
     shown = subprocess.run(
         [sys.executable, "-m", *command, "--color", "always"], stdout=subprocess.PIPE, check=True
@@ -65,7 +67,7 @@ def draw_terminal(path: Path) -> None:
     console.print(f"[bold]$ {' '.join(command)}[/bold]", highlight=False)
     console.print(Text.from_ansi(shown.stdout.decode()))
     picture = console.export_svg(title="one2set")
-    # A picture loads nothing from elsewhere: no fonts.
+    # A picture must not load fonts.
     path.write_text(re.sub(r"@font-face \{.*?\}", "", picture, flags=re.DOTALL), encoding="utf-8")
 
 
@@ -82,11 +84,13 @@ def main() -> None:
             executable_path=options.chromium, args=["--no-sandbox"]
         )
         pictures = {
-            "light": take(browser, options.url, "Traffic", light, color_scheme="light", **_DESK),
-            "dark": take(
-                browser, options.url, "Sensor networks", dark, color_scheme="dark", **_DESK
+            "light": take_picture(
+                browser, options.url, "Traffic", select_phrase, color_scheme="light", **_DESK
             ),
-            "phone": take(browser, options.url, "Traffic", phone, **_PHONE),
+            "dark": take_picture(
+                browser, options.url, "Sensor networks", open_codes, color_scheme="dark", **_DESK
+            ),
+            "phone": take_picture(browser, options.url, "Traffic", leave_page, **_PHONE),
         }
     for name, picture in pictures.items():
         picture.save(options.output / f"page-{name}.png", optimize=True)

@@ -23,15 +23,15 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-if TYPE_CHECKING:  # the peers' environment knows nothing of it
+if TYPE_CHECKING:  # it is not installed in the environment of the tools
     from one2set.data.document import Document
 
-MOST = 20  # phrases of a document that are kept
+MAX_PHRASES = 20  # per document
 POOL = 20_000  # documents from which TF-IDF learns how rare an n-gram is
 
 
 class Text(TypedDict):
-    """A document; `tokenised` where it is in the field's form."""
+    """A document; `tokenised` if it is preprocessed like KP20k."""
 
     title: str
     abstract: str
@@ -43,7 +43,7 @@ Extract = Callable[[Sequence[str]], Phrases]
 
 
 def text_of(document: Text) -> str:
-    """What a user would paste.
+    """The text that a user would paste.
 
     The field's form is brought back as far as it can be, or tools would take its marks for words
     and find no sentences: marks close up, numbers are 0, a sentence begins with a capital.
@@ -57,7 +57,7 @@ def text_of(document: Text) -> str:
 
 
 def phrase_of(phrase: str, document: Text) -> str:
-    """A phrase of `text_of(document)` as the document would write it."""
+    """A phrase of `text_of(document)`, preprocessed like the document."""
     if not document["tokenised"]:
         return phrase
     words = (word.strip(".,()%") for word in phrase.lower().replace("'", " '").split())
@@ -80,11 +80,11 @@ def rake() -> Extract:
     extractor = Rake()
 
     def extract(texts: Sequence[str]) -> Phrases:
-        found = []
+        result = []
         for text in texts:
             extractor.extract_keywords_from_text(text)
-            found.append(list(extractor.get_ranked_phrases()))
-        return found
+            result.append(list(extractor.get_ranked_phrases()))
+        return result
 
     return extract
 
@@ -111,18 +111,18 @@ def keybert(longest: str) -> Extract:
 
     def extract(texts: Sequence[str]) -> Phrases:
         # Several at a time is what its documentation recommends for speed.
-        found = model.extract_keywords(
-            list(texts), keyphrase_ngram_range=(1, int(longest)), top_n=MOST
+        keywords = model.extract_keywords(
+            list(texts), keyphrase_ngram_range=(1, int(longest)), top_n=MAX_PHRASES
         )
-        lists = found if len(texts) > 1 else [found]
+        lists = keywords if len(texts) > 1 else [keywords]
         return [[phrase for phrase, _ in phrases] for phrases in lists]
 
     return extract
 
 
 def tfidf(pool: str, fitted: str) -> Extract:
-    """scikit-learn's n-grams of one to three words, by count · idf. One that the pool does not hold
-    twice is as rare as the rarest: leaving those out, as `transform` does, costs a third of F1."""
+    """N-grams of one to three words (scikit-learn), by count · idf. An n-gram that is not twice in
+    the pool counts as the rarest: leaving it out, as `transform` does, costs a third of F1."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     vectorizer = TfidfVectorizer(ngram_range=(1, 3), stop_words="english", min_df=2)
@@ -144,7 +144,7 @@ def tfidf(pool: str, fitted: str) -> Extract:
 
 
 def _pool_texts(path: str) -> Iterator[str]:
-    """Documents spread evenly over the pool."""
+    """Evenly spaced documents of the pool."""
     import zstandard
 
     with open(path, "rb") as file:
@@ -156,7 +156,7 @@ def _pool_texts(path: str) -> Iterator[str]:
         yield text_of(Text(title=record["title"], abstract=record["abstract"], tokenised=False))
 
 
-# Function words, and words by which abstracts speak of themselves.
+# Function words, and words with which abstracts describe themselves.
 _EMPTY = """
     a about above after all also although am among an and any are as at based be because been before
     being below between both but by can could did do does doing down due during each either etc few
@@ -171,8 +171,8 @@ _EMPTY = """
 
 
 def first_phrases() -> Extract:
-    """What stands first: runs of words without mark, number, function word or adverb (-ly) between
-    them, of which the last three words, where a noun phrase has its noun, are taken."""
+    """The first phrases: runs of words without punctuation, numbers, function words or adverbs
+    (-ly). Of each run the last three words are taken, where a noun phrase has its noun."""
     empty = frozenset(_EMPTY.split())
 
     def runs(text: str) -> Iterator[str]:
@@ -188,7 +188,7 @@ def first_phrases() -> Extract:
 
 
 def _package_folder(name: str) -> Path:
-    """Where a package lies, without importing it: these two carry data and lack dependencies."""
+    """The folder of a package, without importing it: these two have data and lack dependencies."""
     from importlib.util import find_spec
 
     spec = find_spec(name)
@@ -207,34 +207,34 @@ TOOLS: dict[str, Callable[..., Extract]] = {
 
 
 def load(tool: str, *paths: str) -> Callable[[Sequence[Text]], Phrases]:
-    """A tool as documents → phrases."""
+    """Load a tool. Returns a function from documents to phrases."""
     extract = TOOLS[tool](*paths)
 
     def of_documents(documents: Sequence[Text]) -> Phrases:
-        found = extract([text_of(document) for document in documents])
+        result = extract([text_of(document) for document in documents])
         return [
-            [phrase_of(phrase, document) for phrase in phrases[:MOST]]
-            for phrases, document in zip(found, documents, strict=True)
+            [phrase_of(phrase, document) for phrase in phrases[:MAX_PHRASES]]
+            for phrases, document in zip(result, documents, strict=True)
         ]
 
     return of_documents
 
 
 def load_ours(folder: str) -> Callable[[Sequence[Text]], Phrases]:
-    """The same of a model of ours, as users get it. It reads the field's form itself."""
+    """Load our model, which reads preprocessed text itself."""
     from one2set import KeyphraseGenerator
 
     generator = KeyphraseGenerator(folder, threads=1)
     # Earlier versions have one operating point.
     options = {"point": "f1"} if "point" in signature(generator.stream).parameters else {}
     return lambda documents: [
-        [keyphrase.text for keyphrase in found]
-        for _, found in generator.stream(_documents(documents), **options)  # type: ignore[arg-type]
+        [keyphrase.text for keyphrase in result]
+        for _, result in generator.stream(_documents(documents), **options)  # type: ignore[arg-type]
     ]
 
 
 def load_our_part(*paths: str) -> Callable[[Sequence[Text]], Phrases]:
-    """The same of a part of it alone."""
+    """Load a part of our model."""
     from ablation import load_part
 
     of_documents = load_part(*paths)
@@ -254,7 +254,7 @@ OURS: dict[str, Callable[..., Callable[[Sequence[Text]], Phrases]]] = {
 
 
 def main() -> None:
-    # Some tools print. What they say goes where errors go, so that answers stay alone.
+    # Some tools print; their output goes to stderr, so that stdout has the answers only.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     name, *paths = sys.argv[1:]
@@ -264,7 +264,7 @@ def main() -> None:
         begin = time.process_time()
         phrases = extract(documents)
         end = time.process_time()
-        # Not ru_maxrss, which begins with the memory of the process that started this one.
+        # Not ru_maxrss, which starts with the memory of the parent process.
         status = Path("/proc/self/status").read_text(encoding="utf-8")
         most = int(status.partition("VmHWM:")[2].split()[0]) / 1024
         answer = {"phrases": phrases, "seconds": end - begin, "since_start": end, "memory": most}

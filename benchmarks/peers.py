@@ -1,18 +1,18 @@
-"""What a user could install instead: quality, speed, start and memory, beside a model of ours.
+"""Quality, speed, start-up time and memory of other tools and of our models.
 
     python3 -m venv /tmp/peers-venv
     /tmp/peers-venv/bin/pip install --no-deps -r benchmarks/peers-requirements.txt
     python benchmarks/peers.py [--model default] [--light light] [--markdown FILE]
 
-Each tool runs with its default settings (`benchmarks/peer_tools.py` says where not), in a process
-of its own, on one thread. F1@M judges its best 5 or 10 phrases, whichever is better on the
-validation set; F1@5 judges the first five that count of its ten. Ours writes as many as it finds,
-and so do its parts (`--parts`): the network alone, and all but the network, each calibrated anew.
-KeyBERT is slow and gets an evenly spread part of each set, on which it is compared with ours.
+Each tool runs with its default settings (exceptions are in `benchmarks/peer_tools.py`), in its own
+process, on one thread. F1@M takes its best 5 or 10 phrases, whichever is better on the validation
+set; F1@5 takes the first five valid phrases of ten. Our models decide the number of phrases, and so
+do their parts (`--parts`): the network alone, and all but the network, each calibrated again.
+KeyBERT is slow and gets an evenly spaced part of each set, on which it is compared with ours.
 
-Tools take turns when they are timed, so that whatever else the machine does slows all; seconds are
-of the processor unless they are called those of the clock. The peers' predictions are kept in the
-cache: a second run only scores. Ours are always made anew.
+For timing, the tools alternate, so that other work on the machine slows all; seconds are CPU time
+unless stated otherwise. Predictions of other tools are cached: a second run only scores. Ours are
+always computed.
 """
 
 import json
@@ -41,8 +41,8 @@ Phrases = Mapping[str, list[str]]  # by the document's id, best first
 Figures = dict[tuple[str, str, Protocol, Cell], str]  # by row, set, protocol and cell
 
 
-def tools_of(options: Namespace) -> list[Tool]:
-    """Ours first, where there is a model; then those that were asked for."""
+def list_tools(options: Namespace) -> list[Tool]:
+    """Our models first, if any; then the requested tools."""
     pool, fitted = options.data / "train-computing.jsonl.zst", options.cache / "tfidf.pickle"
     python = str(options.peers_python)
     peers = [
@@ -55,11 +55,11 @@ def tools_of(options: Namespace) -> list[Tool]:
         Tool("KeyBERT-(1,2)", ("keybert", "2"), python, slow=True),
     ]
     chosen = [tool for tool in peers if options.tools is None or tool.name in options.tools]
-    return [*_models_of(options), *chosen]
+    return [*_list_models(options), *chosen]
 
 
-def _models_of(options: Namespace) -> Iterator[Tool]:
-    """Models of ours: the one that others are compared with, then further ones."""
+def _list_models(options: Namespace) -> Iterator[Tool]:
+    """Our models: first the one that the others are compared with."""
     if options.model is not None:
         whole = Tool(_OURS, ("one2set", str(options.model)), sys.executable, ours=True)
         yield whole
@@ -78,7 +78,7 @@ def _models_of(options: Namespace) -> Iterator[Tool]:
 
 
 def predict(tool: Tool, sets: Mapping[str, Documents], cache: Path) -> dict[str, Phrases]:
-    """A tool's phrases of every set, from the cache where they are there."""
+    """The phrases of a tool for every set, from the cache if possible."""
     folder = cache / tool.name
     folder.mkdir(parents=True, exist_ok=True)
     paths = {name: folder / f"{name}-{len(documents)}.jsonl" for name, documents in sets.items()}
@@ -89,35 +89,39 @@ def predict(tool: Tool, sets: Mapping[str, Documents], cache: Path) -> dict[str,
                 print(f"{tool.name}: {name}", file=sys.stderr, flush=True)
                 with atomic_file(paths[name]) as file:
                     for part in parts(sets[name]):
-                        for one, phrases in zip(part, process.ask(part)["phrases"], strict=True):
-                            line = json.dumps({"id": one.id, "keyphrases": phrases})
+                        for document, phrases in zip(
+                            part, process.ask(part)["phrases"], strict=True
+                        ):
+                            line = json.dumps({"id": document.id, "keyphrases": phrases})
                             file.write(f"{line}\n".encode())
     records = {
         name: map(json.loads, path.read_text(encoding="utf-8").splitlines())
         for name, path in paths.items()
     }
-    return {name: {one["id"]: one["keyphrases"] for one in records[name]} for name in records}
+    return {
+        name: {record["id"]: record["keyphrases"] for record in records[name]} for name in records
+    }
 
 
-def best_count(documents: Documents, found: Phrases) -> int:
+def best_count(documents: Documents, result: Phrases) -> int:
     """5 or 10, by present F1@M."""
 
     def f1(count: int) -> float:
-        best = [found[document.id][:count] for document in documents]
+        best = [result[document.id][:count] for document in documents]
         return evaluate(documents, best)["present"]["M"].f1
 
     return max((5, 10), key=f1)
 
 
-def figures_of(
+def compute_figures(
     name: str, documents: Documents, rows: Mapping[str, Phrases], cells: Sequence[Cell], n: int
 ) -> Figures:
-    """F1 with its interval from n resamples. After a peer's comes how its difference to ours lies:
-    `<` below 0, `=` around it, `>` above it."""
+    """F1 with its bootstrap interval. A mark compares a tool with ours: the interval of the
+    difference is below 0 (`<`), contains 0 (`=`), or is above 0 (`>`)."""
     golds = [gold_from_document(document) for document in documents]
     scores = {
-        row: score(golds, [found[document.id] for document in documents])
-        for row, found in rows.items()
+        row: score(golds, [result[document.id] for document in documents])
+        for row, result in rows.items()
     }
     figures: Figures = {}
     for protocol in _PROTOCOLS:
@@ -147,20 +151,20 @@ def quality(tools: Sequence[Tool], options: Namespace) -> list[str]:
     figures: Figures = {}
     for slow, most, mark in ((False, sys.maxsize, ""), (True, options.keybert_documents, " †")):
         sets = {name: spread(documents, most) for name, documents in tests.items()}
-        found, counts = {}, {}
+        result, counts = {}, {}
         for tool in (tool for tool in tools if tool.slow == slow):
             if tool.name == _OURS:
                 ours = predict(tool, sets, options.cache)
                 continue
             if tool.ours:
-                found[tool.name] = predict(tool, sets, options.cache)
+                result[tool.name] = predict(tool, sets, options.cache)
                 continue
             validation = {"valid": spread(valid, most)}
             phrases = predict(tool, {**validation, **sets}, options.cache)
             count = best_count(validation["valid"], phrases["valid"])
             row = f"{tool.name}, best {count}{mark}"
-            found[row], counts[row] = phrases, count
-        if not found and (slow or not ours):
+            result[row], counts[row] = phrases, count
+        if not result and (slow or not ours):
             continue
         for name, documents in sets.items():
             # The first five that count may come later than the five best.
@@ -171,9 +175,9 @@ def quality(tools: Sequence[Tool], options: Namespace) -> list[str]:
                         id: best[: (at or counts[row]) if row in counts else None]
                         for id, best in by_set[name].items()
                     }
-                    for row, by_set in found.items()
+                    for row, by_set in result.items()
                 }
-                figures |= figures_of(name, documents, rows, cells, options.resamples)
+                figures |= compute_figures(name, documents, rows, cells, options.resamples)
     return [*_quality_tables(figures, tests), _marks(options)]
 
 
@@ -263,22 +267,22 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def main() -> None:
     parser = ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--model", type=Path, help="the folder of a model or a run")
-    parser.add_argument("--light", type=Path, help="also a light model of ours")
-    parser.add_argument("--before", type=Path, help="also a checkout of an earlier version of ours")
-    parser.add_argument("--sets", nargs="*", help="only these test sets; none: no quality")
-    parser.add_argument("--parts", action="store_true", help="also ours with a part left out")
-    parser.add_argument("--tools", nargs="*", help="only these peers")
+    parser.add_argument("--light", type=Path, help="also our light model")
+    parser.add_argument("--before", type=Path, help="also a checkout of an earlier version")
+    parser.add_argument("--sets", nargs="*", help="only these test sets; no names: no quality")
+    parser.add_argument("--parts", action="store_true", help="also parts of our model")
+    parser.add_argument("--tools", nargs="*", help="only these tools")
     parser.add_argument("--data", type=Path, default=_ROOT.parent / "shared/data")
     parser.add_argument("--peers-python", type=Path, default=Path("/tmp/peers-venv/bin/python"))
     parser.add_argument("--cache", type=Path, default=_ROOT / "runs/peers")
-    parser.add_argument("--keybert-documents", type=int, default=60, help="of each set")
-    parser.add_argument("--documents", type=int, default=40, help="to time; 0: no speed")
-    parser.add_argument("--starts", type=int, default=3, help="of which the median is taken")
+    parser.add_argument("--keybert-documents", type=int, default=60, help="documents of each set")
+    parser.add_argument("--documents", type=int, default=40, help="documents to time; 0: no speed")
+    parser.add_argument("--starts", type=int, default=3, help="starts; the median counts")
     parser.add_argument("--resamples", type=int, default=1000)
     parser.add_argument("--markdown", type=Path, help="also write the tables to this file")
     options = parser.parse_args()
     options.cache.mkdir(parents=True, exist_ok=True)
-    tools = tools_of(options)
+    tools = list_tools(options)
     pages = [] if options.sets == [] else quality(tools, options)
     if options.documents:
         pages += speed([tool for tool in tools if "one2set-part" not in tool.command], options)

@@ -1,7 +1,7 @@
-"""Throughput and memory of `one2set prepare`, on the whole training pool or on half a million.
+"""Throughput and memory of `one2set prepare`.
 
     python benchmarks/prepare.py                     # ../shared/data: the pool, validation, tests
-    python benchmarks/prepare.py --documents 500000  # the pool repeated, each copy made different
+    python benchmarks/prepare.py --documents 500000  # the pool repeated, with different titles
 
 Prints documents per second and the peak memory of the process and its workers together: resident
 (pages that workers share with their parent count for each) and proportional (they count once).
@@ -25,7 +25,7 @@ _DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--train", nargs="*", type=Path, help="training files; default: the pool")
-    parser.add_argument("--documents", type=int, help="repeat the training data up to so many")
+    parser.add_argument("--documents", type=int, help="repeat the training data up to this number")
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
     pool = [*sorted(_DATA.glob("train-*.jsonl.zst")), _DATA / "train-kp20k-992.jsonl"]
@@ -34,7 +34,7 @@ def main() -> None:
         sys.exit(f"{_DATA} is not here; pass --train FILE…")
     with tempfile.TemporaryDirectory() as folder:
         if options.documents:
-            train = [_repeated(train, options.documents, Path(folder))]
+            train = [_repeat_documents(train, options.documents, Path(folder))]
         command = [sys.executable, "-m", "one2set", "prepare", f"{folder}/corpus"]
         command += [f"--workers={options.workers}"]
         command += [f"--train={path}" for path in train]
@@ -58,8 +58,8 @@ def main() -> None:
     )
 
 
-def _repeated(paths: list[Path], documents: int, folder: Path) -> Path:
-    """The documents again and again, their titles numbered by the round."""
+def _repeat_documents(paths: list[Path], documents: int, folder: Path) -> Path:
+    """Repeat the documents, with the number of the round in their titles."""
     target = folder / "repeated.jsonl"
     left, turn = documents, 0
     with target.open("wb") as file:

@@ -1,16 +1,16 @@
-"""Whether anything that a user can pass crashes, hangs or eats the memory.
+"""Check that no input crashes the generator, hangs it or exhausts the memory.
 
     python benchmarks/robustness.py [--model FOLDER] [--inputs 10000] [--seed 0]
 
-1. Texts of any characters, odd ones preferred.
-2. The sample's documents, cut, repeated, mixed, glued together and sprinkled with odd characters.
-3. Files of any bytes under any name, and damaged ones of every format. They may be refused, by an
-   error that the user is told.
+1. Texts of random characters, mostly unusual ones.
+2. The documents of the sample, truncated, repeated, mixed, joined, and with unusual characters.
+3. Files of random bytes under any name, and damaged files of every format. They may be refused with
+   an error for the user.
 
-Keyphrases must be sound: scores between 0 and 1 that fall, spans within the text, every phrase
-once. The run ends with an error where one is not, where anything but a user's error is raised,
-where an input takes longer than --seconds (and one more for every 50,000 characters), or where
-memory has grown by more than --megabytes since a tenth of the inputs was done.
+Keyphrases must be sound: scores between 0 and 1 in descending order, spans within the text, no
+duplicates. The run fails if they are not, if anything but a user error is raised, if an input takes
+longer than --seconds (plus one for every 50,000 characters), or if memory has grown by more than
+--megabytes since a tenth of the inputs.
 """
 
 import gzip
@@ -58,14 +58,14 @@ ODD = [
 NAMES = ["a", "a.txt", "a.md", "a.json", "a.jsonl", "a.csv", "a.tsv", "a.gz", "a_src.txt", "a.pdf"]
 
 
-def any_text(generator: random.Random) -> str:
+def make_random_text(generator: random.Random) -> str:
     """Characters of a few kinds."""
     kinds = generator.sample(RANGES, generator.randint(1, len(RANGES)))
     length = int(generator.paretovariate(0.6)) % 4000
     return "".join(chr(generator.randint(*generator.choice(kinds))) for _ in range(length))
 
 
-def mutated(generator: random.Random, texts: list[str]) -> str:
+def mutate_text(generator: random.Random, texts: list[str]) -> str:
     """Parts of real texts, and odd things between them."""
     parts = []
     for _ in range(generator.randint(1, 6)):
@@ -87,14 +87,16 @@ def shuffled(text: str) -> str:
 CHANGES: list[Callable[[str], str]] = [str, str.upper, str.swapcase, str.title, repeated, shuffled]
 
 
-def any_file(generator: random.Random, folder: Path, texts: list[str], sample: bytes) -> Path:
-    """Bytes: random ones, text in some encoding, or the sample, damaged."""
+def write_random_file(
+    generator: random.Random, folder: Path, texts: list[str], sample: bytes
+) -> Path:
+    """Write a file of random bytes, of text in some encoding, or of the damaged sample."""
     match generator.randrange(4):
         case 0:
             data = generator.randbytes(generator.randrange(2000))
         case 1:
             encoding = generator.choice(["utf-8", "utf-16", "latin-1", "utf-32"])
-            data = mutated(generator, texts).encode(encoding, "replace")
+            data = mutate_text(generator, texts).encode(encoding, "replace")
         case 2:
             data = sample[: generator.randrange(4000)]
         case _:
@@ -108,24 +110,24 @@ def any_file(generator: random.Random, folder: Path, texts: list[str], sample: b
     return path
 
 
-def check(found: list[Keyphrase], text: str) -> None:
-    """That keyphrases are sound."""
-    assert all(one.score >= other.score for one, other in pairwise(found)), "order"
-    assert all(0 <= one.score <= 1 for one in found), "score"
-    assert len({one.text for one in found}) == len(found), "twice"
-    for one in found:
-        assert one.text, "empty"
-        assert one.text == one.text.strip(), "white space"
-        assert one.present == bool(one.spans), "present"
-        assert all(0 <= start < end <= len(text) for start, end in one.spans), "spans"
+def check(keyphrases: list[Keyphrase], text: str) -> None:
+    """Assert that keyphrases are sound."""
+    assert all(a.score >= b.score for a, b in pairwise(keyphrases)), "order"
+    assert all(0 <= keyphrase.score <= 1 for keyphrase in keyphrases), "score"
+    assert len({keyphrase.text for keyphrase in keyphrases}) == len(keyphrases), "twice"
+    for keyphrase in keyphrases:
+        assert keyphrase.text, "empty"
+        assert keyphrase.text == keyphrase.text.strip(), "white space"
+        assert keyphrase.present == bool(keyphrase.spans), "present"
+        assert all(0 <= start < end <= len(text) for start, end in keyphrase.spans), "spans"
 
 
-def megabytes() -> float:
+def get_peak_megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 class Trial:
-    """The inputs that were tried."""
+    """Runs the generator on inputs, and counts them."""
 
     def __init__(self, options: Namespace) -> None:
         self.options = options
@@ -133,31 +135,33 @@ class Trial:
         self.done = self.refused = self.characters = self.keyphrases = 0
         self.slowest, self.settled = 0.0, 0.0
 
-    def document(self, document: Document, wanted: Selection) -> None:
+    def document(self, document: Document, selection: Selection) -> None:
         start = time.perf_counter()
-        ((_, found),) = self.generator.stream([document], **asdict(wanted))
+        ((_, result),) = self.generator.stream([document], **asdict(selection))
         seconds = time.perf_counter() - start
-        check(found, document.text)
+        check(result, document.text)
         self.slowest = max(self.slowest, seconds)
-        self.keyphrases += len(found)
+        self.keyphrases += len(result)
         self.characters += len(document.text)
         allowed = self.options.seconds + len(document.text) / 50_000
         assert seconds < allowed, f"{seconds:.1f} s for {len(document.text):,} characters"
 
-    def file(self, path: Path, wanted: Selection) -> None:
+    def file(self, path: Path, selection: Selection) -> None:
         try:
             for document in read(path):
-                self.document(document, wanted)
+                self.document(document, selection)
         except One2SetError:
             self.refused += 1
 
     def note(self) -> None:
-        """Count an input, and look at the memory."""
+        """Count an input, and check the memory."""
         self.done += 1
         if self.done == self.options.inputs // 10:
-            self.settled = megabytes()
-        if self.settled and megabytes() > self.settled + self.options.megabytes:
-            raise SystemExit(f"error: memory grew from {self.settled:.0f} to {megabytes():.0f} MB")
+            self.settled = get_peak_megabytes()
+        if self.settled and get_peak_megabytes() > self.settled + self.options.megabytes:
+            raise SystemExit(
+                f"error: memory grew from {self.settled:.0f} to {get_peak_megabytes():.0f} MB"
+            )
 
 
 def main() -> None:
@@ -165,8 +169,8 @@ def main() -> None:
     parser.add_argument("--model", default=DEFAULT)
     parser.add_argument("--inputs", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--seconds", type=float, default=5.0, help="for an input")
-    parser.add_argument("--megabytes", type=float, default=200.0, help="that memory may grow by")
+    parser.add_argument("--seconds", type=float, default=5.0, help="maximum for an input")
+    parser.add_argument("--megabytes", type=float, default=200.0, help="maximum growth of memory")
     options = parser.parse_args()
     sample = (files("one2set.data") / "sample" / "documents.jsonl").read_bytes()
     with tempfile.TemporaryDirectory() as name:
@@ -176,15 +180,15 @@ def main() -> None:
         trial, start = Trial(options), time.perf_counter()
         for number in range(options.inputs):
             generator = random.Random(f"{options.seed}-{number}")
-            wanted = Selection(more=generator.choice([-3.0, 0.0, 0.0, 3.0, 50.0]))
+            selection = Selection(more=generator.choice([-3.0, 0.0, 0.0, 3.0, 50.0]))
             try:
                 match number % 3:
                     case 0:
-                        trial.document(document_from_text(any_text(generator)), wanted)
+                        trial.document(document_from_text(make_random_text(generator)), selection)
                     case 1:
-                        trial.document(document_from_text(mutated(generator, texts)), wanted)
+                        trial.document(document_from_text(mutate_text(generator, texts)), selection)
                     case _:
-                        trial.file(any_file(generator, folder, texts, sample), wanted)
+                        trial.file(write_random_file(generator, folder, texts, sample), selection)
             except Exception:
                 print(f"input {number} of --seed {options.seed}", file=sys.stderr)
                 raise
@@ -194,7 +198,7 @@ def main() -> None:
         f"{trial.done:,} inputs, {trial.characters:,} characters, {trial.keyphrases:,} keyphrases; "
         f"{trial.refused:,} files refused\n"
         f"{seconds:.0f} s, {trial.slowest:.2f} s for the slowest input\n"
-        f"{trial.settled:.0f} MB after a tenth of them, {megabytes():.0f} MB at the end"
+        f"{trial.settled:.0f} MB after a tenth of them, {get_peak_megabytes():.0f} MB at the end"
     )
 
 

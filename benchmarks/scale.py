@@ -1,10 +1,10 @@
-"""Documents a second for each core: several processes against several threads.
+"""Documents per second and core: several processes against several threads.
 
     python benchmarks/scale.py MODEL DOCUMENTS [--documents 512] [--workers 2]
 
-Times are of the processor, so that a busy machine does not change them: what one second on one core
-does. Threads wait for one another, and Python's part has only one of them; what they lose shows as
-fewer documents a second. The first line is of reading alone.
+Times are CPU time, so that other work on the machine matters little. Threads wait for one another,
+and Python code uses only one of them; the loss shows as fewer documents per second. The first line
+is the speed of the reader alone.
 """
 
 import resource
@@ -27,10 +27,10 @@ def generate(model: Path, documents: list[Document], threads: int) -> None:
     count = sum(1 for _ in generator.stream(documents))
     seconds = time.process_time() - started
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{threads} threads: {count / seconds:,.1f} documents/s a core, {memory:,.0f} MB")
+    print(f"{threads} threads: {count / seconds:,.1f} documents/s per core, {memory:,.0f} MB")
 
 
-def in_processes(target: Callable[..., None], count: int, *arguments: object) -> None:
+def run_in_processes(target: Callable[..., None], count: int, *arguments: object) -> None:
     started = [get_context("spawn").Process(target=target, args=arguments) for _ in range(count)]
     for process in started:
         process.start()
@@ -51,9 +51,9 @@ def main() -> None:
     words = sum(len(document.words()) for document in documents) / len(documents)
     print(f"reading: {len(documents) / seconds:,.0f} documents/s of {words:.0f} words")
     print(f"one process with {given.workers} threads")
-    in_processes(generate, 1, given.model, documents, given.workers)
+    run_in_processes(generate, 1, given.model, documents, given.workers)
     print(f"{given.workers} processes with one thread each")
-    in_processes(generate, given.workers, given.model, documents, 1)
+    run_in_processes(generate, given.workers, given.model, documents, 1)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""How much faster scoring is than the same rules done the plain way, as a ratio in one run.
+"""Speed of scoring, as a ratio to a plain implementation of the same rules.
 
     python benchmarks/scoring.py [--documents 20000] [--slice 2000]
 
-Both sides score the same made-up documents, slice by slice in turn, so that whatever else the
-machine does slows both; times are of the processor. Both compute every figure of every group at
-every cutoff, and the run ends with an error where these differ. The plain side stems each word
-anew, scans lists for duplicates, presence and matches, and goes through documents one by one. Ours
-caches stems, looks into sets and joined strings, and computes figures on whole columns.
+Both implementations score the same random documents, alternating by slice, so that other work on
+the machine slows both; times are CPU time. Both compute every metric of every group at every
+cutoff, and the run fails if they differ. The plain one stems each word again, scans lists for
+duplicates, presence and matches, and handles documents one by one. Ours caches stems, uses sets and
+joined strings, and computes metrics on whole columns.
 """
 
 import gc
@@ -29,14 +29,14 @@ from one2set.evaluation.scoring import gold_from_lines, score, split_phrases
 
 
 class Lines(NamedTuple):
-    """A document as it stands in the field's text files."""
+    """A document as in the text files of KP20k."""
 
     source: str
     target: str
     predictions: str
 
 
-def made_up_documents(size: int) -> list[Lines]:
+def make_documents(size: int) -> list[Lines]:
     """Documents as long as KP20k's: 170 words, 5 gold phrases, 8 predictions.
 
     Words are drawn by Mandelbrot's law, p(rank) ~ 1/(rank + 20)^1.5, which repeats them about as
@@ -63,23 +63,23 @@ def made_up_documents(size: int) -> list[Lines]:
             return " ".join(source[start : start + length])
 
         gold = [phrase(0.4) for _ in range(random.randint(2, 8))]
-        found = [random.choice(gold) if random.random() < 0.4 else phrase(0.2) for _ in range(8)]
+        result = [random.choice(gold) if random.random() < 0.4 else phrase(0.2) for _ in range(8)]
         text = " ".join(source[:10]) + " <eos> " + " ".join(source[10:])
-        documents.append(Lines(text, ";".join(gold), ";".join(found)))
+        documents.append(Lines(text, ";".join(gold), ";".join(result)))
     return documents
 
 
 def scored(documents: list[Lines]) -> dict[Cell, Floats]:
     """Ours: the documents' addends in each cell."""
-    golds = [gold_from_lines(one.source, one.target) for one in documents]
-    scores = score(golds, (split_phrases(one.predictions) for one in documents))
+    golds = [gold_from_lines(document.source, document.target) for document in documents]
+    scores = score(golds, (split_phrases(document.predictions) for document in documents))
     return {cell: addends(scores.groups[cell.group], cell.cutoff, YE2021) for cell in CELLS}
 
 
 def scored_plainly(documents: list[Lines]) -> dict[Cell, list[MetricValues]]:
     """The plain way: the figures of each document in each cell."""
     stem = PorterStemmer().stem
-    found: dict[Cell, list[MetricValues]] = {cell: [] for cell in CELLS}
+    result: dict[Cell, list[MetricValues]] = {cell: [] for cell in CELLS}
     for document in documents:
         source = [stem(word) for word in document.source.replace(" <eos>", "").split(" ")]
         golds = split(unique(document.target, stem), source)
@@ -90,8 +90,8 @@ def scored_plainly(documents: list[Lines]) -> dict[Cell, list[MetricValues]]:
         ]
         ranks = split(predicted, source)
         for cell in CELLS:
-            found[cell].append(figures_of(ranks[cell.group], golds[cell.group], cell.cutoff))
-    return found
+            result[cell].append(figures_of(ranks[cell.group], golds[cell.group], cell.cutoff))
+    return result
 
 
 def figures_of(ranked: list[list[str]], gold: list[list[str]], cutoff: Cutoff) -> MetricValues:
@@ -103,16 +103,16 @@ def figures_of(ranked: list[list[str]], gold: list[list[str]], cutoff: Cutoff) -
     precision, recall = matches / depth, matches / len(gold)
     ranks = range(1, min(depth, len(hits)) + 1)
     precisions = [sum(hits[:rank]) / rank for rank in ranks if hits[rank - 1]]
-    covers = [[" ".join(phrase) in " ".join(one) for one in gold] for phrase in ranked]
+    covers = [[" ".join(phrase) in " ".join(target) for target in gold] for phrase in ranked]
     left, times, ideal = list(covers), [0] * len(gold), []
     while left:
         offers = [gain(cover, times) for cover in left]
         ideal.append(max(offers))
         cover = left.pop(offers.index(max(offers)))
         times = [before + covered for before, covered in zip(times, cover, strict=True)]
-    times, found = [0] * len(gold), []
+    times, result = [0] * len(gold), []
     for cover in covers:
-        found.append(gain(cover, times))
+        result.append(gain(cover, times))
         times = [before + covered for before, covered in zip(times, cover, strict=True)]
     best = dcg(sorted(hits, reverse=True), depth)
     best_novelty = dcg(ideal, depth)
@@ -122,7 +122,7 @@ def figures_of(ranked: list[list[str]], gold: list[list[str]], cutoff: Cutoff) -
         2 * precision * recall / (precision + recall) if matches else 0.0,
         sum(precisions) / len(gold),
         dcg(hits, depth) / best if best else 0.0,
-        dcg(found, depth) / best_novelty if best_novelty else 0.0,
+        dcg(result, depth) / best_novelty if best_novelty else 0.0,
     )
 
 
@@ -158,7 +158,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=20_000)
     parser.add_argument("--slice", type=int, default=2000)
     options = parser.parse_args()
-    documents = made_up_documents(options.documents)
+    documents = make_documents(options.documents)
     scored(documents[:1])  # imports are no part of scoring
     gc.freeze()  # nor is looking for garbage among the documents
     seconds = plain_seconds = 0.0

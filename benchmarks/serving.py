@@ -1,18 +1,17 @@
-"""What a server makes of many clients, against the library's own batches in the same run.
+"""Throughput and latency of the server, against the library on the same documents.
 
     python benchmarks/serving.py [--model FOLDER] [--clients 1,4,16,64] [--documents 64] [--turns 4]
 
-1. Load: so many clients on loopback, each sending one document after another, then two that send
-   32 at a time. Documents a second and times of requests, beside the library's `generate` of the
-   same documents: all at once, and as many at once as clients have sent, which is all that a server
-   can put together. Sides take turns within every round: whatever else the machine does slows all.
+1. Load: clients on loopback, each sending one document after another, then two clients that send
+   32 at a time. Measures documents per second and latencies, and the rate of the library on the
+   same documents: in one call, and in calls of the size that the server can batch. Server and
+   library alternate within every round, so that other work on the machine slows both.
 2. Overload: 64 clients against a queue of 8. Every request must be answered, with 200 or with 429
-   and Retry-After; who is sent away comes again in a quarter of a second, which is too soon.
+   and Retry-After; rejected clients retry too early, after a quarter of a second.
 
-Every client compares its answers with the library's, word for word; a difference ends the run with
-an error. "processor" compares the processor time that documents take the library, as many at once,
-with that of the server's process: on a busy machine it says more than the clock. Clients have their
-own process.
+Every client compares its answers with those of the library; a difference fails the run. "processor"
+compares the CPU time of the library, in calls of equal size, with that of the server process. On a
+busy machine it says more than the clock. Clients have their own process.
 """
 
 import asyncio
@@ -34,13 +33,13 @@ from statistics import quantiles
 
 from one2set import Keyphrase, KeyphraseGenerator, read
 
-_TOO_SOON = 0.25  # seconds
+_RETRY_SECONDS = 0.25
 Answer = list[tuple[str, list[list[int]]]]
 
 
 @dataclass
 class Texts:
-    """Texts, and what the library finds in them."""
+    """Texts, and the keyphrases that the library finds in them."""
 
     texts: list[str]
     answers: list[Answer]
@@ -49,17 +48,17 @@ class Texts:
         return generator.choices(range(len(self.texts)), k=count)
 
     def check(self, numbers: Sequence[int], body: bytes) -> None:
-        found = [
-            [(one["text"], one["spans"]) for one in document["keyphrases"]]
+        result = [
+            [(keyphrase["text"], keyphrase["spans"]) for keyphrase in document["keyphrases"]]
             for document in json.loads(body)["documents"]
         ]
-        if found != [self.answers[number] for number in numbers]:
-            raise SystemExit("error: a client got another answer than the library's")
+        if result != [self.answers[number] for number in numbers]:
+            raise SystemExit("error: an answer differs from that of the library")
 
 
 @dataclass
 class Round:
-    """What clients have met."""
+    """The results of a round."""
 
     seconds: list[float] = field(default_factory=list)  # of each request that was answered with 200
     statuses: Counter[int] = field(default_factory=Counter)
@@ -68,7 +67,7 @@ class Round:
 
 
 class Client:
-    """One connection, kept open. HTTP by hand, because clients must not be what takes the time."""
+    """One persistent connection. HTTP is written by hand, so that clients take little time."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -92,11 +91,11 @@ class Client:
         return int(first.split()[1]), headers, content
 
 
-async def visit(
+async def run_clients(
     port: int, texts: Texts, numbers: Sequence[int], clients: int, size: int = 1
 ) -> Round:
-    """Clients take turns at sending these texts, `size` at a time."""
-    met = Round()
+    """Send texts from several clients, `size` at a time."""
+    round_ = Round()
     requests = iter([list(numbers[n : n + size]) for n in range(0, len(numbers), size)])
 
     async def client() -> None:
@@ -105,48 +104,48 @@ async def visit(
                 body = json.dumps({"documents": [texts.texts[n] for n in chosen]}).encode()
                 start = time.perf_counter()
                 status, headers, content = await connection.post(body)
-                met.statuses[status] += 1
+                round_.statuses[status] += 1
                 if status == 200:
-                    met.seconds.append(time.perf_counter() - start)
-                    met.answers.append((chosen, content))
+                    round_.seconds.append(time.perf_counter() - start)
+                    round_.answers.append((chosen, content))
                 else:
-                    met.without_retry += "retry-after" not in headers
-                    await asyncio.sleep(_TOO_SOON)
+                    round_.without_retry += "retry-after" not in headers
+                    await asyncio.sleep(_RETRY_SECONDS)
 
     await asyncio.gather(*(client() for _ in range(clients)))
-    for chosen, content in met.answers:
+    for chosen, content in round_.answers:
         texts.check(chosen, content)
-    if sum(met.statuses.values()) != -(-len(numbers) // size):
+    if sum(round_.statuses.values()) != -(-len(numbers) // size):
         raise SystemExit("error: a request was lost")
-    return met
+    return round_
 
 
 @contextmanager
 def server(options: Namespace, *more: str) -> Iterator[tuple[int, int]]:
-    """Its process and its port."""
+    """Run a server within the block. Yields its process id and port."""
     command = [sys.executable, "-m", "one2set", "serve", "--port", "0", "--model", options.model]
     command += ["--threads", str(options.threads), *more]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     line = process.stderr.readline()
     try:
-        found = re.search(r"http://\S+:(\d+)", line)
-        if not found:
+        result = re.search(r"http://\S+:(\d+)", line)
+        if not result:
             raise SystemExit(line + process.stderr.read())
-        yield process.pid, int(found[1])
+        yield process.pid, int(result[1])
     finally:
         process.terminate()
         process.wait()
 
 
 def processor_seconds(process: int) -> float:
-    """Of a process, since it began (Linux)."""
+    """The CPU time of a process since its start (Linux)."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2].split()
     return (int(fields[11]) + int(fields[12])) / sysconf("SC_CLK_TCK")
 
 
-def comparable(found: Sequence[Keyphrase]) -> Answer:
-    return [(one.text, [list(span) for span in one.spans]) for one in found]
+def comparable(keyphrases: Sequence[Keyphrase]) -> Answer:
+    return [(keyphrase.text, [list(span) for span in keyphrase.spans]) for keyphrase in keyphrases]
 
 
 def milliseconds(seconds: Sequence[float]) -> str:
@@ -156,14 +155,14 @@ def milliseconds(seconds: Sequence[float]) -> str:
 
 @dataclass
 class Work:
-    """Seconds of the clock and of the processor, of one side."""
+    """Wall and CPU seconds."""
 
     clock: float = 0.0
     processor: float = 0.0
 
     @contextmanager
     def of(self, process: int) -> Iterator[None]:
-        """Add what is done in this block."""
+        """Add the time of the block."""
         start, begun = time.perf_counter(), processor_seconds(process)
         yield
         self.clock += time.perf_counter() - start
@@ -191,8 +190,8 @@ def load(generator: KeyphraseGenerator, texts: Texts, options: Namespace) -> Non
                 with alike.of(getpid()):
                     library(numbers, clients * size)
                 with ours.of(process):
-                    met = asyncio.run(visit(port, texts, numbers, clients, size))
-                seconds += met.seconds
+                    round_ = asyncio.run(run_clients(port, texts, numbers, clients, size))
+                seconds += round_.seconds
             print(
                 f"{clients:7} × {size:<9}  {documents / ours.clock:11.1f}  "
                 f"{whole.clock / ours.clock:14.0%}  {alike.clock / ours.clock:18.0%}  "
@@ -207,23 +206,27 @@ def load(generator: KeyphraseGenerator, texts: Texts, options: Namespace) -> Non
 def overload(texts: Texts, options: Namespace) -> None:
     with server(options, "--queue", "8", "--max-documents", "4") as (_, port):
         numbers = texts.pick(random.Random(0), options.documents * options.turns * 2)
-        met = asyncio.run(visit(port, texts, numbers, 64))
-    if met.without_retry or met.statuses.keys() - {200, 429}:
-        raise SystemExit(f"error: answered {dict(met.statuses)}")
+        round_ = asyncio.run(run_clients(port, texts, numbers, 64))
+    if round_.without_retry or round_.statuses.keys() - {200, 429}:
+        raise SystemExit(f"error: answered {dict(round_.statuses)}")
     print(
-        f"overload, 64 clients and a queue of 8: {met.statuses[200]} answered as by the library, "
-        f"{met.statuses[429]} told to come again, none lost; p50, p95, p99 of those answered "
-        f"{milliseconds(met.seconds)} ms"
+        f"overload, 64 clients and a queue of 8: {round_.statuses[200]} equal answers, "
+        f"{round_.statuses[429]} rejected, none lost; p50, p95, p99 of those answered "
+        f"{milliseconds(round_.seconds)} ms"
     )
 
 
 def main() -> None:
     parser = ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--model", default="default")
-    parser.add_argument("--clients", default="1,4,16,64", help="rounds of so many clients")
-    parser.add_argument("--documents", type=int, default=64, help="of every turn")
-    parser.add_argument("--turns", type=int, default=4, help="of each side, in every round")
-    parser.add_argument("--threads", type=int, default=0, help="of server and library; 0 for all")
+    parser.add_argument("--clients", default="1,4,16,64", help="number of clients of each round")
+    parser.add_argument("--documents", type=int, default=64, help="documents per turn")
+    parser.add_argument(
+        "--turns", type=int, default=4, help="turns of server and library in each round"
+    )
+    parser.add_argument(
+        "--threads", type=int, default=0, help="threads of server and library; 0 for all cores"
+    )
     options = parser.parse_args()
     generator = KeyphraseGenerator(options.model, threads=options.threads)
     sample = list(read(str(files("one2set.data") / "sample" / "documents.jsonl")))

@@ -1,12 +1,12 @@
-"""What people are shown: how many parts, fragments and generic words, counted without an eye.
+"""Count parts, fragments and generic words among the keyphrases that users see.
 
     python benchmarks/shown.py VALIDATION.jsonl --documents 200
 
 A *part* is a shown phrase whose words are next to each other in another shown phrase. A *fragment*
 ends with a word that ends fewer than one in five of the training keyphrases that have it, such as
 an adjective. A *generic* phrase is a keyphrase of fewer than one in a hundred of the training texts
-that have it. An *adjective* is one word with a suffix of adjectives or adverbs: unlike the two
-before, a measure that the selection does not know. *Right* is a keyphrase of the author.
+that have it. An *adjective* is a single word with a suffix of adjectives or adverbs; unlike the two
+before, the selection does not use this measure. *Right* is a keyphrase of the author.
 """
 
 import argparse
@@ -52,21 +52,21 @@ def is_generic(stems: Stems, lexicon: Lexicon) -> bool:
 
 def count(document: Document, shown: Sequence[Keyphrase], lexicon: Lexicon) -> Counter[str]:
     """The counts of one document."""
-    words = document.phrase_words([one.text for one in shown])
-    stems = [stem_all(each) for each in words]
-    gold = {stem_all(each) for each in document.phrase_words()}
-    found: Counter[str] = Counter(documents=1)
-    for one, phrase in zip(shown, stems, strict=True):
-        side = "present" if one.present else "absent"
-        found[side] += 1
-        found[f"{side} right"] += phrase in gold
-        if one.present and phrase:
-            found["parts"] += is_part(phrase, stems)
-            found["fragments"] += is_fragment(phrase, lexicon)
-            found["generic"] += is_generic(phrase, lexicon)
-            found["adjectives"] += _ADJECTIVE.fullmatch(one.text.lower()) is not None
-    found["documents with parts"] = int(found["parts"] > 0)
-    return found
+    words = document.phrase_words([keyphrase.text for keyphrase in shown])
+    stems = [stem_all(phrase) for phrase in words]
+    gold = {stem_all(phrase) for phrase in document.phrase_words()}
+    result: Counter[str] = Counter(documents=1)
+    for keyphrase, phrase in zip(shown, stems, strict=True):
+        side = "present" if keyphrase.present else "absent"
+        result[side] += 1
+        result[f"{side} right"] += phrase in gold
+        if keyphrase.present and phrase:
+            result["parts"] += is_part(phrase, stems)
+            result["fragments"] += is_fragment(phrase, lexicon)
+            result["generic"] += is_generic(phrase, lexicon)
+            result["adjectives"] += _ADJECTIVE.fullmatch(keyphrase.text.lower()) is not None
+    result["documents with parts"] = int(result["parts"] > 0)
+    return result
 
 
 def main() -> None:

@@ -1,12 +1,12 @@
-"""Documents per second of trained systems, side by side in one run.
+"""Documents per second of trained systems, in training and in generation.
 
     one2set compare CORPUS --output COMPARED
     python benchmarks/systems.py COMPARED [--rounds 3] [--documents 60] [--threads 1]
 
-For each run in COMPARED: training steps on batches of its corpus, and the generation of validation
-documents by the trained model, which ends its sequences as trained models do. Systems take turns,
-round after round; printed is the median of each one's rounds, and its ratio to SetTrans. With one
-thread, times are of the processor, so that other work on the machine matters little.
+For each run in COMPARED: training steps on batches of its corpus, and generation for validation
+documents by the trained model, whose sequences end like those of any trained model. The systems
+alternate; the output is the median over rounds, and its ratio to SetTrans. With one thread, times
+are CPU time, so that other work on the machine matters little.
 """
 
 import argparse
@@ -29,14 +29,16 @@ from one2set.training.step import Stepper
 from one2set.training.task import create_task
 
 _BASE = "settrans"
-_STEPS = 3  # of training, a round
+_STEPS = 3  # training steps per round
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("compared", type=Path, help="a folder that one2set compare made")
+    parser.add_argument("compared", type=Path, help="output folder of one2set compare")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--documents", type=int, default=60, help="to generate for, a round")
+    parser.add_argument(
+        "--documents", type=int, default=60, help="documents to generate for, per round"
+    )
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
@@ -44,15 +46,18 @@ def main() -> None:
     corpus = Corpus(Path(runs[0].metadata.corpus))
     documents = load_documents(corpus, "valid")
     spread = documents[:: max(1, len(documents) // options.documents)][: options.documents]
-    sides = {run.metadata.system: (training(run, corpus), generation(run, spread)) for run in runs}
+    sides = {
+        run.metadata.system: (make_training(run, corpus), make_generation(run, spread))
+        for run in runs
+    }
     speeds: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in sides}
     for number in range(options.rounds + 1):
         for name, both in sides.items():
-            for side, found in zip(both, speeds[name], strict=True):
-                speed = timed(side)
+            for side, result in zip(both, speeds[name], strict=True):
+                speed = measure_rate(side)
                 if number:  # the first round warms up
-                    found.append(speed)
-    medians = {name: [median(found) for found in both] for name, both in speeds.items()}
+                    result.append(speed)
+    medians = {name: [median(result) for result in both] for name, both in speeds.items()}
     base = medians.get(_BASE) or next(iter(medians.values()))
     print(f"{'system':24} {'training':>20} {'generation':>20}   (documents/s, × {_BASE})")
     for name, pair in medians.items():
@@ -60,8 +65,8 @@ def main() -> None:
         print(f"{name:24} {cells[0]:>20} {cells[1]:>20}")
 
 
-def training(run: Run, corpus: Corpus) -> Callable[[], int]:
-    """Some steps on the next batches; how many documents they had."""
+def make_training(run: Run, corpus: Corpus) -> Callable[[], int]:
+    """Make a function that trains on the next batches and returns their number of documents."""
     with join_processes() as group:
         task = create_task(run, corpus)
         stepper = Stepper(
@@ -98,12 +103,12 @@ def training(run: Run, corpus: Corpus) -> Callable[[], int]:
     return steps
 
 
-def generation(run: Run, documents: Sequence[Document]) -> Callable[[], int]:
+def make_generation(run: Run, documents: Sequence[Document]) -> Callable[[], int]:
     engine = Engine.load(run.model)
     return lambda: len(list(engine.predict(documents)))
 
 
-def timed(action: Callable[[], int]) -> float:
+def measure_rate(action: Callable[[], int]) -> float:
     """Documents per second."""
     clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
     start = clock()

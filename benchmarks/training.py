@@ -1,13 +1,13 @@
-"""A training step: ours against the plain padded one of the tests, or against another checkout.
+"""Speed of a training step, against a plain padded implementation or another checkout.
 
     python benchmarks/training.py
     python benchmarks/training.py --against CHECKOUT [--scale recipes/default/settings.toml]
 
-The first compares at the paper's size. Both sides take the same twelve documents (mean 179 words,
-random ids, dropout 0) through the same arithmetic: roll-out, assignment, loss, gradient, clipping,
-Adam. They run in turn, each in its own process, so that the peak memory is each one's. Printed are
-the losses, which must agree, documents per second, the ratios, the useful arithmetic and its share
-of the machine's GEMM peak.
+The first uses the paper's size. Both implementations take one step on the same twelve documents
+(mean 179 words, random ids, dropout 0): roll-out, assignment, loss, gradient, clipping, Adam. They
+alternate, each in its own process, so that peak memory is measured separately. Prints the losses,
+which must agree, documents per second, ratios, the useful arithmetic and its share of the machine's
+GEMM peak.
 
 The second trains a scale with two checkouts (see `checkouts.py`).
 """
@@ -45,9 +45,9 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--side", choices=["ours", "plain"], help=argparse.SUPPRESS)
     parser.add_argument("--against", type=Path, metavar="CHECKOUT", help="another checkout")
-    parser.add_argument("--scale", default="small", help="what is trained with both checkouts")
-    parser.add_argument("--set", action="append", default=[], help="of both, as of one2set train")
-    parser.add_argument("--steps", type=int, default=12, help="that each checkout takes")
+    parser.add_argument("--scale", default="small", help="scale to train with both checkouts")
+    parser.add_argument("--set", action="append", default=[], help="a setting, as in one2set train")
+    parser.add_argument("--steps", type=int, default=12, help="steps of each checkout")
     options = parser.parse_args()
     if options.against:
         here = Path(__file__).resolve().parents[1]
@@ -57,37 +57,37 @@ def main() -> None:
     if options.side:
         print(json.dumps(measure(options.side)))
         return
-    found: dict[str, list[dict[str, float]]] = {"ours": [], "plain": []}
+    actual: dict[str, list[dict[str, float]]] = {"ours": [], "plain": []}
     for _ in range(options.rounds):
-        for side, rounds in found.items():
+        for side, rounds in actual.items():
             command = [sys.executable, __file__, f"--side={side}", f"--threads={options.threads}"]
             rounds.append(
                 json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
             )
-    peak = gemm_peak()
-    for side, rounds in found.items():
-        best = min(rounds, key=lambda one: one["seconds"])
+    peak = measure_gemm_peak()
+    for side, rounds in actual.items():
+        best = min(rounds, key=lambda result: result["seconds"])
         print(
             f"{side:6} {len(_LENGTHS) / best['seconds']:5.2f} docs/s   {best['seconds']:6.2f} s, "
-            f"{best['cpu']:6.2f} CPU-s a step   {best['memory'] / 1024:5.2f} GB   "
+            f"{best['cpu']:6.2f} CPU s per step   {best['memory'] / 1024:5.2f} GB   "
             f"loss {best['loss']:.6f}"
         )
-    ours, plain = (min(rounds, key=lambda one: one["seconds"]) for rounds in found.values())
+    ours, plain = (min(rounds, key=lambda result: result["seconds"]) for rounds in actual.values())
     useful = ours["arithmetic"]
     print(
         f"ratio  {plain['seconds'] / ours['seconds']:.2f}× the documents per second "
-        f"({plain['cpu'] / ours['cpu']:.2f}× by processor time), "
+        f"({plain['cpu'] / ours['cpu']:.2f}× by CPU time), "
         f"{ours['memory'] / plain['memory']:.2f}× the memory"
     )
     print(
-        f"useful {useful / len(_LENGTHS) / 1e9:.1f} GFLOP a document; "
+        f"useful {useful / len(_LENGTHS) / 1e9:.1f} GFLOP per document; "
         f"{useful / ours['seconds'] / 1e9:.0f} of {peak / 1e9:.0f} GFLOP/s = "
         f"{100 * useful / ours['seconds'] / peak:.0f} % of the GEMM peak"
     )
 
 
 def measure(side: str) -> dict[str, float]:
-    """A step after a warm-up step."""
+    """Measure a step, after a warm-up step."""
     torch.manual_seed(0)
     network = SetTrans(
         vocabulary_size=_VOCABULARY,
@@ -100,8 +100,8 @@ def measure(side: str) -> dict[str, float]:
         num_codes=_CODES,
     )
     objective = SetLoss(network, assign_steps=_STEPS)
-    optimiser = torch.optim.Adam(network.parameters(), lr=1e-4, betas=(0.9, 0.998), fused=True)
-    batch = documents(objective)
+    optimizer = torch.optim.Adam(network.parameters(), lr=1e-4, betas=(0.9, 0.998), fused=True)
+    batch = make_documents(objective)
 
     def loss() -> torch.Tensor:
         if side == "ours":
@@ -112,11 +112,11 @@ def measure(side: str) -> dict[str, float]:
         return padded.set_loss(network, batch, order, objective.null_weight)
 
     def step() -> float:
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         total = loss()
         total.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
-        optimiser.step()
+        optimizer.step()
         return total.item()
 
     first = step()
@@ -127,12 +127,12 @@ def measure(side: str) -> dict[str, float]:
         "seconds": time.perf_counter() - wall,
         "cpu": time.process_time() - cpu,
         "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        "arithmetic": arithmetic(batch),
+        "arithmetic": count_operations(batch),
     }
 
 
-def documents(objective: SetLoss) -> Batch:
-    """Twelve documents with as many and as long phrases as those of KP20k."""
+def make_documents(objective: SetLoss) -> Batch:
+    """Twelve documents; the number and length of phrases are those of KP20k."""
     generator = np.random.default_rng(0)
 
     def words(count: int) -> Any:
@@ -149,8 +149,8 @@ def documents(objective: SetLoss) -> Batch:
     return collate(examples, vocabulary_size=_VOCABULARY, layout=objective.layout)
 
 
-def arithmetic(batch: Batch) -> float:
-    """Multiplications and additions that a step needs: real words and cells only, once."""
+def count_operations(batch: Batch) -> float:
+    """The multiplications and additions of a step, without padding."""
     layer = 8 * _WIDTH**2 + 4 * _WIDTH * _INNER  # projections and feed-forward, a word
 
     def decoder(cells: list[int]) -> int:
@@ -173,7 +173,7 @@ def arithmetic(batch: Batch) -> float:
     return float(3 * (encoder + decoder(cells)) + roll_out)  # forward, and twice that backward
 
 
-def gemm_peak() -> float:
+def measure_gemm_peak() -> float:
     """The best of several products of large matrices, in operations per second."""
     matrix = torch.randn(2048, 2048)
     seconds = []

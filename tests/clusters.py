@@ -32,7 +32,7 @@ def start_ray(*, cpus: int) -> None:
     sys.exit(_TOO_BUSY)
 
 
-def said_on_ray(script: str, *arguments: str, folder: Path) -> str:
+def capture_on_ray(script: str, *arguments: str, folder: Path) -> str:
     """What a script prints that succeeds in a folder."""
     done = subprocess.run(
         [sys.executable, "-c", script, *arguments],

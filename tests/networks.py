@@ -39,23 +39,23 @@ def small_vocabulary(documents: Sequence[Document]) -> WordVocabulary:
     return WordVocabulary(words, size=VOCABULARY_SIZE)
 
 
-def lively_settrans() -> SetTrans:
+def varied_settrans() -> SetTrans:
     torch.manual_seed(13)
     network = SetTrans(num_codes=8, **_SIZES)  # type: ignore[arg-type]
     assert network.codes is not None
     torch.nn.init.normal_(network.codes.weight, std=2.0)
-    _enliven(network, {EOS: 0.3, NULL: 0.3, UNK: 0.24})
+    _vary_output(network, {EOS: 0.3, NULL: 0.3, UNK: 0.24})
     return network.eval()
 
 
-def lively_transformer() -> Transformer:
+def varied_transformer() -> Transformer:
     torch.manual_seed(9)
     network = Transformer(**_SIZES)  # type: ignore[arg-type]
-    _enliven(network, {EOS: 0.08, SEP: 0.1, UNK: 0.08})
+    _vary_output(network, {EOS: 0.08, SEP: 0.1, UNK: 0.08})
     return network.eval()
 
 
-def lively_recurrent() -> Recurrent:
+def varied_recurrent() -> Recurrent:
     torch.manual_seed(5)
     network = Recurrent(
         vocabulary_size=VOCABULARY_SIZE,
@@ -74,7 +74,7 @@ def lively_recurrent() -> Recurrent:
     return network.eval()
 
 
-def lively_exhird() -> ExHiRD:
+def varied_exhird() -> ExHiRD:
     torch.manual_seed(2)
     network = ExHiRD(vocabulary_size=VOCABULARY_SIZE, embedding_width=12, hidden_width=16)
     with torch.no_grad():
@@ -87,7 +87,7 @@ def lively_exhird() -> ExHiRD:
     return network.eval()
 
 
-def _enliven(network: Transformer, favoured: dict[int, float]) -> None:
+def _vary_output(network: Transformer, favoured: dict[int, float]) -> None:
     """Sharper attention, gates and words; the favoured tokens are said more often. The factors and
     the seeds above were found by trying."""
     pointer, last = network.pointer, network.decoder.layers[-1]
@@ -107,6 +107,6 @@ def word_model(folder: Path) -> Path:
     sample = str(files("one2set.data") / "sample" / "documents.jsonl")
     words = dict.fromkeys(w for d in read(sample) for w in d.words() if w.isalpha())
     vocabulary = WordVocabulary([*SPECIALS, *words], size=VOCABULARY_SIZE)
-    save_model(folder / "trained", lively_settrans(), vocabulary)
+    save_model(folder / "trained", varied_settrans(), vocabulary)
     export_model(folder / "trained", folder / "exported")
     return folder / "exported"

@@ -13,7 +13,7 @@ def running(process: int) -> bool:
     return state != "Z"  # ended, and only waiting for its parent to take note
 
 
-def end_by_themselves(processes: Iterable[int]) -> bool:
+def wait_until_ended(processes: Iterable[int]) -> bool:
     """Whether all of them end. A death takes a moment to be noticed, so there is patience."""
     left = set(processes)
     for _ in range(3000):
@@ -31,5 +31,5 @@ def descendants(process: int) -> set[int]:
         lists = [(thread / "children").read_text().split() for thread in threads]
     except (FileNotFoundError, ProcessLookupError):
         return set()
-    found = {int(child) for children in lists for child in children}
-    return found.union(*map(descendants, found))
+    result = {int(child) for children in lists for child in children}
+    return result.union(*map(descendants, result))

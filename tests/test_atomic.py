@@ -115,7 +115,7 @@ def test_a_folder_is_replaced_only_on_request(tmp_path: Path) -> None:
     assert names(tmp_path) == ["corpus"]
 
 
-def test_the_old_folder_comes_back_when_its_successor_cannot_take_its_name(
+def test_the_old_folder_is_restored_if_renaming_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "corpus"
@@ -136,7 +136,7 @@ def test_the_old_folder_comes_back_when_its_successor_cannot_take_its_name(
 
 
 @pytest.mark.parametrize("own_number", [True, False])
-def test_what_a_killed_process_left_is_removed(own_number: bool, tmp_path: Path) -> None:
+def test_leftovers_of_killed_processes_are_removed(own_number: bool, tmp_path: Path) -> None:
     # Containers give each run the same number, so that a left-over can bear our own.
     process = os.getpid() if own_number else dead_process()
     for name in (".corpus.partial-%d", ".corpus.partial-%d.old", ".file.partial-%d"):
@@ -152,14 +152,14 @@ def test_what_a_killed_process_left_is_removed(own_number: bool, tmp_path: Path)
     assert names(tmp_path) == left
 
 
-def test_what_a_living_process_writes_is_left_alone(tmp_path: Path) -> None:
+def test_files_of_running_processes_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / f".corpus.partial-{os.getppid()}").mkdir()
     with atomic_folder(tmp_path / "corpus") as folder:
         fill(folder, "ours")
     assert names(tmp_path) == [f".corpus.partial-{os.getppid()}", "corpus"]
 
 
-def test_a_folder_whose_replacing_was_killed_half_way_comes_back(tmp_path: Path) -> None:
+def test_a_folder_is_restored_after_a_kill_during_replacement(tmp_path: Path) -> None:
     old = tmp_path / f".corpus.partial-{dead_process()}.old"
     old.mkdir()
     fill(old, "old")
@@ -172,7 +172,7 @@ def test_a_folder_whose_replacing_was_killed_half_way_comes_back(tmp_path: Path)
     assert names(tmp_path) == ["corpus"]
 
 
-def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+def test_unwritable_paths_are_errors(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with (
         pytest.raises(ConfigError, match=r"cannot be written \(.*\); choose another path"),

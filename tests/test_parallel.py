@@ -15,7 +15,7 @@ import pytest
 from one2set.cores import count_cores
 from one2set.errors import ConfigError, DataError
 from one2set.parallel import ordered_map
-from tests.processes import end_by_themselves
+from tests.processes import wait_until_ended
 
 WORKERS = pytest.mark.parametrize("workers", [1, 2, 3])
 
@@ -76,7 +76,7 @@ def test_errors_of_the_work_and_of_the_tasks_come_through(workers: int) -> None:
 
 
 @WORKERS
-def test_the_work_is_done_elsewhere_unless_there_is_one_worker(workers: int) -> None:
+def test_several_workers_run_in_other_processes(workers: int) -> None:
     processes = set(ordered_map(process_of, range(20), workers=workers))
     assert (os.getpid() in processes) == (workers == 1)
     assert len(processes) <= workers
@@ -137,7 +137,7 @@ def test_workers_end_with_their_parent(how: signal.Signals) -> None:
     parent.send_signal(how)
     parent.wait(timeout=60)
     parent.stdout.close()
-    assert end_by_themselves(workers)
+    assert wait_until_ended(workers)
 
 
 def die_once(task: tuple[int, Path]) -> int:
@@ -155,7 +155,7 @@ def die_always(number: int) -> int:
     return number
 
 
-def test_what_a_dead_worker_did_is_done_again(tmp_path: Path) -> None:
+def test_tasks_of_dead_workers_are_repeated(tmp_path: Path) -> None:
     tasks = [(number, tmp_path) for number in range(30)]
     assert list(ordered_map(die_once, tasks, workers=2)) == list(range(30))
     assert (tmp_path / "died").exists()
@@ -163,19 +163,19 @@ def test_what_a_dead_worker_did_is_done_again(tmp_path: Path) -> None:
 
 def test_the_task_that_kills_its_workers_is_named() -> None:
     results = ordered_map(die_always, range(30), workers=2, describe="number {}".format)
-    found: list[int] = []
+    result: list[int] = []
     with pytest.raises(DataError, match=r"died 3 times at number 5; .*fewer --workers"):
-        found.extend(results)
-    assert found == list(range(5))
+        result.extend(results)
+    assert result == list(range(5))
 
 
 def test_workers_that_die_from_outside_are_replaced() -> None:
     """As by the kernel when memory is short."""
     results = ordered_map(process_of, range(60), workers=2)
-    found = []
+    result = []
     for number, process in enumerate(results):
-        found.append(process)
+        result.append(process)
         if number in (3, 20):
             os.kill(process, signal.SIGKILL)
-    assert len(found) == 60
-    assert len(set(found)) > 2
+    assert len(result) == 60
+    assert len(set(result)) > 2

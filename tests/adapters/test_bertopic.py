@@ -51,12 +51,18 @@ def fitted(texts: list[str], **options: Any) -> Any:
 
 def oracle(generator: KeyphraseGenerator, topics: dict[int, list[str]]) -> dict[int, Any]:
     """c-TF-IDF as BERTopic's page has it, on a table of topics × phrases."""
-    found = {topic: list(chain(*generator.generate(texts))) for topic, texts in topics.items()}
-    names = sorted({stem_all(words_of(one.text)) for every in found.values() for one in every})
+    by_topic = {topic: list(chain(*generator.generate(texts))) for topic, texts in topics.items()}
+    names = sorted(
+        {
+            stem_all(words_of(keyphrase.text))
+            for keyphrases in by_topic.values()
+            for keyphrase in keyphrases
+        }
+    )
     counts = np.zeros((len(topics), len(names)))
     for row, topic in enumerate(topics):
-        for one in found[topic]:
-            counts[row, names.index(stem_all(words_of(one.text)))] += one.score
+        for keyphrase in by_topic[topic]:
+            counts[row, names.index(stem_all(words_of(keyphrase.text)))] += keyphrase.score
     share = counts / counts.sum(1, keepdims=True)
     weights = share * np.log(1 + counts.sum(1).mean() / counts.sum(0))
     return {
@@ -84,7 +90,7 @@ def test_topics_are_described_by_their_documents_keyphrases(
     assert all(next(iter(dict(fit.get_topic(topic)))) in names[topic] for topic in members)
 
 
-def test_beside_words_in_a_hierarchy_and_after_a_merge(
+def test_it_works_with_words_hierarchies_and_merged_topics(
     representation: "KeyphraseRepresentation", texts: list[str]
 ) -> None:
     fit = fitted(texts, representation_model={"Keyphrases": representation})
@@ -97,12 +103,12 @@ def test_beside_words_in_a_hierarchy_and_after_a_merge(
     assert 1 <= len(again.get_topic(0)) <= 4
 
 
-def test_of_large_topics_some_documents_are_read(
+def test_large_topics_are_sampled(
     representation: "KeyphraseRepresentation", texts: list[str]
 ) -> None:
     representation.set_params(documents=1)
     fitted(texts, representation_model=representation)
-    assert len(representation._kept) == 2
+    assert len(representation._cache) == 2
 
 
 def test_a_topic_without_keyphrases_keeps_its_words(
@@ -123,7 +129,7 @@ def test_parameters_and_copies(representation: "KeyphraseRepresentation", texts:
     assert fitted(texts, representation_model=copy).get_topics() == expected
 
 
-def test_the_transformer_as_the_analyzer(model: Path, texts: list[str]) -> None:
+def test_the_transformer_works_as_the_analyzer(model: Path, texts: list[str]) -> None:
     analyzer = KeyphraseTransformer(str(model), top=5, threads=1)
     fit = fitted(texts, vectorizer_model=CountVectorizer(analyzer=analyzer))
     # BERTopic hands over each topic's documents as one text, without its marks.

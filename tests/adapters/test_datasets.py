@@ -18,7 +18,7 @@ def write_shards(folder: Path, rows: pa.Table) -> None:
         pq.write_table(part, folder / f"train-{number:05}-of-00002.parquet")
 
 
-def test_texts_in_columns(tmp_path: Path) -> None:
+def test_columns_of_texts_are_read(tmp_path: Path) -> None:
     rows = pa.table(
         {
             "id": pa.array([1, 2, 3, 4]),
@@ -37,7 +37,7 @@ def test_texts_in_columns(tmp_path: Path) -> None:
     ]
 
 
-def test_lists_of_words(tmp_path: Path) -> None:
+def test_lists_of_words_are_read(tmp_path: Path) -> None:
     """As the hub's keyphrase sets have them."""
     rows = pa.table(
         {

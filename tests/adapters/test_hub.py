@@ -23,7 +23,7 @@ def test_a_saved_and_loaded_model_gives_the_same_keyphrases(
         assert (folder / path.name).read_bytes() == path.read_bytes()
 
 
-def test_the_model_card(model: Path, tmp_path: Path) -> None:
+def test_saving_writes_a_model_card(model: Path, tmp_path: Path) -> None:
     hub = HubKeyphraseGenerator(model, threads=1)
     hub.save_pretrained(tmp_path, model_card_kwargs={"description": "Trained on invented papers."})
     card = ModelCard.load(tmp_path / "README.md")

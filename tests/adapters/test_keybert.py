@@ -38,7 +38,7 @@ def keybert(model: Path) -> KeyBERT:
     return KeyBERT(model)
 
 
-def test_the_signature() -> None:
+def test_the_signature_is_that_of_keybert() -> None:
     ours = inspect.signature(KeyBERT.extract_keywords)
     assert list(ours.parameters)[1:] == PARAMETERS
 
@@ -46,27 +46,27 @@ def test_the_signature() -> None:
 def test_one_text_gives_a_list_and_several_a_list_of_lists(
     keybert: KeyBERT, texts: list[str], model: Path
 ) -> None:
-    one: Any = keybert.extract_keywords(texts[0])
-    assert 0 < len(one) <= 5
-    for keyword, score in one:
+    keywords: Any = keybert.extract_keywords(texts[0])
+    assert 0 < len(keywords) <= 5
+    for keyword, score in keywords:
         assert isinstance(keyword, str)
         assert isinstance(score, float)
-    scores = [score for _, score in one]
+    scores = [score for _, score in keywords]
     assert scores == sorted(scores, reverse=True)
     many = keybert.extract_keywords(texts, top_n=3)
     assert len(many) == len(texts)
-    assert many[0] == one[:3]
-    assert keybert.extract_keywords(texts[:1]) == one
+    assert many[0] == keywords[:3]
+    assert keybert.extract_keywords(texts[:1]) == keywords
     assert keybert.extract_keywords("") == []
-    assert extract_keywords(texts[0], top_n=2, model=model) == one[:2]
+    assert extract_keywords(texts[0], top_n=2, model=model) == keywords[:2]
 
 
-def test_lengths_and_candidates(keybert: KeyBERT, texts: list[str]) -> None:
+def test_n_gram_range_and_candidates_filter_keywords(keybert: KeyBERT, texts: list[str]) -> None:
     for least, most in ((1, 1), (2, 3)):
-        found: Any = keybert.extract_keywords(
+        keywords: Any = keybert.extract_keywords(
             texts[0], keyphrase_ngram_range=(least, most), top_n=20
         )
-        assert all(least <= len(words_of(keyword)) <= most for keyword, _ in found)
+        assert all(least <= len(words_of(keyword)) <= most for keyword, _ in keywords)
     everything: Any = keybert.extract_keywords(texts[0], top_n=20)
     first, second, *_ = everything
     assert keybert.extract_keywords(texts[0], candidates=[second[0].upper()]) == [second]
@@ -77,19 +77,22 @@ def test_only_present_phrases_by_default(model: Path, texts: list[str]) -> None:
     generator = KeyphraseGenerator(model, threads=1)
     sides: tuple[Side | None, ...] = ("present", "absent", None)
     expected = {
-        side: [one.text for one in generator.generate(texts[0], top=1000, more=100.0, only=side)]
+        side: [
+            keyphrase.text
+            for keyphrase in generator.generate(texts[0], top=1000, more=100.0, only=side)
+        ]
         for side in sides
     }
     assert expected["present"]
     assert expected["absent"]
     assert _words(KeyBERT(model).extract_keywords(texts[0], top_n=1000)) == expected["present"]
     for side, phrases in expected.items():
-        found = extract_keywords(texts[0], 1000, model=model, only=side)
-        assert sorted(_words(found)) == sorted(phrases)
+        keywords = extract_keywords(texts[0], 1000, model=model, only=side)
+        assert sorted(_words(keywords)) == sorted(phrases)
 
 
-def _words(found: Any) -> list[str]:
-    return [keyword for keyword, _ in found]
+def _words(keywords: Any) -> list[str]:
+    return [keyword for keyword, _ in keywords]
 
 
 def test_options_without_effect_and_options_that_are_refused(
@@ -99,7 +102,7 @@ def test_options_without_effect_and_options_that_are_refused(
     steered = keybert.extract_keywords(texts[0], stop_words=None, use_mmr=True, diversity=0.7)
     assert steered == plain
     for option in ("vectorizer", "highlight", "seed_keywords", "doc_embeddings", "threshold"):
-        with pytest.raises(ConfigError, match=f"{option} is KeyBERT's"):
+        with pytest.raises(ConfigError, match=f"does not support {option} of KeyBERT"):
             keybert.extract_keywords(texts[0], **{option: ["x"]})  # type: ignore[arg-type]
 
 
@@ -108,6 +111,6 @@ def test_the_installed_keybert_has_this_signature() -> None:
     parameters = inspect.signature(theirs.extract_keywords).parameters
     ours = inspect.signature(KeyBERT.extract_keywords).parameters
     assert list(parameters) == list(ours)
-    for name, one in parameters.items():
+    for name, parameter in parameters.items():
         if name != "keyphrase_ngram_range":  # ours are of any length
-            assert ours[name].default == one.default
+            assert ours[name].default == parameter.default

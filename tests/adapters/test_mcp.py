@@ -41,19 +41,19 @@ def folder(tmp_path: Path, texts: list[str]) -> Path:
     return inside
 
 
-def shown(found: KeyphraseList) -> list[dict[str, Any]]:
+def shown(keyphrases: KeyphraseList) -> list[dict[str, Any]]:
     return [
         {
-            "text": one.text,
-            "score": round(one.score, 2),
-            "present": one.present,
-            "occurrences": len(one.spans),
+            "text": keyphrase.text,
+            "score": round(keyphrase.score, 2),
+            "present": keyphrase.present,
+            "occurrences": len(keyphrase.spans),
         }
-        for one in found
+        for keyphrase in keyphrases
     ]
 
 
-def told(result: CallToolResult) -> str:
+def get_message(result: CallToolResult) -> str:
     (content,) = result.content
     assert isinstance(content, TextContent)
     return content.text
@@ -70,9 +70,9 @@ def test_a_session_over_standard_input(
 
     async def session() -> None:
         async with Client(server) as client:
-            tools = {one.name: one for one in (await client.list_tools()).tools}
+            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
             assert {*tools} == {"find_keyphrases", "find_keyphrases_in_file", "list_files"}
-            assert all(one.description and one.annotations for one in tools.values())
+            assert all(tool.description and tool.annotations for tool in tools.values())
 
             asked: dict[str, Any] = {"text": texts[0], "top": 3, "only": "present"}
             answer = await client.call_tool("find_keyphrases", asked)
@@ -97,7 +97,9 @@ def test_a_session_over_standard_input(
             }
             answer = await client.call_tool("find_keyphrases_in_file", {"path": "../secret.txt"})
             assert answer.is_error
-            assert "there is no file '../secret.txt' in the folder; list_files" in told(answer)
+            assert "there is no file '../secret.txt' in the folder; list_files" in get_message(
+                answer
+            )
 
     anyio.run(session)
 
@@ -113,12 +115,12 @@ def ask(server: Any, tool: str, **arguments: Any) -> CallToolResult:
 def test_without_a_folder_there_are_no_files(generator: KeyphraseGenerator) -> None:
     async def names() -> list[str]:
         async with Client(make_server(generator)) as client:
-            return [one.name for one in (await client.list_tools()).tools]
+            return [tool.name for tool in (await client.list_tools()).tools]
 
     assert anyio.run(names) == ["find_keyphrases"]
 
 
-def test_files_of_many_documents_are_cut(
+def test_only_the_first_documents_of_a_file_are_shown(
     generator: KeyphraseGenerator, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mcp, "_MOST_DOCUMENTS", 2)
@@ -156,7 +158,7 @@ def test_invalid_requests_are_reported(
     (folder / "binary.bin").write_bytes(b"a\0b")
     answer = ask(make_server(generator, folder), tool, **arguments)
     assert answer.is_error
-    assert message in told(answer)
+    assert message in get_message(answer)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +184,7 @@ def test_invalid_requests_are_reported(
         "~/.bashrc",
     ],
 )
-def test_nothing_else_is_read(folder: Path, name: str) -> None:
+def test_files_outside_the_folder_are_not_read(folder: Path, name: str) -> None:
     with pytest.raises(DataError, match="there is no file"):
         ReadableFolder(folder).find(name)
 
@@ -202,16 +204,16 @@ _PARTS = ["..", ".", "", "deeper", "up", "inside", "paper.txt", "other.md", "sec
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.lists(st.sampled_from(_PARTS), max_size=6))
-def test_whatever_is_found_is_inside(folder: Path, parts: list[str]) -> None:
+def test_any_resolved_path_is_in_the_folder(folder: Path, parts: list[str]) -> None:
     try:
-        found = ReadableFolder(folder).find("/".join(parts))
+        match = ReadableFolder(folder).find("/".join(parts))
     except DataError:
         return
-    assert found.is_file()
-    assert found.resolve().is_relative_to(folder.resolve())
+    assert match.is_file()
+    assert match.resolve().is_relative_to(folder.resolve())
 
 
-def test_a_folder_must_be_one(tmp_path: Path) -> None:
+def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     for name in ("file", "nothing"):
         with pytest.raises(ConfigError, match="is not a folder"):

@@ -23,7 +23,10 @@ def transformer(model: Path) -> KeyphraseTransformer:
 def test_it_gives_the_generator_s_keyphrases(
     transformer: KeyphraseTransformer, generator: KeyphraseGenerator, texts: list[str]
 ) -> None:
-    expected = [[one.text.lower() for one in found] for found in generator.generate(texts, top=5)]
+    expected = [
+        [keyphrase.text.lower() for keyphrase in keyphrases]
+        for keyphrases in generator.generate(texts, top=5)
+    ]
     assert any(expected)
     assert transformer.fit_transform(texts) == expected
     assert [transformer(text) for text in texts] == expected

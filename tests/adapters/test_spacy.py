@@ -19,7 +19,7 @@ def nlp(model: Path) -> Language:
     return nlp
 
 
-def test_spacy_finds_it_by_itself() -> None:
+def test_spacy_finds_the_component_by_its_entry_point() -> None:
     (entry,) = (e for e in entry_points(group="spacy_factories") if e.name == "one2set")
     assert entry.load() is make_component
 
@@ -31,11 +31,11 @@ def test_keyphrases_and_their_spans(
     for text in texts:
         doc = nlp(text)
         expected = generator.generate(text, top=6)
-        assert [(one.text, one.score, one.present) for one in doc._.keyphrases] == [
-            (one.text, one.score, one.present) for one in expected
-        ]
-        for one, other in zip(doc._.keyphrases, expected, strict=True):
-            for span, (start, end) in zip(one.spans, other.spans, strict=True):
+        assert [
+            (keyphrase.text, keyphrase.score, keyphrase.present) for keyphrase in doc._.keyphrases
+        ] == [(own.text, own.score, own.present) for own in expected]
+        for keyphrase, own in zip(doc._.keyphrases, expected, strict=True):
+            for span, (start, end) in zip(keyphrase.spans, own.spans, strict=True):
                 assert span.doc is doc
                 assert span.start_char <= start < end <= span.end_char
                 spans += 1
@@ -43,12 +43,16 @@ def test_keyphrases_and_their_spans(
 
 
 def test_many_documents_and_storage(nlp: Language, texts: list[str]) -> None:
-    found = list(nlp.pipe(texts))
-    assert [doc.text for doc in found] == texts
-    for doc, text in zip(found, texts, strict=True):
-        alone = [(one.text, round(one.score, 5)) for one in nlp(text)._.keyphrases]
-        assert [(one.text, round(one.score, 5)) for one in doc._.keyphrases] == alone
-    again = Doc(nlp.vocab).from_bytes(found[0].to_bytes())
-    texts_of = [[span.text for span in one.spans] for one in found[0]._.keyphrases]
-    assert [[span.text for span in one.spans] for one in again._.keyphrases] == texts_of
+    docs = list(nlp.pipe(texts))
+    assert [doc.text for doc in docs] == texts
+    for doc, text in zip(docs, texts, strict=True):
+        alone = [
+            (keyphrase.text, round(keyphrase.score, 5)) for keyphrase in nlp(text)._.keyphrases
+        ]
+        assert [
+            (keyphrase.text, round(keyphrase.score, 5)) for keyphrase in doc._.keyphrases
+        ] == alone
+    again = Doc(nlp.vocab).from_bytes(docs[0].to_bytes())
+    texts_of = [[span.text for span in keyphrase.spans] for keyphrase in docs[0]._.keyphrases]
+    assert [[span.text for span in keyphrase.spans] for keyphrase in again._.keyphrases] == texts_of
     assert spacy.blank("en")("No component.")._.keyphrases == []

@@ -47,22 +47,22 @@ def lines(tmp_path: Path) -> Path:
     return path
 
 
-def without_nulls(value: Any) -> Any:
+def drop_nulls(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: without_nulls(each) for name, each in value.items() if each is not None}
-    return [without_nulls(each) for each in value] if isinstance(value, list) else value
+        return {name: drop_nulls(each) for name, each in value.items() if each is not None}
+    return [drop_nulls(each) for each in value] if isinstance(value, list) else value
 
 
-def test_parquet_holds_every_kind_of_line(
+def test_parquet_preserves_every_kind_of_line(
     lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(output_formats, "_ROWS", 2)
     pack(lines, tmp_path / "p.parquet", "parquet")
-    assert without_nulls(pq.read_table(tmp_path / "p.parquet").to_pylist()) == RECORDS
+    assert drop_nulls(pq.read_table(tmp_path / "p.parquet").to_pylist()) == RECORDS
     assert not lines.exists()
 
 
-def test_compressed_and_plain_lines(lines: Path, tmp_path: Path) -> None:
+def test_compressed_files_have_the_same_lines(lines: Path, tmp_path: Path) -> None:
     expected = lines.read_bytes()
     pack(lines, tmp_path / "p.jsonl", "jsonl")
     assert (tmp_path / "p.jsonl").read_bytes() == expected
@@ -70,12 +70,12 @@ def test_compressed_and_plain_lines(lines: Path, tmp_path: Path) -> None:
         lines.write_bytes(expected)
         pack(lines, tmp_path / name, "text")
         data = (tmp_path / name).read_bytes()
-        found = (
+        actual = (
             gzip.decompress(data)
             if name.endswith(".gz")
             else zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data)).read()
         )
-        assert found == expected
+        assert actual == expected
         assert not lines.exists()
 
 
@@ -90,14 +90,14 @@ def test_compressed_and_plain_lines(lines: Path, tmp_path: Path) -> None:
         ("out/", "jsonl", "in.parquet", "jsonl"),
     ],
 )
-def test_the_format_is_known_by_the_name(
+def test_the_extension_determines_the_format(
     name: str, wish: Format | None, like: str, expected: Format
 ) -> None:
     assert choose_format(name, wish, like=like, allowed=RAW) == expected
 
 
 @pytest.mark.parametrize(("name", "wish"), [("p.parquet", "jsonl"), ("p.jsonl", "parquet")])
-def test_a_name_that_contradicts_the_format(name: str, wish: Format) -> None:
+def test_an_extension_that_contradicts_the_format_is_an_error(name: str, wish: Format) -> None:
     with pytest.raises(ConfigError, match="rename it"):
         choose_format(name, wish, like="in.jsonl", allowed=RAW)
 
@@ -120,7 +120,7 @@ def test_predictions_are_not_written_under_the_name_of_another_format() -> None:
 
 
 @pytest.mark.parametrize("format", ["json", "csv", "html", "bib", "xlsx"])
-def test_keyphrases_in_formats_for_people(format: Format, tmp_path: Path) -> None:
+def test_keyphrases_are_written_in_every_document_format(format: Format, tmp_path: Path) -> None:
     document = Document("a", "Sets", "of sets")
     line = format_keyphrases(document, [Keyphrase("sets", 0.5, True, ((0, 4),))], texts=True)
     for name in (f"k.{format}", f"k.{format}.gz", f"K.{format}.zst"):
@@ -130,18 +130,18 @@ def test_keyphrases_in_formats_for_people(format: Format, tmp_path: Path) -> Non
         (tmp_path / "lines").write_bytes(line)
         pack(tmp_path / "lines", tmp_path / name, format)
         assert not (tmp_path / "lines").exists()
-    found = (tmp_path / f"k.{format}").read_bytes()
+    result = (tmp_path / f"k.{format}").read_bytes()
     if format == "xlsx":
-        assert openpyxl.load_workbook(io.BytesIO(found)).active["B2"].value == "sets"
+        assert openpyxl.load_workbook(io.BytesIO(result)).active["B2"].value == "sets"
         return
-    assert b"sets" in found
-    assert gzip.decompress((tmp_path / f"k.{format}.gz").read_bytes()) == found
+    assert b"sets" in result
+    assert gzip.decompress((tmp_path / f"k.{format}.gz").read_bytes()) == result
     with zstandard.open(tmp_path / f"K.{format}.zst", "rb") as file:
-        assert file.read() == found
+        assert file.read() == result
     if format == "html":
-        assert b"<mark>Sets</mark>\nof sets" in found
+        assert b"<mark>Sets</mark>\nof sets" in result
     if format == "bib":
-        assert b"title = {Sets}" in found
+        assert b"title = {Sets}" in result
 
 
 def test_a_folder_has_parts_of_lines() -> None:
@@ -155,6 +155,6 @@ def test_a_missing_package_is_reported_before_the_work(monkeypatch: pytest.Monke
         choose_format("p.parquet", None, like="", allowed=RAW)
 
 
-def test_the_output_is_on_this_machine() -> None:
+def test_remote_outputs_are_refused() -> None:
     with pytest.raises(ConfigError, match="written on this machine"):
         choose_format("s3://bucket/out/", None, like="in.jsonl", allowed=RAW)

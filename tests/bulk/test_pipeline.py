@@ -56,7 +56,9 @@ def lines_of(source: Source, work: Work, *, workers: int = 1) -> list[bytes]:
     return [line for result in results for line in result.lines]
 
 
-def test_chunks_and_how_far_reading_has_come(source: Source, documents: list[Document]) -> None:
+def test_chunks_have_all_documents_and_the_bytes_read(
+    source: Source, documents: list[Document]
+) -> None:
     chunks = list(source.chunks())
     assert [chunk.first for chunk in chunks] == [0, 8, 16, 21]
     assert [len(chunk.documents) for chunk in chunks] == [8, 8, 5, 0]
@@ -80,9 +82,9 @@ def test_a_chunk_of_long_documents_is_short(
 def test_keyphrases_are_the_generator_s(
     source: Source, models: Path, documents: list[Document]
 ) -> None:
-    found = lines_of(source, Keyphrases(models / "exported"))
+    lines = lines_of(source, Keyphrases(models / "exported"))
     stream = KeyphraseGenerator(models / "exported", threads=1).stream(documents[:21])
-    assert found == [format_keyphrases(*pair) for pair in stream]
+    assert lines == [format_keyphrases(*pair) for pair in stream]
 
 
 @pytest.mark.parametrize("kind", [Keyphrases, Raw])
@@ -150,7 +152,7 @@ def test_only_the_whole_input_is_all_done(source: Source) -> None:
         source.check_all_done(ResumeState(16, digests))
 
 
-def test_the_digest_separates_what_it_joins(tmp_path: Path) -> None:
+def test_the_digest_separates_the_fields_of_documents(tmp_path: Path) -> None:
     """Moving a character from one field to the next is a change."""
     digests = set()
     for title, abstract in (("ab", "c"), ("a", "bc"), ("", "abc"), ("ab'", "c"), ("ab", "'c")):
@@ -160,7 +162,7 @@ def test_the_digest_separates_what_it_joins(tmp_path: Path) -> None:
     assert len(digests) == 5
 
 
-def test_a_user_s_error_comes_whole_out_of_a_worker(source: Source, tmp_path: Path) -> None:
+def test_user_errors_keep_their_path_across_processes(source: Source, tmp_path: Path) -> None:
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "runtime.json").write_text("[]")
     with pytest.raises(DataError, match="is not the description of an exported model") as met:
@@ -188,7 +190,11 @@ def test_lines_of_predictions() -> None:
     }
     sure = Calibration(absent=SideCalibration(generated=LogisticModel(0.0, {})))
     record = json.loads(format_prediction(document, prediction, sure, slots=False))
-    assert [one["probability"] for one in record["keyphrases"]] == [0.0154321, 0.0154321, 0.5]
+    assert [keyphrase["probability"] for keyphrase in record["keyphrases"]] == [
+        0.0154321,
+        0.0154321,
+        0.5,
+    ]
     whole = replace(prediction, read_length=3)
     record = json.loads(format_prediction(document, whole, Calibration(), slots=True))
     assert "source_length" not in record

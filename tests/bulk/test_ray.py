@@ -13,7 +13,7 @@ from one2set.data.vocabulary import WordVocabulary
 from one2set.export.export import export_model
 from one2set.model.folder import save_model
 from one2set.model.settrans import SetTrans
-from tests.clusters import said_on_ray
+from tests.clusters import capture_on_ray
 
 # Its own process: Ray leaves threads and warnings behind. An actor is killed with -9 when the first
 # lines are there.
@@ -50,7 +50,7 @@ finally:
 
 
 @pytest.mark.ray
-def test_a_cluster_writes_what_one_machine_does_though_an_actor_dies(
+def test_a_cluster_writes_the_same_as_one_machine_even_if_an_actor_dies(
     settrans: SetTrans, vocabulary: WordVocabulary, documents: list[Document], tmp_path: Path
 ) -> None:
     pytest.importorskip("ray", reason="ray is not installed: pip install 'one2set[ray]'")
@@ -65,10 +65,10 @@ def test_a_cluster_writes_what_one_machine_does_though_an_actor_dies(
         pq.write_table(pa.Table.from_pylist(rows), tmp_path / "in" / f"{number}.parquet")
     arguments = ["generate", "--model", "exported", "in/*.parquet", "--engine", "ray"]
     arguments += ["--workers", "2", "-o", "out/", "--format", "jsonl"]
-    assert "killed 1" in said_on_ray(SCRIPT, *arguments, folder=tmp_path)
+    assert "killed 1" in capture_on_ray(SCRIPT, *arguments, folder=tmp_path)
     inputs = tuple(str(path) for path in sorted((tmp_path / "in").iterdir()))
     results = run(Source(inputs), Keyphrases(tmp_path / "exported"), ResumeState(), workers=1)
     expected = b"".join(line for result in results for line in result.lines)
-    found = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
-    assert found.pop(".one2set.jsonl")  # the journal
-    assert found == {"part-00000.jsonl": expected}
+    actual = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    assert actual.pop(".one2set.jsonl")  # the journal
+    assert actual == {"part-00000.jsonl": expected}

@@ -113,7 +113,7 @@ def test_nothing_is_replaced_without_overwrite(tmp_path: Path) -> None:
     assert path.read_bytes() == b"new\n"
 
 
-def test_what_was_interrupted_is_not_lost_by_accident(tmp_path: Path) -> None:
+def test_an_interrupted_output_is_not_overwritten_without_a_flag(tmp_path: Path) -> None:
     path = tmp_path / "p.txt"
     interrupt(path, b"a\n")
     lines = tmp_path / "p.txt.partial" / "00000.lines"
@@ -152,14 +152,14 @@ def test_two_processes_cannot_write_one_output(tmp_path: Path, settings: Any) ->
     assert path.read_bytes() == b"a\n"
 
 
-def test_names_with_the_characters_of_patterns(tmp_path: Path) -> None:
+def test_names_may_contain_glob_characters(tmp_path: Path) -> None:
     interrupt(tmp_path / "out1.jsonl", b"a\n")
     write(tmp_path / "out[1].jsonl", b"b\n", overwrite=True)
     assert write(tmp_path / "out1.jsonl", b"c\n", resume=True) == 1
     assert (tmp_path / "out[1].jsonl").read_bytes() == b"b\n"
 
 
-def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+def test_unwritable_outputs_are_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ConfigError, match="cannot be written"):
         write(tmp_path / "file" / "p.txt")
@@ -170,7 +170,7 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     assert visible(tmp_path) == ["file"]
 
 
-def test_something_else_of_the_same_name_is_left_alone(tmp_path: Path) -> None:
+def test_foreign_partial_folders_are_left_alone(tmp_path: Path) -> None:
     other = tmp_path / "p.txt.partial"
     other.mkdir()
     (other / "thesis.tex").touch()
@@ -186,7 +186,7 @@ def test_something_else_of_the_same_name_is_left_alone(tmp_path: Path) -> None:
     assert (other / "thesis.tex").exists()
 
 
-def test_where_nothing_was_written_nothing_is_left(tmp_path: Path) -> None:
+def test_an_output_without_lines_leaves_nothing(tmp_path: Path) -> None:
     interrupt(tmp_path / "p.txt")
     interrupt(tmp_path / "parts", is_folder=True)
     assert not list(tmp_path.iterdir())
@@ -306,7 +306,7 @@ def test_full_parts_leave_no_empty_one(tmp_path: Path, monkeypatch: pytest.Monke
     assert parts_of(tmp_path / "p") == {"part-00000.jsonl": b"a\n", "part-00001.jsonl": b"b\n"}
 
 
-def test_a_folder_replaces_only_what_is_its_like(tmp_path: Path) -> None:
+def test_a_folder_replaces_only_folders_of_one2set(tmp_path: Path) -> None:
     path = tmp_path / "mine"
     write(path, b"a\n", is_folder=True)
     with pytest.raises(ConfigError, match="exists already; pass --overwrite"):
@@ -338,7 +338,7 @@ class KillError(Exception):
 @pytest.mark.parametrize("is_folder", [False, True])
 @pytest.mark.parametrize("old", [False, True])
 @pytest.mark.parametrize("name", ["p.jsonl", "p.jsonl.gz"])
-def test_a_kill_at_any_point_of_the_end_loses_nothing(
+def test_a_kill_while_the_output_is_completed_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_folder: bool, old: bool, name: str
 ) -> None:
     """Before every change of the file system from the last line on, a run dies; the next one

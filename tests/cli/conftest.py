@@ -7,7 +7,7 @@ import pytest
 
 from one2set.data.reading.readers import read
 from one2set.model.folder import save_model
-from tests.networks import lively_settrans, small_vocabulary, word_model
+from tests.networks import small_vocabulary, varied_settrans, word_model
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def tiny_model(tmp_path: Path) -> Path:
     """The folder of a tiny SetTrans with random weights."""
     documents = list(read(str(files("one2set.data") / "sample" / "documents.jsonl")))
     folder = tmp_path / "tiny"
-    save_model(folder, lively_settrans(), small_vocabulary(documents))
+    save_model(folder, varied_settrans(), small_vocabulary(documents))
     return folder
 
 

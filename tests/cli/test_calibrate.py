@@ -21,17 +21,17 @@ def test_calibration_changes_the_probability_and_nothing_else(
 ) -> None:
     before, after = tmp_path / "before.jsonl", tmp_path / "after.jsonl"
     run("predict", tiny_model, SAMPLE, "-o", before)
-    said = run("calibrate", tiny_model, SAMPLE, "--diagram", tmp_path / "reliability.png")
-    assert "calibrated on 60 documents" in said
-    assert "present" in said
+    output = run("calibrate", tiny_model, SAMPLE, "--diagram", tmp_path / "reliability.png")
+    assert "calibrated on 60 documents" in output
+    assert "present" in output
     assert (tmp_path / "reliability.png").exists()
     run("predict", tiny_model, SAMPLE, "-o", after)
     assert Calibration.load(tiny_model).absent.generated is not None
     changed = 0
     for old, new in zip(read_jsonl(before), read_jsonl(after), strict=True):
-        for one, other in zip(old["keyphrases"], new["keyphrases"], strict=True):
-            changed += one.pop("probability") != other.pop("probability")
-            assert one == other
+        for keyphrase, calibrated in zip(old["keyphrases"], new["keyphrases"], strict=True):
+            changed += keyphrase.pop("probability") != calibrated.pop("probability")
+            assert keyphrase == calibrated
     assert changed > 100
 
 
@@ -45,7 +45,7 @@ def test_an_exported_model_is_calibrated_without_being_made_again(
     assert Calibration.load(tiny_model) == Calibration()
 
 
-def test_calibration_weighs_what_the_encoder_sees(tiny_model: Path, tmp_path: Path) -> None:
+def test_calibration_uses_the_span_rescorer(tiny_model: Path, tmp_path: Path) -> None:
     run("export", tiny_model, "-o", tmp_path / "net")
     run("learn", tmp_path / "net", "-o", tmp_path / "out", "--documents", SAMPLE)
     run("calibrate", tmp_path / "out", SAMPLE)
@@ -56,7 +56,7 @@ def test_calibration_weighs_what_the_encoder_sees(tiny_model: Path, tmp_path: Pa
     assert Calibration.load(tmp_path / "out") != seeing
 
 
-def test_a_terminal_shows_how_far_the_fit_is(
+def test_a_terminal_shows_the_progress_of_the_fit(
     tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     screen = io.StringIO()
@@ -67,7 +67,7 @@ def test_a_terminal_shows_how_far_the_fit_is(
     assert "67%" in fitting
 
 
-def test_the_model_inside_stays_as_it_is() -> None:
+def test_the_included_model_cannot_be_calibrated() -> None:
     with pytest.raises(ConfigError, match="calibrate a copy: one2set export default"):
         run("calibrate", "default", SAMPLE)
 

@@ -7,12 +7,12 @@ import pytest
 from one2set.errors import ConfigError, DataError
 from one2set.reproduction import job
 from tests.commands import invoke, read_jsonl
-from tests.reproduction.conftest import at_once
+from tests.reproduction.conftest import train_instantly
 
 
 @pytest.fixture(autouse=True)
-def train_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job, "launch", lambda processes: at_once)
+def replace_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job, "launch", lambda processes: train_instantly)
 
 
 def compare(corpus: Path, folder: Path, *options: str) -> str:
@@ -21,7 +21,7 @@ def compare(corpus: Path, folder: Path, *options: str) -> str:
     return invoke("compare", corpus, "--output", folder, *quick, *options).stdout
 
 
-def test_systems_stand_side_by_side_and_nothing_is_repeated(
+def test_systems_are_compared_and_finished_jobs_are_not_repeated(
     corpus_folder: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "compared"

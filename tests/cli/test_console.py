@@ -65,7 +65,7 @@ def commands(shown: str) -> list[str]:
 
 
 @given(st.text(st.characters(exclude_categories=()) | st.sampled_from(ATTACK)))
-def test_no_control_character_is_left(text: str) -> None:
+def test_control_characters_are_replaced(text: str) -> None:
     shown = show_controls(text)
     shown.encode()
     assert not COMMAND.search(shown.replace("\r\n", "\n"))
@@ -75,7 +75,7 @@ def test_no_control_character_is_left(text: str) -> None:
     assert show_controls(shown) == shown
 
 
-def test_ordinary_text_stays() -> None:
+def test_ordinary_text_is_unchanged() -> None:
     text = "naïve café – 図 \U0001f469\u200d\U0001f52c\r\n\tא\u202c"
     assert show_controls(text) == text
     assert show_controls("\x1b \x00 \x7f \x9b \ud800") == "␛ ␀ ␡ \ufffd \ufffd"

@@ -98,7 +98,9 @@ def test_prepare_makes_a_corpus_and_summarises_it(run: Run, papers: str, tmp_pat
     done = run("prepare", tmp_path / "corpus", "--train", papers, "--workers", 1)
     assert done.code == 0
     corpus = Corpus(tmp_path / "corpus")
-    assert [one.id for one in corpus.split("train")] == [one.id for one in DOCUMENTS]
+    assert [example.id for example in corpus.split("train")] == [
+        document.id for document in DOCUMENTS
+    ]
     assert "train" in done.out
     assert f"vocabulary: {corpus.manifest.vocabulary_size}" in done.out
     assert done.err.startswith(f"{tmp_path / 'corpus'}: 3 documents in ")
@@ -187,7 +189,7 @@ def test_prepare_reports_mistakes_in_one_line(
 @pytest.mark.parametrize(
     "arguments", [["prepare"], ["prepare", "x"], ["stats"], ["sample"], ["no"]]
 )
-def test_a_wrong_call_shows_how_to_call(arguments: list[str], run: Run) -> None:
+def test_wrong_arguments_show_the_usage(arguments: list[str], run: Run) -> None:
     done = run(*arguments)
     assert (done.code, done.out) == (2, "")
     assert "Usage: one2set" in done.err
@@ -238,7 +240,7 @@ def test_output_in_a_pipe_is_plain_and_unbroken(tmp_path: Path) -> None:
     assert "\x1b" not in shell("stats", "missing.jsonl").err
 
 
-def test_a_reader_that_goes_away_is_no_error(papers: str) -> None:
+def test_a_closed_pipe_is_no_error(papers: str) -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
     command = [sys.executable, "-m", "one2set", "stats", papers]
@@ -256,7 +258,7 @@ def test_a_full_disk_is_reported_in_one_line(papers: str) -> None:
     assert_user_error(Done(done.returncode, "", done.stderr.decode()), "the disk is full")
 
 
-def test_an_error_of_ours_keeps_its_traceback(papers: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_internal_errors_keep_their_traceback(papers: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 

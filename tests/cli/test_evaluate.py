@@ -37,7 +37,7 @@ def rows(output: str) -> list[list[str]]:
     return [line.split() for line in output.splitlines() if line and line[0] != "#"]
 
 
-def test_text_pair(pair: list[str]) -> None:
+def test_a_text_pair_is_scored(pair: list[str]) -> None:
     output = run(*pair, "--bootstrap", "0")
     assert output.startswith("# ye2021: F1 of mean P and mean R, P@k divides by k, all documents\n")
     assert "# 2 documents, 2 with present gold, 1 with absent gold\n" in output
@@ -67,10 +67,10 @@ def test_jsonl_and_its_json_agree_with_the_table() -> None:
     table = rows(run(GOLD, PREDICTIONS))
     (system,) = record["systems"]
     assert record["documents"] == 60
-    for name, found in system["figures"]["ye2021"].items():
+    for name, result in system["figures"]["ye2021"].items():
         group, cutoff = name.split("@")
         (row,) = [row for row in table if row[:2] == [group, cutoff]]
-        shown = [f"{value:.5}" for value in found.values()]
+        shown = [f"{value:.5}" for value in result.values()]
         bounds = [f"{value:.5}" for value in system["F1_intervals"][name]]
         assert row[2:] == [*shown[:3], *bounds, *shown[3:]]
     for name, figures in system["figures"].items():
@@ -120,7 +120,7 @@ def test_the_protocol_decides_the_main_table(pair: list[str]) -> None:
     assert ["absent", "5", *["1.0"] * 6] in rows(output)
 
 
-def test_per_document(tmp_path: Path, pair: list[str]) -> None:
+def test_per_document_writes_a_line_for_each_document(tmp_path: Path, pair: list[str]) -> None:
     path = tmp_path / "out" / "documents.jsonl"
     run(*pair, "--per-document", str(path))
     first, second = map(json.loads, path.read_text().splitlines())
@@ -129,7 +129,7 @@ def test_per_document(tmp_path: Path, pair: list[str]) -> None:
     assert [path.name for path in path.parent.iterdir()] == ["documents.jsonl"]
 
 
-def test_same_arguments_same_bytes() -> None:
+def test_equal_arguments_give_equal_bytes() -> None:
     assert run(GOLD, PREDICTIONS, "--json") == run(GOLD, PREDICTIONS, "--json")
     assert run(GOLD, PREDICTIONS, "--json") != run(GOLD, PREDICTIONS, "--json", "--seed", "1")
 
@@ -157,7 +157,9 @@ def test_fields_can_be_named(tmp_path: Path) -> None:
         ([GOLD, "nowhere.jsonl"], DataError, "nowhere.jsonl: cannot be read"),
     ],
 )
-def test_mistakes(arguments: list[str], error: type[One2SetError], what: str) -> None:
+def test_invalid_input_is_reported(
+    arguments: list[str], error: type[One2SetError], what: str
+) -> None:
     with pytest.raises(error, match=what):
         run(*arguments)
 

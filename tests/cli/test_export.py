@@ -15,8 +15,8 @@ SAMPLE = str(files("one2set.data") / "sample" / "documents.jsonl")
 
 
 def test_an_exported_model_runs_without_torch(tiny_model: Path, tmp_path: Path) -> None:
-    said = run("export", tiny_model, "-o", tmp_path / "float", "--float32")
-    both = re.search(r"bundled sample, ([\d,]+) of ([\d,]+) phrases equal", said)
+    output = run("export", tiny_model, "-o", tmp_path / "float", "--float32")
+    both = re.search(r"bundled sample, ([\d,]+) of ([\d,]+) phrases equal", output)
     assert both is not None
     assert both[1] == both[2], "in float32 nothing changes"
     assert "MB" in run("export", tiny_model, "-o", tmp_path / "int8")

@@ -44,17 +44,17 @@ def process(
     )
 
 
-def test_a_text(model: Path) -> None:
-    (found,) = parse_jsonl(run(model, TEXT, "--format", "jsonl", "--more"))
-    assert found["id"] == "text"
-    assert found["keyphrases"]
-    for one in found["keyphrases"]:
-        assert one["present"] == bool(one["spans"])
-        for start, end in one["spans"]:
+def test_a_text_has_keyphrases_with_scores_and_spans(model: Path) -> None:
+    (record,) = parse_jsonl(run(model, TEXT, "--format", "jsonl", "--more"))
+    assert record["id"] == "text"
+    assert record["keyphrases"]
+    for keyphrase in record["keyphrases"]:
+        assert keyphrase["present"] == bool(keyphrase["spans"])
+        for start, end in keyphrase["spans"]:
             assert TEXT[start:end]
     shown = run(model, TEXT, "--more")
-    for one in found["keyphrases"]:
-        assert f"{one['score']:.2f}  {one['text']}" in shown
+    for keyphrase in record["keyphrases"]:
+        assert f"{keyphrase['score']:.2f}  {keyphrase['text']}" in shown
 
 
 @pytest.mark.parametrize("model", ["default", "light"])
@@ -79,17 +79,17 @@ def test_files_folders_standard_input_and_texts_in_their_order(model: Path, tmp_
     (tmp_path / "folder" / "three.jsonl").write_text('{"id": "3", "abstract": "Words in a set."}')
     inputs = [str(tmp_path / "one.txt"), "a second text", str(tmp_path / "folder"), "-"]
     done = process(model, [*inputs, "-f", "jsonl"], stdin=b"Words of a third text.")
-    found = parse_jsonl(done.stdout.decode())
-    assert [one["id"] for one in found] == ["one.txt", "text 2", "3", "two.md", "stdin"]
+    records = parse_jsonl(done.stdout.decode())
+    assert [record["id"] for record in records] == ["one.txt", "text 2", "3", "two.md", "stdin"]
     alone = parse_jsonl(process(model, ["-f", "jsonl"], stdin=TEXT.encode()).stdout.decode())
     assert alone[0]["id"] == "stdin"
     (text,) = parse_jsonl(run(model, "-f", "jsonl", TEXT))
-    assert alone[0]["keyphrases"] == text["keyphrases"] == found[0]["keyphrases"]
+    assert alone[0]["keyphrases"] == text["keyphrases"] == records[0]["keyphrases"]
 
 
 def test_many_documents_are_those_of_a_file(model: Path) -> None:
-    found = parse_jsonl(run(model, "-f", "jsonl", str(SAMPLE)))
-    assert [one["id"] for one in found] == [document.id for document in read(str(SAMPLE))]
+    records = parse_jsonl(run(model, "-f", "jsonl", str(SAMPLE)))
+    assert [record["id"] for record in records] == [document.id for document in read(str(SAMPLE))]
 
 
 @pytest.mark.parametrize("format", ["json", "csv", "html", "text"])
@@ -101,20 +101,22 @@ def test_every_format_writes_something(model: Path, format: str) -> None:
         assert len(json.loads(shown)) == 2
 
 
-def test_options(model: Path) -> None:
+def test_options_select_keyphrases(model: Path) -> None:
     def phrases(*options: str) -> list[dict[str, Any]]:
-        found = parse_jsonl(run(model, str(SAMPLE), "-f", "jsonl", *options))
-        return [phrase for one in found for phrase in one["keyphrases"]]
+        records = parse_jsonl(run(model, str(SAMPLE), "-f", "jsonl", *options))
+        return [phrase for record in records for phrase in record["keyphrases"]]
 
     usual, more = phrases(), phrases("--more", "--more")
     # Without a calibration, all that codes generate is shown already.
     assert len(phrases("--fewer", "--fewer")) < len(usual) == len(more)
     assert len(phrases("--more", "--more", "--top", "1")) <= 60
     present, absent = phrases("--present-only"), phrases("--absent-only")
-    assert [one["present"] for one in present] == [True] * len(present)
-    assert [one["present"] for one in absent] == [False] * len(absent)
+    assert [keyphrase["present"] for keyphrase in present] == [True] * len(present)
+    assert [keyphrase["present"] for keyphrase in absent] == [False] * len(absent)
     assert len(present) + len(absent) == len(usual)
-    assert phrases("--min-score", "0.01") == [one for one in usual if one["score"] >= 0.01]
+    assert phrases("--min-score", "0.01") == [
+        keyphrase for keyphrase in usual if keyphrase["score"] >= 0.01
+    ]
 
 
 @pytest.mark.parametrize(
@@ -150,7 +152,7 @@ def test_empty_standard_input_is_reported(model: Path) -> None:
     assert b"contains no documents" in done.stderr
 
 
-def test_documents_without_words_among_others(model: Path) -> None:
+def test_documents_without_words_trigger_a_warning(model: Path) -> None:
     shown = run(model, "?", TEXT, "-f", "json")
     assert "text 1: contains no words" in shown
 
@@ -167,7 +169,7 @@ def test_documents_without_words_among_others(model: Path) -> None:
         ("a.gz", b"\x1f\x8b\x08broken", "damaged"),
     ],
 )
-def test_files_that_are_no_text(
+def test_binary_files_are_reported(
     model: Path, tmp_path: Path, name: str, content: bytes, message: str
 ) -> None:
     (tmp_path / name).write_bytes(content)
@@ -182,7 +184,7 @@ def test_files_that_are_no_text(
     ["papers.jsonl", "no/such/folder/", "thesis.pdf", "notes/paper", "~/nosuch", "./nosuch",
      "report.doc", "graph.js", "My thesis.docx", "some folder/"],
 )  # fmt: skip
-def test_a_file_that_is_not_there(model: Path, name: str) -> None:
+def test_a_missing_file_is_reported(model: Path, name: str) -> None:
     with pytest.raises(DataError, match="there is no such file"):
         run(model, name)
 
@@ -196,7 +198,7 @@ def test_an_address_is_not_a_text(model: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["graphs", "C++", "see a/b or c.pdf for words", "Words e.g. these.", "words in a.b.c ."]
 )
-def test_texts_that_are_no_names(model: Path, text: str) -> None:
+def test_short_texts_are_not_taken_for_names(model: Path, text: str) -> None:
     assert parse_jsonl(run(model, text, "-f", "jsonl"))[0]["id"] == "text"
 
 
@@ -221,7 +223,7 @@ def test_skipped_records_are_counted(model: Path, tmp_path: Path) -> None:
     assert "2 records were skipped" in run(model, tmp_path / "b.jsonl", "--on-error", "skip")
 
 
-def test_one_message_for_one_fault(model: Path) -> None:
+def test_an_error_is_reported_once(model: Path) -> None:
     done = process(model, [""])
     assert done.returncode == 2
     assert done.stdout == b""
@@ -238,13 +240,15 @@ def test_standard_output_may_be_closed(model: Path) -> None:
 @pytest.mark.parametrize("name", SAMPLES)
 def test_a_document_of_every_format(model: Path, tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(SAMPLES[name]())
-    (found,) = parse_jsonl(
+    (record,) = parse_jsonl(
         run(model, tmp_path / name, "-f", "jsonl", "--more", "--text-output", tmp_path / "a.txt")
     )
     text = (tmp_path / "a.txt").read_bytes().decode()
-    assert found["id"] == name
+    assert record["id"] == name
     assert text.split("\n") == [TITLE, *EXPECTED]
-    assert all(text[start:end] for one in found["keyphrases"] for start, end in one["spans"])
+    assert all(
+        text[start:end] for keyphrase in record["keyphrases"] for start, end in keyphrase["spans"]
+    )
 
 
 def test_a_text_that_is_not_utf_8(model: Path) -> None:
@@ -280,7 +284,7 @@ def test_the_core_install_generates(model: Path) -> None:
     assert "Present" in done.stdout or "Absent" in done.stdout
 
 
-def test_a_model_that_is_none(tmp_path: Path) -> None:
+def test_a_folder_without_a_model_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there is no model"):
         run(tmp_path / "nothing", TEXT)
     (tmp_path / "empty").mkdir()

@@ -27,7 +27,7 @@ def printed(model: Path, *arguments: str | Path) -> str:
 
 
 @pytest.mark.parametrize("options", [(), ("--top", "1"), ("--present-only",)])
-def test_a_file_holds_what_is_printed(
+def test_a_file_has_the_same_lines_as_standard_output(
     exported_model: Path, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     output = tmp_path / "k.jsonl"
@@ -59,7 +59,7 @@ def test_parquet_zst_and_folders_hold_the_same(exported_model: Path, tmp_path: P
     assert parse_jsonl(pattern) == expected
 
 
-def test_without_torch_and_pyarrow(exported_model: Path, tmp_path: Path) -> None:
+def test_jsonl_needs_neither_torch_nor_pyarrow(exported_model: Path, tmp_path: Path) -> None:
     arguments = ["generate", "--model", str(exported_model), str(SAMPLE), "-o"]
     arguments += [str(tmp_path / "k.jsonl"), "--workers", "1"]
     code = (
@@ -88,13 +88,15 @@ def test_without_torch_and_pyarrow(exported_model: Path, tmp_path: Path) -> None
         (["a second text", "-o", "k.jsonl"], "'a second text' is not a file"),
     ],
 )
-def test_options_that_cannot_be(exported_model: Path, arguments: list[str], message: str) -> None:
+def test_invalid_options_are_errors(
+    exported_model: Path, arguments: list[str], message: str
+) -> None:
     with pytest.raises(ConfigError, match=message):
         run(exported_model, SAMPLE, *arguments)
     assert not Path("k.jsonl").exists()
 
 
-def test_files_that_are_not_there(exported_model: Path, tmp_path: Path) -> None:
+def test_missing_files_are_errors(exported_model: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"\*.csv: matches no file"):
         run(exported_model, f"{tmp_path}/*.csv", "-o", tmp_path / "k.jsonl")
     with pytest.raises(DataError, match=r"missing.ndjson: there is no such file"):
@@ -111,7 +113,7 @@ def test_other_formats_hold_what_is_printed(
     assert output.read_text() == shown  # the test runner, too, makes line ends equal
 
 
-def test_texts_beside_keyphrases(exported_model: Path, tmp_path: Path) -> None:
+def test_text_output_writes_the_texts(exported_model: Path, tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# Sets\n\nOf *words*.")
     for options in (["-o", tmp_path / "k.jsonl", "--workers", "1"], ["-f", "jsonl"]):
         run(exported_model, tmp_path / "a.md", *options, "--text-output", tmp_path / "texts")

@@ -48,8 +48,8 @@ def sources(reference: Path, tmp_path: Path) -> Path:
 def test_from_a_checkpoint_to_the_release_s_own_predictions(
     reference: Path, sources: Path, tmp_path: Path
 ) -> None:
-    said = import_reference(reference, "set", tmp_path / "model")
-    assert "One2Set, 231,937 weights, 400 words, 8 control codes" in said
+    output = import_reference(reference, "set", tmp_path / "model")
+    assert "One2Set, 231,937 weights, 400 words, 8 control codes" in output
     predictions = tmp_path / "predictions.txt"
     run("predict", tmp_path / "model", sources, "-o", predictions, "--format", "text")
     theirs = reference / "set" / "predictions_trained_docs.txt"
@@ -85,8 +85,8 @@ def test_slots_hold_what_the_release_recorded(
 @pytest.mark.shared
 def test_a_one2seq_checkpoint(reference: Path, sources: Path, tmp_path: Path) -> None:
     """The release recorded its distributions along the targets; the first is a prediction's."""
-    said = import_reference(reference, "seq", tmp_path / "model")
-    assert "One2Seq, 231,425 weights, 400 words" in said
+    output = import_reference(reference, "seq", tmp_path / "model")
+    assert "One2Seq, 231,425 weights, 400 words" in output
     model = load_model(tmp_path / "model")
     with (
         np.load(reference / "seq" / "trained.npz") as recorded_arrays,
@@ -102,8 +102,8 @@ def test_a_one2seq_checkpoint(reference: Path, sources: Path, tmp_path: Path) ->
         mixture = model.network.decode(
             model.network.encode(batch), inputs, torch.ones_like(inputs) > 0
         )
-        found = mixture.distribution(record["dist"].shape[2]).view(record["dist"].shape)
-    np.testing.assert_allclose(found.numpy(), record["dist"], atol=2e-6)
+        result = mixture.distribution(record["dist"].shape[2]).view(record["dist"].shape)
+    np.testing.assert_allclose(result.numpy(), record["dist"], atol=2e-6)
 
     run("predict", tmp_path / "model", sources, "-o", tmp_path / "p.jsonl", "--slots")
     lines = read_jsonl(tmp_path / "p.jsonl")
@@ -125,14 +125,16 @@ def test_an_existing_folder_is_kept(reference: Path, tmp_path: Path) -> None:
 
 @pytest.mark.shared
 @pytest.mark.parametrize("heads", ["7", "128"])
-def test_heads_that_cannot_be(reference: Path, tmp_path: Path, heads: str) -> None:
+def test_an_invalid_number_of_heads_is_an_error(
+    reference: Path, tmp_path: Path, heads: str
+) -> None:
     with pytest.raises(ConfigError, match=f"heads is {heads}; heads must divide the width"):
         import_reference(reference, "set", tmp_path / "model", "--heads", heads)
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.shared
-def test_files_in_the_wrong_places(reference: Path, tmp_path: Path) -> None:
+def test_swapped_files_are_reported(reference: Path, tmp_path: Path) -> None:
     checkpoint = reference / "checkpoint"
     model, vocabulary = checkpoint / "set_best_model.pt", checkpoint / "vocab.pt"
     out = tmp_path / "model"

@@ -13,11 +13,11 @@ import pytest
 from one2set.errors import ConfigError, DataError
 from tests.cli.test_predict import SAMPLE, run
 from tests.commands import read_jsonl
-from tests.processes import descendants, end_by_themselves
+from tests.processes import descendants, wait_until_ended
 from tests.training.children import finish, start
 
 
-def test_an_output_that_exists(tiny_model: Path, tmp_path: Path) -> None:
+def test_an_existing_output_is_refused(tiny_model: Path, tmp_path: Path) -> None:
     output = tmp_path / "p.jsonl"
     output.write_text("mine\n")
     with pytest.raises(ConfigError, match="exists already; pass --overwrite"):
@@ -68,7 +68,7 @@ def test_resuming_with_something_else_is_refused(tiny_model: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("way", ["trained", "exported"])
-def test_kills_lose_nothing_and_repeat_nothing(
+def test_killed_commands_resume_to_the_same_bytes(
     tiny_model: Path, exported_model: Path, tmp_path: Path, way: str
 ) -> None:
     """Real processes are killed with -9 wherever they are; the last one ends, and its file is, byte
@@ -95,7 +95,7 @@ def test_kills_lose_nothing_and_repeat_nothing(
         workers = descendants(child.pid)
         child.kill()
         child.join()
-        assert end_by_themselves(workers)
+        assert wait_until_ended(workers)
         midway += 0 < written(killed) < size
     assert finish(start([*command, str(killed), "--resume"], output=log)) == 0, log.read_text()
     assert kills >= 3, "too few kills to prove anything"

@@ -99,7 +99,7 @@ def test_scorers_learn_from_more_documents_of_an_oversampled_file(
             run("learn", tmp_path / "net", *options, wrong, "--overwrite")
 
 
-def test_models_that_cannot_learn(tiny_model: Path, tmp_path: Path) -> None:
+def test_other_models_are_refused(tiny_model: Path, tmp_path: Path) -> None:
     documents = ("--documents", SAMPLE)
     with pytest.raises(ConfigError, match=r"--from is nowhere; expected a model folder"):
         run("learn", tiny_model, *documents, "-o", tmp_path / "x", "--from", "nowhere")

@@ -10,7 +10,7 @@ from one2set.cli import app
 from one2set.errors import ConfigError
 
 
-def test_what_is_missing_is_named(
+def test_missing_packages_are_named(
     monkeypatch: pytest.MonkeyPatch, exported_model: Path, tmp_path: Path
 ) -> None:
     model = ["mcp", "--model", str(exported_model), "--threads", "1"]

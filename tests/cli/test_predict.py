@@ -17,7 +17,7 @@ from one2set.model.folder import save_model
 from one2set.prediction.engine import Engine
 from one2set.prediction.search import Search
 from tests.commands import invoke, parse_jsonl, read_jsonl
-from tests.networks import lively_transformer, small_vocabulary
+from tests.networks import small_vocabulary, varied_transformer
 
 SAMPLE = Path(str(files("one2set.data") / "sample" / "documents.jsonl"))
 
@@ -36,13 +36,13 @@ def test_a_line_for_each_document_as_the_engine_predicts(tiny_model: Path, tmp_p
     for line, document, prediction in zip(lines, documents, predictions, strict=True):
         assert line["id"] == document.id
         candidates = build_candidates(StemmedDocument.of(document), prediction)
-        said = {slot.code: one for one in candidates for slot in one.slots}
+        by_code = {slot.code: candidate for candidate in candidates for slot in candidate.slots}
         for phrase, slot in zip(line["keyphrases"], prediction.phrases, strict=True):
             assert phrase["text"] == slot.text
             assert phrase["score"] == pytest.approx(slot.score, rel=1e-5)
-            best = max(other.probability for other in said[slot.code].slots)
+            best = max(other.probability for other in by_code[slot.code].slots)
             assert phrase["probability"] == pytest.approx(best, rel=1e-5)
-            assert phrase["present"] is said[slot.code].present
+            assert phrase["present"] is by_code[slot.code].present
         assert set(line) == {"id", "keyphrases"}
     texts = [[phrase["text"] for phrase in line["keyphrases"]] for line in lines]
     assert any(len(set(some)) < len(some) for some in texts), "duplicates are kept"
@@ -79,9 +79,9 @@ def test_any_input_several_at_once(tiny_model: Path, tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "b.txt").write_text("Graph networks learn.")
     (folder / "a.txt").write_text("They forget.")
-    found = parse_jsonl(run(tiny_model, folder, SAMPLE))
-    assert [line["id"] for line in found[:2]] == ["a.txt", "b.txt"]
-    assert len(found) == 62
+    records = parse_jsonl(run(tiny_model, folder, SAMPLE))
+    assert [line["id"] for line in records[:2]] == ["a.txt", "b.txt"]
+    assert len(records) == 62
 
 
 def test_bad_records_stop_or_are_skipped(tiny_model: Path, tmp_path: Path) -> None:
@@ -108,9 +108,9 @@ def test_slots_beams_and_pools(tiny_model: Path, tmp_path: Path) -> None:
         (("--beam", "3", "--length-penalty", "0.5"), Search(3, 0.5)),
         (("--beam", "2", "--pool"), Search(2, 1.0, pool=True)),
     ):
-        found = parse_jsonl(run(tiny_model, few, "--slots", *options))
+        records = parse_jsonl(run(tiny_model, few, "--slots", *options))
         predictions = Engine.load(tiny_model, search=search).predict(documents)
-        for line, prediction in zip(found, predictions, strict=True):
+        for line, prediction in zip(records, predictions, strict=True):
             assert [slot["tokens"] for slot in line["slots"]] == [
                 list(slot.tokens) for slot in prediction.slots
             ]
@@ -131,30 +131,30 @@ def test_a_long_document_is_named(tiny_model: Path, tmp_path: Path) -> None:
 def test_batches_change_nothing_but_the_last_digits(tiny_model: Path) -> None:
     expected = parse_jsonl(run(tiny_model, SAMPLE))
     for options in (("--batch-tokens", "1"), ("--threads", "1"), ("--device", "cpu")):
-        found = parse_jsonl(run(tiny_model, SAMPLE, *options))
-        for line, other in zip(found, expected, strict=True):
+        records = parse_jsonl(run(tiny_model, SAMPLE, *options))
+        for line, other in zip(records, expected, strict=True):
             assert line["id"] == other["id"]
-            texts = [[p["text"] for p in one["keyphrases"]] for one in (line, other)]
+            texts = [[p["text"] for p in each["keyphrases"]] for each in (line, other)]
             assert texts[0] == texts[1]
-            scores = [[p["score"] for p in one["keyphrases"]] for one in (line, other)]
+            scores = [[p["score"] for p in each["keyphrases"]] for each in (line, other)]
             assert scores[0] == pytest.approx(scores[1], abs=1e-5)
 
 
 def test_a_sequence_keeps_its_order(tmp_path: Path) -> None:
     folder = tmp_path / "model"
-    save_model(folder, lively_transformer(), small_vocabulary(list(read(SAMPLE))))
-    found = parse_jsonl(run(folder, SAMPLE, "--slots"))
-    for line in found:
+    save_model(folder, varied_transformer(), small_vocabulary(list(read(SAMPLE))))
+    records = parse_jsonl(run(folder, SAMPLE, "--slots"))
+    for line in records:
         texts = [slot["text"] for slot in line["slots"] if slot["text"]]
         assert [phrase["text"] for phrase in line["keyphrases"]] == texts
-    scores = [[p["score"] for p in line["keyphrases"]] for line in found]
+    scores = [[p["score"] for p in line["keyphrases"]] for line in records]
     assert any(some != sorted(some, reverse=True) for some in scores)
 
 
 def test_exclusive_search_has_phrases_begin_differently(tmp_path: Path) -> None:
     documents = list(read(SAMPLE))
     folder, few = tmp_path / "model", tmp_path / "few.jsonl"
-    save_model(folder, lively_transformer(), small_vocabulary(documents))
+    save_model(folder, varied_transformer(), small_vocabulary(documents))
     few.write_text("".join(SAMPLE.read_text().splitlines(keepends=True)[:10]))
 
     def texts(*options: str) -> list[str]:
@@ -163,7 +163,9 @@ def test_exclusive_search_has_phrases_begin_differently(tmp_path: Path) -> None:
     free, exclusive = texts(), texts("--exclusive", "-1")
     assert texts("--exclusive", "0") == free
     predictions = Engine.load(folder, search=Search(exclusive=-1)).predict(documents[:10])
-    assert exclusive == [";".join(slot.text for slot in one.phrases) for one in predictions]
+    assert exclusive == [
+        ";".join(slot.text for slot in prediction.phrases) for prediction in predictions
+    ]
     split = [[line.split(";") for line in lines] for lines in (free, exclusive)]
     repeats = [sum(len(some) - len(set(some)) for some in each) for each in split]
     assert repeats[0] > 0 == repeats[1]
@@ -180,12 +182,12 @@ def test_the_model_limits_the_length_of_phrases(tmp_path: Path) -> None:
     folder = tmp_path / "model"
     vocabulary = small_vocabulary(list(read(SAMPLE)))
     config = {"model": {"sequence_length": 7, "phrase_length": 3}}
-    save_model(folder, lively_transformer(), vocabulary, config)
+    save_model(folder, varied_transformer(), vocabulary, config)
     lines = parse_jsonl(run(folder, SAMPLE, "--slots"))
     assert max(sum(len(slot["tokens"]) for slot in line["slots"]) for line in lines) == 7
 
 
-def test_options_that_cannot_be(tiny_model: Path, tmp_path: Path) -> None:
+def test_invalid_options_are_errors(tiny_model: Path, tmp_path: Path) -> None:
     output = tmp_path / "p.jsonl"
     for options, message in (
         (("--beam", "0"), "beam is 0; expected 1"),
@@ -216,6 +218,6 @@ def test_options_that_cannot_be(tiny_model: Path, tmp_path: Path) -> None:
 def test_an_exported_model_gives_raw_output_too(exported_model: Path) -> None:
     result = CliRunner().invoke(app, ["predict", str(exported_model), str(SAMPLE), "--slots"])
     lines = parse_jsonl(result.stdout)
-    assert all("probability" in one for line in lines for one in line["keyphrases"])
+    assert all("probability" in keyphrase for line in lines for keyphrase in line["keyphrases"])
     assert all(line["slots"] for line in lines)
     assert f"for keyphrases: one2set generate --model {exported_model}" in result.stderr

@@ -30,7 +30,7 @@ def test_a_terminal_shows_what_takes_long_and_erases_it(monkeypatch: pytest.Monk
     assert screen.getvalue().endswith("\x1b[2K")  # the line is erased
 
 
-def test_what_is_fast_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fast_work_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.StringIO()
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setattr(console, "err", Console(file=screen, force_terminal=True))
@@ -46,7 +46,7 @@ def test_a_pipe_shows_nothing(
     assert capsys.readouterr() == ("", "")
 
 
-def test_errors_pass() -> None:
+def test_errors_are_passed_on() -> None:
     def fail() -> Iterator[int]:
         yield 1
         raise ValueError("no")
@@ -63,7 +63,7 @@ def shares(read: _Read, checks: int) -> list[str]:
     return shown
 
 
-def test_how_much_of_a_long_text_is_done() -> None:
+def test_the_progress_of_a_long_text_is_shown() -> None:
     long = " ".join(f"w{number}" for number in range(1000))  # 3 passages
     read = _Read([long], [False], Fields(), ErrorPolicy(), None)
     assert len(list(read.documents())) == 1

@@ -8,7 +8,7 @@ import pytest
 from one2set.errors import ConfigError
 from one2set.reproduction import job
 from tests.commands import invoke
-from tests.reproduction.conftest import QUICK, at_once, tested_corpus
+from tests.reproduction.conftest import QUICK, tested_corpus, train_instantly
 
 __all__ = ["tested_corpus"]  # a fixture
 
@@ -18,7 +18,7 @@ Reproduce = Callable[..., tuple[str, str]]
 @pytest.fixture
 def reproduce(tested_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reproduce:
     """What the command prints on stdout and stderr; it must succeed, or raise the user's error."""
-    monkeypatch.setattr(job, "launch", lambda processes: at_once)
+    monkeypatch.setattr(job, "launch", lambda processes: train_instantly)
     quick = ["--scale", "tiny", "--documents", "8", "--seeds", "1"]
     quick += [f"--set={change}" for change in QUICK]
 
@@ -35,17 +35,17 @@ def test_a_part_is_done_reported_and_not_repeated(reproduce: Reproduce, tmp_path
     assert "3 jobs, 0 of them done; 24 examples; left: unknown until a job is done" in listed
     with pytest.raises(ConfigError, match="has no finished job of this plan"):
         reproduce("--report-only")
-    _, told = reproduce("--only", "codes")
-    assert "settrans-single (seed 0) done: 3 of 3 jobs, 24 of 24 examples, 0:00:00 left" in told
-    assert "the report is" in told
+    _, errors = reproduce("--only", "codes")
+    assert "settrans-single (seed 0) done: 3 of 3 jobs, 24 of 24 examples, 0:00:00 left" in errors
+    assert "the report is" in errors
     page = tmp_path / "reproduced" / "report.html"
     assert "Not measured yet: transformer" in page.read_text()
     listed, _ = reproduce("--only", "codes", "--seeds", "2", "--list")
     assert "6 jobs, 3 of them done; 48 examples; left: 0:00:" in listed
-    _, told = reproduce("--only", "codes")
-    assert "seed 0" not in told
-    _, told = reproduce("--report-only")
-    assert "the report is" in told
+    _, errors = reproduce("--only", "codes")
+    assert "seed 0" not in errors
+    _, errors = reproduce("--report-only")
+    assert "the report is" in errors
 
 
 def test_missing_inputs_are_reported_at_once(reproduce: Reproduce, corpus_folder: Path) -> None:

@@ -9,8 +9,8 @@ from one2set.cli import app
 from one2set.errors import ConfigError
 
 
-def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [one for one in sys.modules if one.startswith("one2set.serving")]:
+def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [module for module in sys.modules if module.startswith("one2set.serving")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "fastapi", None)
     result = CliRunner().invoke(app, ["serve"])

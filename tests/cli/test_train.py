@@ -40,9 +40,9 @@ def train(corpus: Path, run: Path, *options: str) -> str:
 
 
 def test_from_a_corpus_to_a_model(corpus_folder: Path, tmp_path: Path) -> None:
-    said = train(corpus_folder, tmp_path / "run", "--scale", "tiny", "--steps", "3")
-    assert "validation at step 3: loss " in said
-    assert f"the model is {tmp_path / 'run' / 'model'}" in said
+    output_text = train(corpus_folder, tmp_path / "run", "--scale", "tiny", "--steps", "3")
+    assert "validation at step 3: loss " in output_text
+    assert f"the model is {tmp_path / 'run' / 'model'}" in output_text
     assert {path.name for path in (tmp_path / "run").iterdir()} == {
         ".lock",
         "run.json",
@@ -103,14 +103,14 @@ def test_options_reach_the_run(corpus_folder: Path, tmp_path: Path) -> None:
 
 def test_a_run_is_resumed_with_its_own_settings(corpus_folder: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    said = train(corpus_folder, run, "--resume", "--steps", "2", "--seed", "4", *QUICK)
-    assert "there is nothing to resume; this is a new run" in said
+    output_text = train(corpus_folder, run, "--resume", "--steps", "2", "--seed", "4", *QUICK)
+    assert "there is nothing to resume; this is a new run" in output_text
     with pytest.raises(One2SetError, match="contains a run; continue it with --resume"):
         train(corpus_folder, run, *QUICK)
-    said = train(corpus_folder, run, "--resume", "--steps", "4")
-    assert "limits.steps is now 4 (was 2)" in said
-    assert f"resuming from {run / 'checkpoints' / '00000002'}" in said
-    assert "step 4" in said
+    output_text = train(corpus_folder, run, "--resume", "--steps", "4")
+    assert "limits.steps is now 4 (was 2)" in output_text
+    assert f"resuming from {run / 'checkpoints' / '00000002'}" in output_text
+    assert "step 4" in output_text
 
 
 @pytest.mark.parametrize("system", ["catseq", "exhird", "catseqtg-2rf1", "gan-mr"])
@@ -138,9 +138,9 @@ def test_networks_of_other_kinds_are_trained_resumed_and_used(
         assert torch.equal(weight, halves[name]), name
     document = tmp_path / "bees.jsonl"
     document.write_text(DOCUMENT)
-    found = CliRunner().invoke(app, ["predict", str(tmp_path / "halves"), str(document)])
-    assert found.exception is None
-    assert json.loads(found.stdout)["id"] == "bees"
+    result = CliRunner().invoke(app, ["predict", str(tmp_path / "halves"), str(document)])
+    assert result.exception is None
+    assert json.loads(result.stdout)["id"] == "bees"
 
 
 def test_a_model_is_trained_further_on_another_corpus(corpus_folder: Path, tmp_path: Path) -> None:
@@ -232,10 +232,10 @@ def test_sigterm_saves_and_prints_how_to_resume(corpus_folder: Path, tmp_path: P
     assert child.pid is not None
     os.kill(child.pid, signal.SIGTERM)
     assert finish(child) == 128 + signal.SIGTERM, output.read_text()
-    said = output.read_text()
-    assert f"continue with: one2set train {corpus_folder} --output {run} --resume" in said
+    output_text = output.read_text()
+    assert f"continue with: one2set train {corpus_folder} --output {run} --resume" in output_text
     assert len(list((run / "checkpoints").iterdir())) == 1
-    assert "Traceback" not in said
+    assert "Traceback" not in output_text
 
 
 def test_a_full_disk_is_reported(corpus_folder: Path, tmp_path: Path) -> None:
@@ -245,11 +245,11 @@ def test_a_full_disk_is_reported(corpus_folder: Path, tmp_path: Path) -> None:
     every = ["--set", "logging.checkpoint_steps=2", "--set", "validation.every=6"]
     child = start([*command, *every], output=output, full_after=run / "checkpoints" / "00000002")
     assert finish(child) == 2, output.read_text()
-    said = " ".join(output.read_text().split())
-    assert "00000004: the checkpoint could not be written (" in said
-    assert "File too large" in said
-    assert f"the last good checkpoint is {run / 'checkpoints' / '00000002'}" in said
-    assert "Traceback" not in said
+    output_text = " ".join(output.read_text().split())
+    assert "00000004: the checkpoint could not be written (" in output_text
+    assert "File too large" in output_text
+    assert f"the last good checkpoint is {run / 'checkpoints' / '00000002'}" in output_text
+    assert "Traceback" not in output_text
     child = start([*command, "--resume"], output=output)
     assert finish(child) == 0, output.read_text()
 
@@ -274,8 +274,8 @@ def test_validation_scores_equal_those_of_predictions(
     with as_file(files("one2set.data").joinpath("sample", "documents.jsonl")) as path:
         documents = [document for document in read(str(path)) if document.id in held_out]
     predictions = Engine.load(run).predict(documents)
-    said = [[slot.text for slot in prediction.phrases] for prediction in predictions]
-    scores = score([gold_from_document(document) for document in documents], said)
+    output_text = [[slot.text for slot in prediction.phrases] for prediction in predictions]
+    scores = score([gold_from_document(document) for document in documents], output_text)
     assert row["duplication"] == scores.duplication
     for name, group in (("f1", "all"), ("f1_present", "present"), ("f1_absent", "absent")):
         assert row[name] == compute_metrics(scores.groups[group], "M", YE2021).f1  # type: ignore[index]

@@ -6,7 +6,7 @@ from pathlib import Path
 from one2set.data.document import Document
 
 
-def made_up(count: int, *, seed: int = 0) -> list[Document]:
+def make_documents(count: int, *, seed: int = 0) -> list[Document]:
     """Documents of made-up words with the frequencies of a language, some of them repeated."""
     chance = random.Random(seed)
     syllables = [a + b for a in "bdfgklmnprst" for b in "aeiou"]

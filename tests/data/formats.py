@@ -31,31 +31,36 @@ DOCUMENTS = (
 def jsonl(documents: Sequence[Document] = DOCUMENTS) -> bytes:
     return lines(
         {
-            "id": one.id,
-            "title": one.title,
-            "abstract": one.abstract,
-            "keyphrases": list(one.keyphrases or ()),
+            "id": document.id,
+            "title": document.title,
+            "abstract": document.abstract,
+            "keyphrases": list(document.keyphrases or ()),
         }
-        for one in documents
+        for document in documents
     )
 
 
 def jsonl_with_strings() -> bytes:
     return lines(
-        {"id": one.id, "title": one.title, "text": one.abstract, "keyword": semicolons(one)}
-        for one in DOCUMENTS
+        {
+            "id": document.id,
+            "title": document.title,
+            "text": document.abstract,
+            "keyword": semicolons(document),
+        }
+        for document in DOCUMENTS
     )
 
 
 def tokens() -> bytes:
     return lines(
         {
-            "id": one.id,
-            "document": one.words(),
-            "extractive_keyphrases": spelled(one)[:1],
-            "abstractive_keyphrases": spelled(one)[1:],
+            "id": document.id,
+            "document": document.words(),
+            "extractive_keyphrases": spell_words(document)[:1],
+            "abstractive_keyphrases": spell_words(document)[1:],
         }
-        for one in DOCUMENTS
+        for document in DOCUMENTS
     )
 
 
@@ -75,7 +80,7 @@ def indented() -> bytes:
     return json.dumps(_records(), indent=2, ensure_ascii=False).encode()
 
 
-def one_after_another() -> bytes:
+def concatenated_json() -> bytes:
     return "\n".join(json.dumps(record, indent=1) for record in _records()).encode()
 
 
@@ -93,13 +98,17 @@ def tagged_table() -> bytes:
     writer = csv.writer(sink, delimiter="\t")
     writer.writerow(["PT", "TI", "AB", "DE", "ID", "UT"])
     writer.writerows(
-        ["J", one.title, one.abstract, semicolons(one), "X", one.id] for one in DOCUMENTS
+        ["J", document.title, document.abstract, semicolons(document), "X", document.id]
+        for document in DOCUMENTS
     )
     return sink.getvalue().encode()
 
 
 def workbook() -> bytes:
-    rows = [[one.title or None, one.abstract, 3, semicolons(one), one.id] for one in DOCUMENTS]
+    rows = [
+        [document.title or None, document.abstract, 3, semicolons(document), document.id]
+        for document in DOCUMENTS
+    ]
     empty = [None] * 5
     header = ["Title", "Abstract", None, "Keywords", "ID"]
     return workbook_of([["without documents"]], [header, rows[0], empty, *rows[1:]])
@@ -118,36 +127,38 @@ def workbook_of(*sheets: Sequence[Sequence[object]]) -> bytes:
 def bibtex() -> bytes:
     """With braces and commands of LaTeX."""
     entries = [
-        f"@article{{{one.id},\n  title = {{{one.title}}},\n  year = 2021,\n  abstract = {{"
-        + one.abstract.replace("ï", r"{\"\i}")
-        + f"}},\n  keywords = {{{', '.join(one.keyphrases or ())}}}\n}}\n"
-        for one in DOCUMENTS
+        f"@article{{{document.id},\n  title = {{{document.title}}},\n  year = 2021,\n"
+        "  abstract = {"
+        + document.abstract.replace("ï", r"{\"\i}")
+        + f"}},\n  keywords = {{{', '.join(document.keyphrases or ())}}}\n}}\n"
+        for document in DOCUMENTS
     ]
     return ("% made by hand\n@string{x = {y}}\n" + "\n".join(entries)).encode()
 
 
 def ris() -> bytes:
     return "".join(
-        f"TY  - JOUR\r\nID  - {one.id}\r\nTI  - {one.title}\r\nAB  - {broken(one, '')}\r\n"
-        + "".join(f"KW  - {phrase}\r\n" for phrase in one.keyphrases or ())
+        f"TY  - JOUR\r\nID  - {document.id}\r\nTI  - {document.title}\r\n"
+        f"AB  - {broken(document, '')}\r\n"
+        + "".join(f"KW  - {phrase}\r\n" for phrase in document.keyphrases or ())
         + "ER  - \r\n\r\n"
-        for one in DOCUMENTS
+        for document in DOCUMENTS
     ).encode()
 
 
 def medline() -> bytes:
     return "\n".join(
-        f"PMID- {one.id}\nTI  - {one.title}\nAB  - {broken(one, ' ' * 6)}\n"
-        + "".join(f"OT  - {phrase}\n" for phrase in one.keyphrases or ())
-        for one in DOCUMENTS
+        f"PMID- {document.id}\nTI  - {document.title}\nAB  - {broken(document, ' ' * 6)}\n"
+        + "".join(f"OT  - {phrase}\n" for phrase in document.keyphrases or ())
+        for document in DOCUMENTS
     ).encode()
 
 
 def web_of_science() -> bytes:
     entries = "".join(
-        f"PT J\nTI {one.title}\nDE {'; '.join(one.keyphrases or ())}\nID X; Y\n"
-        f"AB {broken(one, '   ')}\nUT {one.id}\nER\n\n"
-        for one in DOCUMENTS
+        f"PT J\nTI {document.title}\nDE {'; '.join(document.keyphrases or ())}\nID X; Y\n"
+        f"AB {broken(document, '   ')}\nUT {document.id}\nER\n\n"
+        for document in DOCUMENTS
     )
     return f"FN Clarivate Analytics Web of Science\nVR 1.0\n{entries}EF\n".encode()
 
@@ -159,11 +170,11 @@ def broken(document: Document, indent: str) -> str:
 
 def parquet() -> bytes:
     columns = {
-        "id": [one.id for one in DOCUMENTS],
+        "id": [document.id for document in DOCUMENTS],
         "year": [2021, None, 2024],
-        "title": [one.title for one in DOCUMENTS],
-        "abstract": [one.abstract for one in DOCUMENTS],
-        "keywords": [list(one.keyphrases or ()) for one in DOCUMENTS],
+        "title": [document.title for document in DOCUMENTS],
+        "abstract": [document.abstract for document in DOCUMENTS],
+        "keywords": [list(document.keyphrases or ()) for document in DOCUMENTS],
     }
     sink = io.BytesIO()
     pq.write_table(pa.table(columns), sink)
@@ -172,24 +183,27 @@ def parquet() -> bytes:
 
 def sources() -> bytes:
     return "".join(
-        f"{' '.join(one.title_words())} <eos> {' '.join(one.words()[len(one.title_words()) :])}\n"
-        for one in DOCUMENTS
+        f"{' '.join(document.title_words())} <eos> {' '.join(document.abstract_words())}\n"
+        for document in DOCUMENTS
     ).encode()
 
 
 def targets() -> bytes:
-    return "".join(f"{';<peos>;'.join(spelled(one))}\n" for one in DOCUMENTS).encode()
+    return "".join(f"{';<peos>;'.join(spell_words(document))}\n" for document in DOCUMENTS).encode()
 
 
 def lines(records: Iterable[object]) -> bytes:
-    return "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in records).encode()
+    return "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records).encode()
 
 
 def table(delimiter: str) -> bytes:
     sink = io.StringIO()
     writer = csv.writer(sink, delimiter=delimiter)
     writer.writerow(["id", "title", "year", "abstract", "keyphrases"])
-    writer.writerows([one.id, one.title, 2021, one.abstract, semicolons(one)] for one in DOCUMENTS)
+    writer.writerows(
+        [document.id, document.title, 2021, document.abstract, semicolons(document)]
+        for document in DOCUMENTS
+    )
     return sink.getvalue().encode()
 
 
@@ -197,16 +211,16 @@ def semicolons(document: Document) -> str:
     return ";".join(document.keyphrases or ())
 
 
-def spelled(document: Document) -> list[str]:
+def spell_words(document: Document) -> list[str]:
     return [" ".join(words) for words in document.phrase_words()]
 
 
-def as_it_is(data: bytes) -> bytes:
+def keep_bytes(data: bytes) -> bytes:
     return data
 
 
 COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
-    "": as_it_is,
+    "": keep_bytes,
     ".gz": gzip.compress,
     ".zst": zstandard.ZstdCompressor().compress,
 }
@@ -220,7 +234,7 @@ FORMATS: dict[str, Callable[[], bytes]] = {
     "papers.parquet": parquet,
     "array.json": array,
     "indented.json": indented,
-    "objects.json": one_after_another,
+    "objects.json": concatenated_json,
     "semicolons.csv": semicolon_table,
     "savedrecs.tsv": tagged_table,
     "papers.xlsx": workbook,

@@ -149,11 +149,11 @@ def test_documents_of_a_batch_do_not_touch_one_another() -> None:
     examples = [example([50, 7, 60], [[60]], [P2]), example([70, 50], [[50], [70]])]
     both = collate(examples, vocabulary_size=V, layout=sequence)
     for index, alone in enumerate(examples):
-        one = collate([alone], vocabulary_size=V, layout=sequence)
-        length, cells = one.source.shape[1], one.targets.shape[2]
-        assert torch.equal(both.source_extended[index, :length], one.source_extended[0])
-        assert torch.equal(both.targets[index, :, :cells], one.targets[0])
-        assert both.oov[index] == one.oov[0]
+        single = collate([alone], vocabulary_size=V, layout=sequence)
+        length, cells = single.source.shape[1], single.targets.shape[2]
+        assert torch.equal(both.source_extended[index, :length], single.source_extended[0])
+        assert torch.equal(both.targets[index, :, :cells], single.targets[0])
+        assert both.oov[index] == single.oov[0]
 
 
 def test_prediction_needs_no_targets_and_no_words() -> None:

@@ -48,7 +48,7 @@ def test_phrases_follow_the_documents_form() -> None:
 
 @given(ANY_DOCUMENT)
 def test_a_stemmed_document_has_what_the_document_derives(document: Document) -> None:
-    found = StemmedDocument.of(document)
-    assert (found.words, found.spans) == document.tokens()
-    assert found.words[: found.title_length] == document.title_words()
-    assert found.stems == stem_all(document.words())
+    result = StemmedDocument.of(document)
+    assert (result.words, result.spans) == document.tokens()
+    assert result.words[: result.title_length] == document.title_words()
+    assert result.stems == stem_all(document.words())

@@ -16,7 +16,7 @@ def example(words: list[int]) -> Example:
 
 
 @given(SOURCES)
-def test_sources_are_what_the_rules_say(documents: list[list[int]]) -> None:
+def test_sources_equal_those_of_a_plain_loop(documents: list[list[int]]) -> None:
     sources = pad_sources([example(words) for words in documents], vocabulary_size=V)
     longest = max(max(map(len, documents)), 1)
     assert sources.extended.shape == sources.first.shape == sources.mask.shape

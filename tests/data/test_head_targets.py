@@ -39,7 +39,7 @@ def pieces() -> PieceVocabulary:
     return PieceVocabulary(tokenizer)
 
 
-def found(vocabulary: Vocabulary, example: Example) -> dict[str, bool]:
+def label_spans(vocabulary: Vocabulary, example: Example) -> dict[str, bool]:
     """Every span of a source as words, and whether it is a keyphrase."""
     builder = HeadTargetBuilder(vocabulary, NO_PHRASES)
     targets = builder.build([example], [len(example.source)])
@@ -53,7 +53,7 @@ def found(vocabulary: Vocabulary, example: Example) -> dict[str, bool]:
 
 def test_spans_of_words_end_at_punctuation_and_at_the_title(words: WordVocabulary) -> None:
     document = Document("d", "deep network", "we train , deep graph", ("Deep graphs", "trains"))
-    spans = found(words, words.encode(document))
+    spans = label_spans(words, words.encode(document))
     assert spans == {
         "deep": False,
         "network": False,

@@ -20,7 +20,7 @@ proceed exceed succeed"""
 _LETTERS = "aeiouybcdlstwxz'1é"
 
 
-def test_short_and_irregular_words() -> None:
+def test_stems_equal_nltks_for_short_and_irregular_words() -> None:
     words = [
         *_IRREGULAR.split(),
         "",
@@ -37,7 +37,7 @@ def test_short_and_irregular_words() -> None:
     assert [porter_stem(word) for word in words] == [_FIELD(word) for word in words]
 
 
-def test_words_of_random_letters_and_up_to_three_suffixes() -> None:
+def test_stems_equal_nltks_for_random_words_with_suffixes() -> None:
     draw, suffixes = random.Random(0), _SUFFIXES.split()
     for _ in range(30_000):
         letters = draw.choices(_LETTERS, k=draw.randint(0, 5))
@@ -45,7 +45,7 @@ def test_words_of_random_letters_and_up_to_three_suffixes() -> None:
         assert porter_stem(word) == _FIELD(word), word
 
 
-def test_the_words_of_the_sample() -> None:
+def test_stems_equal_nltks_for_the_sample() -> None:
     text = files("one2set.data").joinpath("sample", "documents.jsonl").read_text(encoding="utf-8")
     words = {*words_of(text)}
     assert len(words) > 1000
@@ -54,6 +54,6 @@ def test_the_words_of_the_sample() -> None:
 
 
 @given(st.text())
-def test_any_word(text: str) -> None:
+def test_stems_equal_nltks_for_any_word(text: str) -> None:
     word = text.lower()
     assert porter_stem(word) == _FIELD(word)

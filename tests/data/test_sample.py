@@ -61,8 +61,8 @@ def test_no_two_documents_have_the_same_text(documents: list[Document]) -> None:
 
 def test_the_absent_share_is_that_of_the_field(documents: list[Document]) -> None:
     splits = [split(document) for document in documents]
-    absent = sum(len(found.absent) for found in splits)
-    present = sum(len(found.present) for found in splits)
+    absent = sum(len(result.absent) for result in splits)
+    present = sum(len(result.present) for result in splits)
     assert 0.30 <= absent / (absent + present) <= 0.45
 
 
@@ -193,9 +193,9 @@ def test_predictions_are_right_and_wrong_repeated_and_unknown(
         gold = {stem_all(words) for words in document.phrase_words()}
         guesses = [words_of(each["text"]) for each in predictions[document.id]]
         stems = [stem_all(words) for words in guesses]
-        found = split_present_absent(guesses, document.words())
-        right += sum(stems[index] in gold for index in found.present)
-        right_absent += sum(stems[index] in gold for index in found.absent)
+        result = split_present_absent(guesses, document.words())
+        right += sum(stems[index] in gold for index in result.present)
+        right_absent += sum(stems[index] in gold for index in result.absent)
         wrong += sum(each not in gold for each in set(stems))
         repeated += len(stems) - len(set(stems))
         unknown += sum("<unk>" in words for words in guesses)

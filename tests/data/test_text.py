@@ -61,7 +61,7 @@ def assert_promises(text: str) -> None:
 
 
 @given(ANY_TEXT)
-def test_any_text_keeps_the_promises(text: str) -> None:
+def test_invariants_hold_for_any_text(text: str) -> None:
     assert_promises(text)
 
 
@@ -71,11 +71,11 @@ def test_invariants_on_unusual_text(text: str) -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_text_keeps_the_promises(name: str) -> None:
+def test_invariants_hold_for_hostile_text(name: str) -> None:
     assert_promises(HOSTILE[name])
 
 
-def test_every_single_character_keeps_the_promises() -> None:
+def test_invariants_hold_for_every_character() -> None:
     # One text for each block of characters, so that every character has neighbours of its kind.
     for start in range(0, 0x110000, 0x40):
         block = [chr(code) for code in range(start, start + 0x40)]
@@ -94,7 +94,7 @@ def test_a_megabyte_is_tokenised(unit: str) -> None:
 
 
 @given(ANY_TEXT | ODD_TEXT)
-def test_text_in_the_fields_form_passes_through_unchanged(text: str) -> None:
+def test_preprocessed_text_is_unchanged(text: str) -> None:
     words, spans = tokenise(text, tokenised=True)
     assert words == text.split() == words_of(text, tokenised=True)
     assert [text[start:end] for start, end in spans] == words
@@ -120,7 +120,7 @@ def test_text_in_the_fields_form_passes_through_unchanged(text: str) -> None:
         ("cafe\u0301 CAFÉ", "café café"),
     ],
 )
-def test_words_by_hand(text: str, words: str) -> None:
+def test_tokens_equal_hand_written_ones(text: str, words: str) -> None:
     assert words_of(text) == words.split()
 
 
@@ -143,7 +143,7 @@ def test_spans_point_at_the_raw_characters() -> None:
         "one line .",
     ],
 )
-def test_the_fields_form_is_recognised(text: str) -> None:
+def test_preprocessed_text_is_recognised(text: str) -> None:
     assert looks_tokenised(text)
 
 
@@ -161,7 +161,7 @@ def test_the_fields_form_is_recognised(text: str) -> None:
         "ends like a sentence.",
     ],
 )
-def test_other_text_is_not_in_the_fields_form(text: str) -> None:
+def test_raw_text_is_not_taken_as_preprocessed(text: str) -> None:
     assert not looks_tokenised(text)
 
 
@@ -170,25 +170,27 @@ def documents(folder: Path) -> Iterator[dict[str, Any]]:
         yield from map(json.loads, path.read_text(encoding="utf-8").splitlines())
 
 
-def in_the_fields_form(record: dict[str, Any]) -> bool:
+def is_preprocessed(record: dict[str, Any]) -> bool:
     return looks_tokenised(f"{record['title']} {record['abstract']}")
 
 
 @pytest.mark.shared
-def test_every_document_of_the_field_is_recognised(shared: Path) -> None:
-    found = list(documents(shared / "data" / "test"))
-    assert len(found) == 1711
+def test_every_preprocessed_document_is_recognised(shared: Path) -> None:
+    result = list(documents(shared / "data" / "test"))
+    assert len(result) == 1711
     missed = [
-        one["id"] for one in found if not looks_tokenised(f"{one['title']} {one['abstract']}")
+        document["id"]
+        for document in result
+        if not looks_tokenised(f"{document['title']} {document['abstract']}")
     ]
     assert missed == []
 
 
 @pytest.mark.shared
-def test_no_document_in_its_original_case_is_taken_for_the_fields(shared: Path) -> None:
-    found = list(documents(shared / "data" / "test-cased"))
-    assert len(found) == 1104
-    assert [one["id"] for one in found if in_the_fields_form(one)] == []
+def test_no_cased_document_is_taken_as_preprocessed(shared: Path) -> None:
+    result = list(documents(shared / "data" / "test-cased"))
+    assert len(result) == 1104
+    assert [document["id"] for document in result if is_preprocessed(document)] == []
 
 
 # --- Stems ----------------------------------------------------------------------------------------
@@ -205,7 +207,7 @@ def test_stems_are_those_of_nltks_default_mode() -> None:
 
 
 @given(ANY_TEXT)
-def test_no_stem_is_empty_or_holds_a_space(text: str) -> None:
+def test_no_stem_is_empty_or_contains_a_space(text: str) -> None:
     # StemmedSource joins stems by spaces: this is what it rests on.
     for word in words_of(text) + text.split():
         assert stem(word).split() == [stem(word)]

@@ -59,7 +59,7 @@ def test_present_and_absent_are_those_of_the_definition(
     assert split_present_absent(phrases, source) == naive_split(phrases, source)
 
 
-def test_present_phrases_stand_in_the_order_of_their_first_occurrence() -> None:
+def test_present_phrases_are_ordered_by_first_occurrence() -> None:
     source = words_of("Deep networks learn; learning deep sets is hard.")
     phrases = [
         words_of(each) for each in ("sets", "graph", "deep network", "learn", "set", "trees")

@@ -34,7 +34,7 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     trainer = trainers.WordPieceTrainer(
         vocab_size=90, special_tokens=["[UNK]"], show_progress=False
     )
-    trained.train_from_iterator([one.text for one in DOCUMENTS], trainer)
+    trained.train_from_iterator([document.text for document in DOCUMENTS], trainer)
     trained.enable_truncation(3)  # what a pretrained model's file often holds; we never cut
     path = tmp_path_factory.mktemp("pieces") / "any-name.json"
     trained.save(str(path))
@@ -45,7 +45,7 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda one: one.id)
-def test_words_there_and_back(document: Document) -> None:
+def test_encoding_and_decoding_words_changes_nothing(document: Document) -> None:
     vocabulary = WordVocabulary(WORDS, size=10)
     example = vocabulary.encode(document)
     assert vocabulary.text(example.source, unknown=example.unknown).split() == document.words()
@@ -59,12 +59,12 @@ def test_words_there_and_back(document: Document) -> None:
 
 def test_present_and_absent_phrases() -> None:
     example = WordVocabulary(WORDS, size=10).encode(DOCUMENTS[0])
-    spelled = [*WORDS, *example.unknown]
-    assert [[spelled[i] for i in ids] for ids in example.present] == [
+    spell_words = [*WORDS, *example.unknown]
+    assert [[spell_words[i] for i in ids] for ids in example.present] == [
         ["real", "time", "scheduling"],
         ["robot", "swarm"],
     ]
-    assert [[spelled[i] for i in ids] for ids in example.absent] == [["load", "balancing"]]
+    assert [[spell_words[i] for i in ids] for ids in example.absent] == [["load", "balancing"]]
 
 
 def test_unknown_words_follow_the_dictionary_in_the_order_of_their_appearance() -> None:
@@ -105,7 +105,7 @@ def test_words_are_saved_and_loaded(tmp_path: Path) -> None:
     assert load_vocabulary(tmp_path, size=10**6).size == len(words)
 
 
-def test_files_that_are_no_vocabulary(tmp_path: Path) -> None:
+def test_invalid_vocabulary_files_are_errors(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"contains no vocabulary \(No such file.*words.tsv\)"):
         load_vocabulary(tmp_path, size=9)
     path = tmp_path / "words.tsv"
@@ -125,7 +125,7 @@ def test_files_that_are_no_vocabulary(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda one: one.id)
-def test_pieces_there_and_back(document: Document, tokenizer: Path) -> None:
+def test_encoding_and_decoding_pieces_changes_nothing(document: Document, tokenizer: Path) -> None:
     vocabulary = PieceVocabulary.from_file(tokenizer)
     example = vocabulary.encode(document)
     assert vocabulary.size == len(SPECIALS) + Tokenizer.from_file(str(tokenizer)).get_vocab_size()
@@ -182,7 +182,7 @@ def test_pieces_are_saved_and_loaded(tokenizer: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [None, "", "{}", "[1]", '{"version": "9"}'])
-def test_a_file_that_is_no_tokenizer(content: str | None, tmp_path: Path) -> None:
+def test_an_invalid_tokenizer_file_is_an_error(content: str | None, tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     if content is not None:
         path.write_text(content)
@@ -200,7 +200,7 @@ def test_a_hidden_number_is_read_as_a_number(tokenizer: Path) -> None:
     assert spans[-1][1] == len(hidden.abstract)
 
 
-def test_half_of_a_character_is_read_as_an_unknown_one(tokenizer: Path) -> None:
+def test_a_lone_surrogate_is_an_unknown_character(tokenizer: Path) -> None:
     vocabulary = PieceVocabulary.from_file(tokenizer)
     odd = Document("a", "maps", "of \ud800 swarms\udfff")
     assert len(vocabulary.encode(odd).source) == len(vocabulary.read(odd)[1])

@@ -10,7 +10,7 @@ from one2set.evaluation import comparison
 from one2set.evaluation.comparison import (
     CELLS,
     compare,
-    document_records,
+    iterate_document_records,
     paired_bootstrap,
     to_record,
 )
@@ -37,10 +37,10 @@ def systems(golds: list[Gold]) -> dict[str, Scores]:
 
 
 def test_every_cell_under_every_protocol(systems: dict[str, Scores]) -> None:
-    found = compare(systems, YE2021, resamples=0, seed=0)
-    assert found.num_documents == 2
-    assert found.intervals is None
-    for system, scores in zip(found.systems, systems.values(), strict=True):
+    result = compare(systems, YE2021, resamples=0, seed=0)
+    assert result.num_documents == 2
+    assert result.intervals is None
+    for system, scores in zip(result.systems, systems.values(), strict=True):
         for name, protocol in PROTOCOLS.items():
             assert system.metrics[name] == {
                 cell: compute_metrics(scores.groups[cell.group], cell.cutoff, protocol)
@@ -49,11 +49,11 @@ def test_every_cell_under_every_protocol(systems: dict[str, Scores]) -> None:
 
 
 def test_a_joined_protocol_is_reported_beside_the_named_ones(systems: dict[str, Scores]) -> None:
-    found = compare(systems, get_protocol("micro+unpadded"), resamples=0, seed=0)
-    assert [*found.systems[0].metrics] == [*PROTOCOLS, "micro+unpadded"]
+    result = compare(systems, get_protocol("micro+unpadded"), resamples=0, seed=0)
+    assert [*result.systems[0].metrics] == [*PROTOCOLS, "micro+unpadded"]
 
 
-def test_record(systems: dict[str, Scores]) -> None:
+def test_the_record_has_every_figure(systems: dict[str, Scores]) -> None:
     record: Any = to_record(compare(systems, YE2021, resamples=20, seed=0))
     good, bad = record["systems"]
     assert good["figures"]["ye2021"]["all@M"]["F1"] == 1.0
@@ -65,8 +65,10 @@ def test_record(systems: dict[str, Scores]) -> None:
     assert record["gold"]["absent"] == {"per_document": 0.5, "documents_with_gold": 1}
 
 
-def test_documents(golds: list[Gold], systems: dict[str, Scores]) -> None:
-    first, second = document_records(golds, systems["good"], get_protocol("micro+unpadded"))
+def test_document_records_have_gold_predictions_and_metrics(
+    golds: list[Gold], systems: dict[str, Scores]
+) -> None:
+    first, second = iterate_document_records(golds, systems["good"], get_protocol("micro+unpadded"))
     assert first["predictions"] == [
         {"stems": "deep learn", "present": False, "correct": True},
         {"stems": "graph network", "present": True, "correct": True},
@@ -74,7 +76,7 @@ def test_documents(golds: list[Gold], systems: dict[str, Scores]) -> None:
     assert first["gold"] == {"present": ["graph network"], "absent": ["deep learn"]}
     assert (second["predictions_read"], second["unique_predictions"]) == (2, 1)
     assert first["all@5"] == dict.fromkeys(("P", "R", "F1", "MAP", "NDCG", "AlphaNDCG"), 1.0)
-    padded, _ = document_records(golds, systems["good"], YE2021)
+    padded, _ = iterate_document_records(golds, systems["good"], YE2021)
     at_5: Any = padded["all@5"]
     assert at_5["P"] == 0.4
 
@@ -124,11 +126,13 @@ def test_equals_scoring_each_resample_from_scratch(
             ]
         )
     values = np.array(f1)  # (B, S, F)
-    found = paired_bootstrap(stacked(ranked_systems, name), PROTOCOLS[name], resamples=30, seed=5)
+    intervals = paired_bootstrap(
+        stacked(ranked_systems, name), PROTOCOLS[name], resamples=30, seed=5
+    )
     low, high = np.quantile(values, [0.025, 0.975], axis=0)
-    np.testing.assert_allclose(found.f1, np.stack([low, high], axis=-1), rtol=1e-12)
+    np.testing.assert_allclose(intervals.f1, np.stack([low, high], axis=-1), rtol=1e-12)
     low, high = np.quantile(values - values[:, :1], [0.025, 0.975], axis=0)
-    np.testing.assert_allclose(found.difference, np.stack([low, high], axis=-1), atol=1e-12)
+    np.testing.assert_allclose(intervals.difference, np.stack([low, high], axis=-1), atol=1e-12)
 
 
 def test_chunks_do_not_change_the_draws(
@@ -143,7 +147,7 @@ def test_chunks_do_not_change_the_draws(
     )
 
 
-def test_the_seed_decides(ranked_systems: list[list[Ranking]]) -> None:
+def test_intervals_depend_on_the_seed(ranked_systems: list[list[Ranking]]) -> None:
     first, again, other = (
         paired_bootstrap(stacked(ranked_systems), YE2021, resamples=50, seed=seed)
         for seed in (1, 1, 2)
@@ -154,18 +158,18 @@ def test_the_seed_decides(ranked_systems: list[list[Ranking]]) -> None:
 
 def test_pairing_cancels_what_systems_share(ranked_systems: list[list[Ranking]]) -> None:
     """A system never differs from itself, and clearly from a much better one."""
-    found = paired_bootstrap(
+    intervals = paired_bootstrap(
         stacked([ranked_systems[0], ranked_systems[0], ranked_systems[2]]),
         YE2021,
         resamples=500,
         seed=0,
     )
-    assert (found.difference[:2] == 0).all()
-    assert (found.f1[1, :, 0] < found.f1[1, :, 1]).all()
-    assert (found.difference[2, :, 0] > 0).all()
+    assert (intervals.difference[:2] == 0).all()
+    assert (intervals.f1[1, :, 0] < intervals.f1[1, :, 1]).all()
+    assert (intervals.difference[2, :, 0] > 0).all()
 
 
 def test_one_document_has_no_spread() -> None:
-    one = [[Ranking([True, False], [[0], []], 1)]]
-    found = paired_bootstrap(stacked(one), YE2021, resamples=10, seed=0)
-    np.testing.assert_allclose(found.f1[0, :, 0], found.f1[0, :, 1])
+    rankings = [[Ranking([True, False], [[0], []], 1)]]
+    intervals = paired_bootstrap(stacked(rankings), YE2021, resamples=10, seed=0)
+    np.testing.assert_allclose(intervals.f1[0, :, 0], intervals.f1[0, :, 1])

@@ -43,12 +43,12 @@ def place(error: pytest.ExceptionInfo[DataError]) -> tuple[str, int | None]:
 # --- Gold -----------------------------------------------------------------------------------------
 
 
-def test_pair(pair: list[Gold]) -> None:
-    assert [one.of("all") for one in pair] == [["a"], ["c", "d"]]
-    assert [one.id for one in pair] == [None, None]
+def test_a_pair_of_text_files_is_gold(pair: list[Gold]) -> None:
+    assert [gold.of("all") for gold in pair] == [["a"], ["c", "d"]]
+    assert [gold.id for gold in pair] == [None, None]
 
 
-def test_unequal_pair(tmp_path: Path) -> None:
+def test_a_pair_of_unequal_length_is_an_error(tmp_path: Path) -> None:
     source = write(tmp_path / "src.txt", "a <eos> b\nc\nd\n")
     with pytest.raises(DataError, match=r"has 2 lines, but .*src.txt has 3") as error:
         read_pair(source, write(tmp_path / "trg.txt", "a\nb\n"))
@@ -58,7 +58,7 @@ def test_unequal_pair(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "what"), [("a <eos> b <eos> c", "<eos> 2 times"), (" ", "empty line")]
 )
-def test_bad_source_line(tmp_path: Path, line: str, what: str) -> None:
+def test_an_invalid_source_line_is_an_error(tmp_path: Path, line: str, what: str) -> None:
     source = write(tmp_path / "src.txt", f"a <eos> b\n{line}\n")
     with pytest.raises(DataError, match=what) as error:
         read_pair(source, write(tmp_path / "trg.txt", "a\nb\n"))
@@ -68,10 +68,10 @@ def test_bad_source_line(tmp_path: Path, line: str, what: str) -> None:
 def test_windows_line_ends_and_a_byte_order_mark_are_no_text(tmp_path: Path) -> None:
     source = write(tmp_path / "src.txt", "\ufeffa b <eos> c\r\nd <eos> e\r\n")
     golds = read_pair(source, write(tmp_path / "trg.txt", "a b\r\nd e\r\n"))
-    assert [one.of("present") for one in golds] == [["a b"], ["d e"]]
+    assert [gold.of("present") for gold in golds] == [["a b"], ["d e"]]
 
 
-def test_gold_without_keyphrases(tmp_path: Path) -> None:
+def test_gold_without_keyphrases_is_an_error(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "gold.jsonl", {"id": "x", "abstract": "text"})
     with pytest.raises(DataError, match="'x' has no keyphrases"):
         read_gold(path, fields=Fields())
@@ -79,13 +79,13 @@ def test_gold_without_keyphrases(tmp_path: Path) -> None:
     assert read_gold(path, fields=Fields())[0].of("all") == []
 
 
-def test_gold_with_an_id_twice(tmp_path: Path) -> None:
+def test_a_repeated_id_is_an_error(tmp_path: Path) -> None:
     record = {"id": "x", "abstract": "text", "keywords": []}
     with pytest.raises(DataError, match="'x' twice"):
         read_gold(write_jsonl(tmp_path / "gold.jsonl", record, record), fields=Fields())
 
 
-def test_empty_files(tmp_path: Path, gold: list[Gold]) -> None:
+def test_empty_files_are_errors(tmp_path: Path, gold: list[Gold]) -> None:
     empty, jsonl = write(tmp_path / "empty.txt", ""), write(tmp_path / "empty.jsonl", "\n")
     for call in (
         lambda: read_pair(empty, empty),
@@ -96,7 +96,7 @@ def test_empty_files(tmp_path: Path, gold: list[Gold]) -> None:
             call()
 
 
-def test_not_utf8(tmp_path: Path, pair: list[Gold]) -> None:
+def test_files_that_are_not_utf8_are_errors(tmp_path: Path, pair: list[Gold]) -> None:
     path = tmp_path / "predictions.txt"
     path.write_bytes(b"a\nb\xff\n")
     with pytest.raises(DataError, match="0xff") as error:
@@ -107,12 +107,12 @@ def test_not_utf8(tmp_path: Path, pair: list[Gold]) -> None:
 # --- Predictions ----------------------------------------------------------------------------------
 
 
-def test_text_lines(tmp_path: Path, pair: list[Gold]) -> None:
+def test_text_lines_are_split_at_semicolons(tmp_path: Path, pair: list[Gold]) -> None:
     path = write(tmp_path / "predictions.txt", "a b;c\n\n")
     assert read_predictions(path, pair) == [["a b", "c"], []]
 
 
-def test_compressed(tmp_path: Path, pair: list[Gold]) -> None:
+def test_compressed_predictions_are_read(tmp_path: Path, pair: list[Gold]) -> None:
     path = tmp_path / "predictions.txt.gz"
     path.write_bytes(gzip.compress(b"a b;c\n\n"))
     assert read_predictions(str(path), pair) == [["a b", "c"], []]
@@ -137,7 +137,9 @@ def test_numbers_are_ids_too(tmp_path: Path) -> None:
     assert read_predictions(path, golds) == [[], ["x"]]
 
 
-def test_by_order_without_ids(tmp_path: Path, gold: list[Gold], pair: list[Gold]) -> None:
+def test_predictions_without_ids_are_matched_by_order(
+    tmp_path: Path, gold: list[Gold], pair: list[Gold]
+) -> None:
     records: list[dict[str, object]] = [{"keyphrases": ["x"]}, {"keyphrases": ["y"]}]
     path = write_jsonl(tmp_path / "p.jsonl", *records)
     assert read_predictions(path, pair) == [["x"], ["y"]]
@@ -165,7 +167,7 @@ def test_the_name_decides_the_form_then_the_first_line(tmp_path: Path, pair: lis
         (["a", None, "c"], "has no id", 2),
     ],
 )
-def test_ids_that_do_not_match(
+def test_ids_that_do_not_match_are_errors(
     tmp_path: Path, gold: list[Gold], ids: list[str | None], what: str, line: int | None
 ) -> None:
     path = write_jsonl(tmp_path / "p.jsonl", *({"id": id, "keyphrases": []} for id in ids))
@@ -186,13 +188,13 @@ def test_ids_that_do_not_match(
         ('{"keyphrases": [{"score": 1}]}', "a phrase is {'score': 1}"),
     ],
 )
-def test_bad_json(tmp_path: Path, pair: list[Gold], line: str, what: str) -> None:
+def test_invalid_json_is_an_error(tmp_path: Path, pair: list[Gold], line: str, what: str) -> None:
     path = write(tmp_path / "p.jsonl", f'{{"keyphrases": []}}\n{line}\n')
     with pytest.raises(DataError, match=what) as error:
         read_predictions(path, pair)
     assert place(error) == ("p.jsonl", 2)
 
 
-def test_missing_file(pair: list[Gold]) -> None:
+def test_a_missing_file_is_an_error(pair: list[Gold]) -> None:
     with pytest.raises(DataError, match="cannot be read"):
         read_predictions("/nowhere/predictions.txt", pair)

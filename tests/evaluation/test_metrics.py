@@ -11,9 +11,9 @@ from one2set.evaluation.metrics import (
     addends,
     alpha_ndcg,
     average_precision,
+    compute_from_sums,
     compute_metrics,
     count_phrases,
-    metrics_from_sums,
     ndcg,
     precision_recall,
 )
@@ -28,12 +28,12 @@ def random_rankings(seed: int, size: int = 300) -> list[Ranking]:
     for _ in range(size):
         num_gold = random.choice([0, 1, 2, 3, 5, 8, 13])
         length = random.choice([0, 1, 2, 4, 5, 6, 9, 10, 11, 30])
-        found = random.sample(range(length), random.randint(0, min(length, num_gold)))
+        result = random.sample(range(length), random.randint(0, min(length, num_gold)))
         density = random.choice([0.0, 0.2, 0.6])
         covers = [
             [gold for gold in range(num_gold) if random.random() < density] for _ in range(length)
         ]
-        rankings.append(Ranking([at in found for at in range(length)], covers, num_gold))
+        rankings.append(Ranking([at in result for at in range(length)], covers, num_gold))
     return rankings
 
 
@@ -104,19 +104,19 @@ def mean(values: list[float]) -> float:
 
 
 def naive_metrics(rankings: list[Ranking], cutoff: Cutoff, name: str) -> MetricValues:
-    kept = [one for one in rankings if one.num_gold > 0 or name != "with-gold"]
-    pairs = [naive_precision_recall(one, cutoff, name != "unpadded") for one in kept]
+    kept = [ranking for ranking in rankings if ranking.num_gold > 0 or name != "with-gold"]
+    pairs = [naive_precision_recall(ranking, cutoff, name != "unpadded") for ranking in kept]
     precision, recall = mean([p for p, _ in pairs]), mean([r for _, r in pairs])
     f1 = naive_f1(precision, recall)
     if name == "mean-f1":
         f1 = mean([naive_f1(*pair) for pair in pairs])
     if name == "micro":
-        matches = sum(sum(one.hits[: depth(one, cutoff)]) for one in kept)
-        precision = matches / sum(depth(one, cutoff) for one in kept if one.hits)
-        recall = matches / sum(one.num_gold for one in kept)
+        matches = sum(sum(ranking.hits[: depth(ranking, cutoff)]) for ranking in kept)
+        precision = matches / sum(depth(ranking, cutoff) for ranking in kept if ranking.hits)
+        recall = matches / sum(ranking.num_gold for ranking in kept)
         f1 = naive_f1(precision, recall)
     order = [
-        mean([metric(one, cutoff) for one in kept])
+        mean([metric(ranking, cutoff) for ranking in kept])
         for metric in (naive_average_precision, naive_ndcg, naive_alpha_ndcg)
     ]
     return MetricValues(precision, recall, f1, *order)
@@ -131,15 +131,15 @@ def test_metrics_of_documents_equal_the_definitions(cutoff: Cutoff, seed: int) -
     rankings = random_rankings(seed)
     columns = Rankings.of(rankings)
     for padded in (True, False):
-        expected = [naive_precision_recall(one, cutoff, padded) for one in rankings]
-        found = np.array(precision_recall(columns, cutoff, padded=padded)).T
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        expected = [naive_precision_recall(ranking, cutoff, padded) for ranking in rankings]
+        actual = np.array(precision_recall(columns, cutoff, padded=padded)).T
+        np.testing.assert_allclose(actual, expected, rtol=1e-12)
     for metric, naive in (
         (average_precision, naive_average_precision),
         (ndcg, naive_ndcg),
         (alpha_ndcg, naive_alpha_ndcg),
     ):
-        expected_values = [naive(one, cutoff) for one in rankings]
+        expected_values = [naive(ranking, cutoff) for ranking in rankings]
         np.testing.assert_allclose(metric(columns, cutoff), expected_values, rtol=1e-12)
 
 
@@ -147,14 +147,14 @@ def test_metrics_of_documents_equal_the_definitions(cutoff: Cutoff, seed: int) -
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_metrics_of_a_set_equal_the_definitions(cutoff: Cutoff, name: str) -> None:
     rankings = random_rankings(7)
-    found = compute_metrics(Rankings.of(rankings), cutoff, PROTOCOLS[name])
-    assert found == pytest.approx(naive_metrics(rankings, cutoff, name), rel=1e-12)
+    metrics = compute_metrics(Rankings.of(rankings), cutoff, PROTOCOLS[name])
+    assert metrics == pytest.approx(naive_metrics(rankings, cutoff, name), rel=1e-12)
 
 
-def test_counts() -> None:
+def test_counts_equal_the_definitions() -> None:
     rankings = [Ranking([True, False], [[], []], 5), Ranking([], [], 0), Ranking([True], [[0]], 1)]
-    found = count_phrases(Rankings.of(rankings))
-    assert found == (1.0, 2.0, 1.0, 2)
+    counts = count_phrases(Rankings.of(rankings))
+    assert counts == (1.0, 2.0, 1.0, 2)
 
 
 # --- Worked by hand -------------------------------------------------------------------------------
@@ -215,7 +215,10 @@ def test_at_o_precision_equals_recall_when_padded() -> None:
 
 def test_extra_wrong_predictions_never_raise_a_figure_at_m() -> None:
     rankings = random_rankings(11)
-    longer = [Ranking([*one.hits, False], [*one.covers, []], one.num_gold) for one in rankings]
+    longer = [
+        Ranking([*ranking.hits, False], [*ranking.covers, []], ranking.num_gold)
+        for ranking in rankings
+    ]
     before = np.array(precision_recall(Rankings.of(rankings), "M"))
     after = np.array(precision_recall(Rankings.of(longer), "M"))
     assert (after[0] <= before[0]).all()
@@ -224,7 +227,9 @@ def test_extra_wrong_predictions_never_raise_a_figure_at_m() -> None:
 
 def test_protocols_agree_where_their_choice_does_not_arise() -> None:
     """Every document has gold and ten predictions or more: neither skipping nor padding differs."""
-    rankings = [one for one in random_rankings(5) if one.num_gold and len(one.hits) >= 10]
+    rankings = [
+        ranking for ranking in random_rankings(5) if ranking.num_gold and len(ranking.hits) >= 10
+    ]
     columns = Rankings.of(rankings)
     for name in ("with-gold", "unpadded"):
         for cutoff in ("5", "10", "M"):
@@ -236,7 +241,7 @@ def test_protocols_agree_where_their_choice_does_not_arise() -> None:
 def test_choices_combine() -> None:
     rankings = random_rankings(13)
     both = compute_metrics(Rankings.of(rankings), "5", get_protocol("with-gold+unpadded"))
-    with_gold = [one for one in rankings if one.num_gold]
+    with_gold = [ranking for ranking in rankings if ranking.num_gold]
     assert both == pytest.approx(
         compute_metrics(Rankings.of(with_gold), "5", PROTOCOLS["unpadded"])
     )
@@ -250,4 +255,4 @@ def test_a_resample_follows_from_the_sums(name: str) -> None:
     protocol = PROTOCOLS[name]
     rows = addends(Rankings.of(rankings), "5", protocol)[drawn]
     again = compute_metrics(Rankings.of([rankings[at] for at in drawn]), "5", protocol)
-    assert metrics_from_sums(rows.sum(axis=0), protocol).tolist() == pytest.approx(list(again))
+    assert compute_from_sums(rows.sum(axis=0), protocol).tolist() == pytest.approx(list(again))

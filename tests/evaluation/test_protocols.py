@@ -7,7 +7,7 @@ from one2set.evaluation.protocols import PROTOCOLS, YE2021, get_protocol
 def test_each_protocol_differs_from_the_authors_by_one_choice() -> None:
     for protocol in PROTOCOLS.values():
         pairs = zip(protocol.choices, YE2021.choices, strict=True)
-        differences = sum(one != other for one, other in pairs)
+        differences = sum(choice != authors for choice, authors in pairs)
         assert differences == (protocol is not YE2021)
 
 

@@ -17,11 +17,11 @@ def random_ranking(random: Random) -> Ranking:
     return Ranking([random.random() < 0.4 for _ in range(length)], covers, num_gold)
 
 
-def one(covers: list[list[int]], num_gold: int = 3) -> Rankings:
+def make_rankings(covers: list[list[int]], num_gold: int = 3) -> Rankings:
     return Rankings.of([Ranking([False] * len(covers), covers, num_gold)])
 
 
-def test_columns() -> None:
+def test_rankings_become_columns() -> None:
     columns = Rankings.of(
         [Ranking([True, False], [[1], []], 2), Ranking([], [], 3), Ranking([False], [[0, 1]], 2)]
     )
@@ -35,25 +35,29 @@ def test_columns() -> None:
     assert columns.depth("5").tolist() == [5, 5, 5]
     assert columns.depth("M").tolist() == [2, 0, 1]
     assert columns.depth("O").tolist() == [2, 3, 2]
-    assert columns.summed(np.array([1.0, 10.0, 100.0]), "O").tolist() == [11.0, 0.0, 100.0]
+    assert columns.sum_top(np.array([1.0, 10.0, 100.0]), "O").tolist() == [11.0, 0.0, 100.0]
 
 
-def test_nothing() -> None:
+def test_no_documents_make_empty_columns() -> None:
     for columns in (Rankings.of([]), Rankings.of([Ranking([], [], 0)])):
         assert columns.novelty.tolist() == columns.ideal_novelty.tolist() == []
 
 
 def test_novelty_halves_each_time() -> None:
-    columns = one([[0], [], [0, 1], [0]])
+    columns = make_rankings([[0], [], [0, 1], [0]])
     assert columns.novelty.tolist() == [1.0, 0.0, 1.5, 0.25]
 
 
 def test_the_ideal_order_is_greedy() -> None:
-    assert one([[0], [], [0, 1], [0]]).ideal_novelty.tolist() == [2.0, 0.5, 0.25, 0.0]
-    assert one([[], [0], [1, 2]]).ideal_novelty.tolist() == [2.0, 1.0, 0.0]
+    assert make_rankings([[0], [], [0, 1], [0]]).ideal_novelty.tolist() == [2.0, 0.5, 0.25, 0.0]
+    assert make_rankings([[], [0], [1, 2]]).ideal_novelty.tolist() == [2.0, 1.0, 0.0]
     # All three gain 2 at first. We take the earliest, of which both others cover a part;
     # the last one would leave a prediction of its own to the first two.
-    assert one([[0, 1], [0, 2], [1, 3]], num_gold=4).ideal_novelty.tolist() == [2.0, 1.5, 1.5]
+    assert make_rankings([[0, 1], [0, 2], [1, 3]], num_gold=4).ideal_novelty.tolist() == [
+        2.0,
+        1.5,
+        1.5,
+    ]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -61,7 +65,7 @@ def test_a_part_of_columns_equals_the_columns_of_a_part(seed: int) -> None:
     random = Random(seed)
     rankings = [random_ranking(random) for _ in range(60)]
     keep = [[random.random() < 0.5 for _ in ranking.hits] for ranking in rankings]
-    keep_gold = [[random.random() < 0.5 for _ in range(one.num_gold)] for one in rankings]
+    keep_gold = [[random.random() < 0.5 for _ in range(ranking.num_gold)] for ranking in rankings]
     parts = []
     for ranking, kept, kept_gold in zip(rankings, keep, keep_gold, strict=True):
         renamed = {old: new for new, old in enumerate(np.flatnonzero(kept_gold).tolist())}
@@ -73,8 +77,8 @@ def test_a_part_of_columns_equals_the_columns_of_a_part(seed: int) -> None:
         parts.append(Ranking([hit for hit, _ in pairs], [c for _, c in pairs], sum(kept_gold)))
     expected = Rankings.of(parts)
     flags = [np.array([flag for flags in lists for flag in flags]) for lists in (keep, keep_gold)]
-    found = Rankings.of(rankings).only(*flags)
+    actual = Rankings.of(rankings).only(*flags)
     for name in ("num_gold", "document", "hit", "cover_prediction", "cover_gold"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+        np.testing.assert_array_equal(getattr(actual, name), getattr(expected, name))
     for name in ("num_predicted", "rank", "novelty", "ideal_novelty"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+        np.testing.assert_array_equal(getattr(actual, name), getattr(expected, name))

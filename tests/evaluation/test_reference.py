@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from one2set.evaluation.comparison import Cell, compare, document_records, to_record
+from one2set.evaluation.comparison import Cell, compare, iterate_document_records, to_record
 from one2set.evaluation.inputs import read_pair, read_predictions
 from one2set.evaluation.metrics import MetricValues
 from one2set.evaluation.protocols import YE2021
@@ -49,7 +49,7 @@ def printed(values: tuple[float, ...]) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_printed_metrics(
+def test_metrics_equal_those_that_the_authors_print(
     group: Group, log: dict[str, str], metrics: dict[str, dict[Cell, MetricValues]]
 ) -> None:
     for cutoff in ("5", "M"):
@@ -67,7 +67,7 @@ def test_printed_metrics(
         assert printed(metrics["ye2021"][cell][3:]) == row.groups()
 
 
-def test_printed_counts(log: dict[str, str], scores: Scores) -> None:
+def test_counts_equal_those_that_the_authors_print(log: dict[str, str], scores: Scores) -> None:
     comparison = compare({"synthetic": scores}, YE2021, resamples=0, seed=0)
     system = comparison.systems[0]
     present, absent = system.counts["present"], system.counts["absent"]
@@ -80,37 +80,37 @@ def test_printed_counts(log: dict[str, str], scores: Scores) -> None:
         f"Total #unique predictions: {system.num_unique}/{system.num_read}, "
         f"dup ratio {system.duplication:.3f}\n"
     ) in log[""]
-    for group, found in system.counts.items():
-        assert f"#predictions after filtering per src:{found.predicted:.3f}\n" in log[group]
-        assert f"#unique targets per src:{found.gold:.3f}\n" in log[group]
-        error = f"MAE on keyphrase numbers ({group}): {found.mean_absolute_error:.5}\n"
+    for group, result in system.counts.items():
+        assert f"#predictions after filtering per src:{result.predicted:.3f}\n" in log[group]
+        assert f"#unique targets per src:{result.gold:.3f}\n" in log[group]
+        error = f"MAE on keyphrase numbers ({group}): {result.mean_absolute_error:.5}\n"
         assert error in log["MAE stat"]
 
 
-def test_table(metrics: dict[str, dict[Cell, MetricValues]]) -> None:
+def test_the_table_equals_that_of_the_authors(metrics: dict[str, dict[Cell, MetricValues]]) -> None:
     names, values = (
         line.split("\t")
         for line in (SYNTHETIC / "results_log_5_M_5_M_5_M.tsv").read_text().splitlines()
     )
     order = ("macro_avg_p", "macro_avg_r", "macro_avg_f1", "MAP", "avg_NDCG", "AlphaNDCG")
-    found = {
+    result = {
         f"{name}@{cell.cutoff}_{cell.group}": f"{value:.5f}"
         for cell, values in metrics["ye2021"].items()
         for name, value in zip(order, values, strict=True)
     }
     assert len(names) == 36
-    assert [found[name] for name in names] == values
+    assert [result[name] for name in names] == values
 
 
-def test_unrounded(scores: Scores) -> None:
+def test_unrounded_metrics_equal_those_of_the_authors(scores: Scores) -> None:
     """Bit for bit, where it can be: our sums run in the same order."""
     expected: dict[str, Any] = json.loads((SYNTHETIC / "unrounded.json").read_text())
     record: Any = to_record(compare({"synthetic": scores}, YE2021, resamples=0, seed=0))
     (system,) = record["systems"]
     for cell in ("all@5", "all@M", "present@5", "present@M", "absent@5", "absent@M"):
         want = expected[cell]
-        found = system["figures"]["ye2021"][cell]
-        assert [found[name] for name in ("P", "R", "F1")] == [want["P"], want["R"], want["F1"]]
+        ye2021 = system["figures"]["ye2021"][cell]
+        assert [ye2021[name] for name in ("P", "R", "F1")] == [want["P"], want["R"], want["F1"]]
         mean_f1 = system["figures"]["mean-f1"][cell]["F1"]
         assert mean_f1 == pytest.approx(want["mean_doc_F1_not_reported"], rel=1e-13)
     assert [system[name] for name in ("#PK", "#AK", "Dup")] == [
@@ -120,15 +120,17 @@ def test_unrounded(scores: Scores) -> None:
     assert record["gold"]["absent"]["per_document"] == expected["gold_#AK"]
 
 
-def test_every_document(golds: list[Gold], scores: Scores) -> None:
+def test_metrics_of_every_document_equal_those_of_the_authors(
+    golds: list[Gold], scores: Scores
+) -> None:
     expected: dict[str, list[float]] = json.loads((SYNTHETIC / "per_doc_scores.json").read_text())
     names = {"P": "precision", "R": "recall", "F1": "f1_score", "MAP": "AP"}
     compared = set()
-    for at, record in enumerate(document_records(golds, scores, YE2021)):
+    for at, record in enumerate(iterate_document_records(golds, scores, YE2021)):
         for group in GROUPS:
             for cutoff in ("5", "M"):
-                found: Any = record[f"{group}@{cutoff}"]
-                for name, value in found.items():
+                actual: Any = record[f"{group}@{cutoff}"]
+                for name, value in actual.items():
                     column = f"{names.get(name, name)}@{cutoff}_{group}"
                     assert value == pytest.approx(expected[column][at], rel=1e-12), (column, at)
                     compared.add(column)
@@ -138,6 +140,6 @@ def test_every_document(golds: list[Gold], scores: Scores) -> None:
     assert len(compared) == 36
 
 
-def test_filtered_predictions(scores: Scores) -> None:
+def test_filtered_predictions_equal_those_of_the_authors(scores: Scores) -> None:
     expected = (SYNTHETIC / "predictions_filtered.txt").read_text().removesuffix("\n").split("\n")
     assert [";".join(matched.phrases) for matched in scores.matched] == expected

@@ -33,29 +33,29 @@ def matched(predictions: str, target: str = "neural networks;deep learning") -> 
 
 
 def test_inflections_match_by_stem_and_case_does_not_matter() -> None:
-    found = matched("Neural Network;deeper learn;deep learned")
-    assert found.phrases == ("neural network", "deeper learn", "deep learn")
-    assert found.present == (True, False, False)
-    assert found.hits == (True, False, True)
+    predictions = matched("Neural Network;deeper learn;deep learned")
+    assert predictions.phrases == ("neural network", "deeper learn", "deep learn")
+    assert predictions.present == (True, False, False)
+    assert predictions.hits == (True, False, True)
 
 
 def test_later_duplicates_by_stem_are_dropped() -> None:
-    found = matched("neural networks;graphs;neural network;graph")
-    assert found.phrases == ("neural network", "graph")
-    assert (found.num_read, found.num_unique) == (4, 2)
+    predictions = matched("neural networks;graphs;neural network;graph")
+    assert predictions.phrases == ("neural network", "graph")
+    assert (predictions.num_read, predictions.num_unique) == (4, 2)
 
 
 def test_duplicates_are_compared_joined_by_underscores() -> None:
-    found = matched("we_train;we train")
-    assert (found.phrases, found.present) == (("we_train",), (False,))
+    predictions = matched("we_train;we train")
+    assert (predictions.phrases, predictions.present) == (("we_train",), (False,))
 
 
 @pytest.mark.parametrize("invalid", ["<unk>", "<UNK> graphs", "graphs ,", ".", "a . b"])
 def test_unknown_words_commas_and_full_stops_are_invalid(invalid: str) -> None:
-    found = matched(f"{invalid};graphs;{invalid}")
-    assert found.phrases == ("graph",)
+    predictions = matched(f"{invalid};graphs;{invalid}")
+    assert predictions.phrases == ("graph",)
     # Duplicates are counted before the invalid are dropped.
-    assert (found.num_read, found.num_unique) == (3, 2)
+    assert (predictions.num_read, predictions.num_unique) == (3, 2)
 
 
 @pytest.mark.parametrize("kept", ["<peos>", "<sep>", "<digit>", "(", "a.b", "%"])
@@ -76,9 +76,11 @@ def test_gold_is_deduplicated_by_stem() -> None:
 
 
 def test_present_is_contiguous_over_title_and_abstract() -> None:
-    found = matched("train networks;neural networks on;. we train;networks we;net;graph networks")
+    predictions = matched(
+        "train networks;neural networks on;. we train;networks we;net;graph networks"
+    )
     # The separator is removed, so words on either side of it are neighbours.
-    assert dict(zip(found.phrases, found.present, strict=True)) == {
+    assert dict(zip(predictions.phrases, predictions.present, strict=True)) == {
         "train network": False,
         "neural network on": True,
         "network we": False,
@@ -90,16 +92,16 @@ def test_present_is_contiguous_over_title_and_abstract() -> None:
 
 def test_only_two_hundred_predictions_are_read() -> None:
     line = ";".join([f"word{number}" for number in range(200)] + ["neural networks"])
-    found = matched(line)
-    assert found.num_read == 200
-    assert not any(found.hits)
+    predictions = matched(line)
+    assert predictions.num_read == 200
+    assert not any(predictions.hits)
 
 
 def test_an_empty_line_predicts_nothing_but_an_empty_phrase_counts() -> None:
     assert matched("").num_read == matched("  \n").num_read == 0
-    found = matched("graphs;;")
-    assert (found.phrases, found.present) == (("graph", ""), (True, False))
-    assert (found.num_read, found.num_unique) == (3, 2)
+    predictions = matched("graphs;;")
+    assert (predictions.phrases, predictions.present) == (("graph", ""), (True, False))
+    assert (predictions.num_read, predictions.num_unique) == (3, 2)
 
 
 def test_an_empty_target_line_is_one_empty_absent_phrase() -> None:
@@ -124,8 +126,8 @@ def test_a_source_without_separator_has_no_title() -> None:
 
 def test_relevance_for_alpha_ndcg_is_by_characters() -> None:
     gold = gold_from_lines("vertex cover <eos> x", "vertex cover;set cover")
-    found = match_predictions(gold, ["x", "cover", "vertex cover set"])
-    assert found.covers == ((0,), (0, 1), ())
+    predictions = match_predictions(gold, ["x", "cover", "vertex cover set"])
+    assert predictions.covers == ((0,), (0, 1), ())
     # In a group only its own gold counts: of the present ones "cover" is part of one.
     present = score([gold], [["x", "cover", "vertex cover set"]]).groups["present"]
     assert present.novelty.tolist() == [1.0, 0.5]
@@ -137,12 +139,12 @@ def test_documents_are_tokenised_like_their_text() -> None:
     )
     gold = gold_from_document(document)
     assert gold.of("absent") == []
-    found = match_predictions(
+    predictions = match_predictions(
         gold, ["Graph-Based Model", "<digit> models", "!", "cnn", "deep, nets"]
     )
-    assert found.phrases == ("graph base model", "<digit> model", "cnn")
-    assert found.hits == (True, True, False)
-    assert (found.num_read, found.num_unique) == (5, 5)
+    assert predictions.phrases == ("graph base model", "<digit> model", "cnn")
+    assert predictions.hits == (True, True, False)
+    assert (predictions.num_read, predictions.num_unique) == (5, 5)
 
 
 def test_gold_phrases_without_words_are_none_in_documents() -> None:
@@ -184,7 +186,7 @@ def random_case(random: Random) -> tuple[str, str, str]:
     return " ".join(source), ";".join(target[: random.randint(1, 5)]), ";".join(predicted[:count])
 
 
-def naive_judged(source: str, target: str, predicted: str) -> dict[Group, list[tuple[str, bool]]]:
+def match_naively(source: str, target: str, predicted: str) -> dict[Group, list[tuple[str, bool]]]:
     """Which predictions count in each group, and which are right, by scanning lists."""
     stem = PorterStemmer().stem
     words = [stem(word) for word in source.replace("<eos> ", "").split(" ")]
@@ -205,12 +207,12 @@ def naive_judged(source: str, target: str, predicted: str) -> dict[Group, list[t
 
 
 @pytest.mark.parametrize("seed", range(200))
-def test_judging_equals_the_slow_version(seed: int) -> None:
+def test_matching_equals_the_naive_version(seed: int) -> None:
     source, target, predicted = random_case(Random(seed))
     gold = gold_from_lines(source, target)
-    found = match_predictions(gold, split_phrases(predicted))
-    expected = naive_judged(source, target, predicted)
-    assert list(zip(found.phrases, found.hits, strict=True)) == expected["all"]
+    predictions = match_predictions(gold, split_phrases(predicted))
+    expected = match_naively(source, target, predicted)
+    assert list(zip(predictions.phrases, predictions.hits, strict=True)) == expected["all"]
     groups = score([gold], [split_phrases(predicted)]).groups
     for group in GROUPS:
         assert groups[group].hit.tolist() == [hit for _, hit in expected[group]]
@@ -273,9 +275,9 @@ def test_stemming_variants_of_a_prediction_score_the_same(
 def test_documents_are_evaluated_in_one_call() -> None:
     document = Document("1", "Set prediction", "Words come as sets.", ("set prediction", "order"))
     predicted = [["set predictions", "words", "orders"]]
-    found = evaluate([document], predicted)
-    assert found["present"]["M"].f1 == pytest.approx(2 / 3)  # P 1/2, R 1
-    assert found["present"]["5"].precision == pytest.approx(1 / 5)
-    assert found["absent"]["M"].f1 == 1.0
+    figures = evaluate([document], predicted)
+    assert figures["present"]["M"].f1 == pytest.approx(2 / 3)  # P 1/2, R 1
+    assert figures["present"]["5"].precision == pytest.approx(1 / 5)
+    assert figures["absent"]["M"].f1 == 1.0
     unpadded = evaluate([document], predicted, protocol="unpadded")
     assert unpadded["present"]["5"].precision == pytest.approx(1 / 2)

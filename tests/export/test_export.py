@@ -30,7 +30,7 @@ def trained(settrans: SetTrans, vocabulary: WordVocabulary, tmp_path: Path) -> P
     return folder
 
 
-def test_it_takes_along_what_belongs_to_the_model(
+def test_all_files_of_the_model_are_copied(
     trained: Path, vocabulary: WordVocabulary, tmp_path: Path
 ) -> None:
     calibration = Calibration(SideCalibration(0.5, 0.25), SideCalibration(-2.0))
@@ -44,7 +44,7 @@ def test_it_takes_along_what_belongs_to_the_model(
     assert {path.stat().st_mode & 0o444 for path in (tmp_path / "out").iterdir()} == {0o444}
 
 
-def test_an_exported_model_is_a_model_still(
+def test_an_exported_model_can_be_loaded_with_torch(
     trained: Path, settrans: SetTrans, documents: list[Document], tmp_path: Path
 ) -> None:
     """Its network can be read back: exactly from float32, nearly from int8."""
@@ -60,7 +60,7 @@ def test_an_exported_model_is_a_model_still(
     assert torch.is_tensor(weights["codes.weight"])
 
 
-def test_what_a_model_learns_further_is_exported(
+def test_further_training_changes_the_exported_model(
     trained: Path, vocabulary: WordVocabulary, tmp_path: Path
 ) -> None:
     """Weights that were whole numbers and have changed by less than half a step do not all become
@@ -131,6 +131,6 @@ def test_a_span_scorer_gives_the_states_of_tokens(
     # A model that is exported once more keeps the layer.
     export_model(tmp_path / "exported", tmp_path / "again", int8=int8)
     for name in ("exported", "again"):
-        found = next(Runtime(tmp_path / name, threads=1).encode_words([document])).states
-        assert found is not None
-        np.testing.assert_allclose(found.values, expected, atol=0.1 if int8 else 1e-4)
+        actual = next(Runtime(tmp_path / name, threads=1).encode_words([document])).states
+        assert actual is not None
+        np.testing.assert_allclose(actual.values, expected, atol=0.1 if int8 else 1e-4)

@@ -30,8 +30,8 @@ def run(graph: Graph, weights: dict[str, Array], folder: Path, **inputs: Array) 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(folder / f"{graph.name}.onnx", options)
-    (found,) = session.run(None, inputs)
-    return np.asarray(found)
+    (outcome,) = session.run(None, inputs)
+    return np.asarray(outcome)
 
 
 def linear(folder: Path, x: Array, *, int8: bool, name: str = "map") -> Array:
@@ -43,7 +43,7 @@ def linear(folder: Path, x: Array, *, int8: bool, name: str = "map") -> Array:
 
 
 @pytest.mark.parametrize("name", ["map", "plain"])
-def test_a_linear_map(tmp_path: Path, name: str) -> None:
+def test_a_linear_layer_equals_torchs(tmp_path: Path, name: str) -> None:
     x = RNG.normal(size=(4, 8)).astype(np.float32)
     expected = x @ STATE[f"{name}.weight"].T + STATE.get(f"{name}.bias", 0)
     np.testing.assert_allclose(linear(tmp_path, x, int8=False, name=name), expected, rtol=1e-5)
@@ -54,7 +54,7 @@ def test_a_linear_map(tmp_path: Path, name: str) -> None:
     assert error.max() > 1e-4, "int8 is not exact: was it used at all?"
 
 
-def test_in_int8_no_row_depends_on_another(tmp_path: Path) -> None:
+def test_int8_rows_are_independent(tmp_path: Path) -> None:
     x = RNG.normal(size=(4, 8)).astype(np.float32)
     alone = linear(tmp_path, x[:1], int8=True)
     x[1:] *= 1000
@@ -65,19 +65,19 @@ def test_in_int8_no_row_depends_on_another(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("int8", [False, True])
-def test_rows_of_a_table(tmp_path: Path, int8: bool) -> None:
+def test_embeddings_equal_the_rows_of_the_table(tmp_path: Path, int8: bool) -> None:
     weights: dict[str, Array] = {}
     graph = Graph("g", weights, int8=int8)
     ids = graph.input("ids", TensorProto.INT64, "rows", "cells")
     graph.output("y", graph.lookup(ids, "table.weight", TABLE), TensorProto.FLOAT)
     asked = np.array([[0, 10], [3, 3]])
-    found = run(graph, weights, tmp_path, ids=asked)
+    outcome = run(graph, weights, tmp_path, ids=asked)
     step = np.abs(TABLE).max(1, keepdims=True) / 127
     within = 1.01 * step[asked] if int8 else 0
-    assert (np.abs(found - TABLE[asked]) <= within).all()
+    assert (np.abs(outcome - TABLE[asked]) <= within).all()
 
 
-def test_a_norm(tmp_path: Path) -> None:
+def test_a_layer_norm_equals_torchs(tmp_path: Path) -> None:
     weights: dict[str, Array] = {}
     graph = Graph("g", weights, int8=True)
     value = graph.input("x", TensorProto.FLOAT, "rows", 8)
@@ -101,7 +101,7 @@ def test_graphs_share_weights_by_name() -> None:
 
 
 @pytest.mark.parametrize("axis", [0, 1])
-def test_rounding_gives_the_nearest_and_keeps_what_is_whole(axis: int) -> None:
+def test_rounding_is_to_nearest_and_keeps_quantised_weights(axis: int) -> None:
     """However often it is read back and rounded again."""
     matrix = RNG.normal(size=(300, 70)).astype(np.float32)
     whole, scale = quantize(matrix, axis=axis, largest=63)
@@ -113,7 +113,7 @@ def test_rounding_gives_the_nearest_and_keeps_what_is_whole(axis: int) -> None:
 
 
 @pytest.mark.parametrize("size", [0.02, 0.1, 0.25, 0.4, 1.0])
-def test_rounding_keeps_changes_of_what_was_whole(size: float) -> None:
+def test_stochastic_rounding_keeps_small_changes_of_quantised_weights(size: float) -> None:
     """Of any part of a step, as further training makes them: of small ones, the nearest whole
     numbers would keep nothing."""
     whole, scale = quantize(RNG.normal(size=(300, 400)).astype(np.float32), axis=0, largest=63)

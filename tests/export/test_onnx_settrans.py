@@ -41,11 +41,11 @@ def sessions(
     save_file(weights, folder / "w.safetensors")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
-    found = []
+    result = []
     for graph in graphs:
         graph.save(folder, "w.safetensors", weight_offsets(folder / "w.safetensors"))
-        found.append(onnxruntime.InferenceSession(folder / f"{graph.name}.onnx", options))
-    return found
+        result.append(onnxruntime.InferenceSession(folder / f"{graph.name}.onnx", options))
+    return result
 
 
 def encoded(session: onnxruntime.InferenceSession, batch: Batch) -> dict[str, Array]:
@@ -55,10 +55,10 @@ def encoded(session: onnxruntime.InferenceSession, batch: Batch) -> dict[str, Ar
 
 
 @torch.no_grad()
-def test_the_encoder(
+def test_the_encoder_graph_equals_the_network(
     network: SetTrans, batch: Batch, sessions: list[onnxruntime.InferenceSession]
 ) -> None:
-    found = encoded(sessions[0], batch)
+    result = encoded(sessions[0], batch)
     memory = network.encode(batch)
     for layer, (keys, values) in enumerate(memory.keys_values):
         by_document = (torch.split(x, list(batch.lengths)) for x in (keys, values))
@@ -67,9 +67,9 @@ def test_the_encoder(
             # (S, D) → (H, D/H, S) and (H, S, D/H)
             key, value = (x.view(end, HEADS, -1).transpose(0, 1) for x in (key, value))
             np.testing.assert_allclose(
-                found[f"key-{layer}"][b, :, :, :end], key.transpose(1, 2), atol=2e-5
+                result[f"key-{layer}"][b, :, :, :end], key.transpose(1, 2), atol=2e-5
             )
-            np.testing.assert_allclose(found[f"value-{layer}"][b, :, :end], value, atol=2e-5)
+            np.testing.assert_allclose(result[f"value-{layer}"][b, :, :end], value, atol=2e-5)
 
 
 @torch.no_grad()
@@ -115,7 +115,9 @@ def test_a_step_chooses_from_the_whole_distribution(
 
 
 @torch.no_grad()
-def test_the_first_layer_of_a_span_scorer(network: SetTrans, batch: Batch, tmp_path: Path) -> None:
+def test_the_encoder_graph_has_the_first_layer_of_the_span_scorer(
+    network: SetTrans, batch: Batch, tmp_path: Path
+) -> None:
     torch.manual_seed(0)
     spans = SpanScorer(width=network.embedding.embedding_dim, hidden=6).eval()
     weights: dict[str, Array] = {}
@@ -123,10 +125,10 @@ def test_the_first_layer_of_a_span_scorer(network: SetTrans, batch: Batch, tmp_p
     graph = encoder_graph(network, weights, int8=False, span_layer=layer)
     save_file(weights, tmp_path / "w.safetensors")
     graph.save(tmp_path, "w.safetensors", weight_offsets(tmp_path / "w.safetensors"))
-    found = encoded(onnxruntime.InferenceSession(tmp_path / "encoder.onnx"), batch)["edges"]
+    actual = encoded(onnxruntime.InferenceSession(tmp_path / "encoder.onnx"), batch)["edges"]
     states = network.encode(batch).states
     expected = torch.split(
         torch.cat([spans.first(states), spans.last(states)], 1), [*batch.lengths]
     )
-    for edges, document in zip(found, expected, strict=True):
+    for edges, document in zip(actual, expected, strict=True):
         np.testing.assert_allclose(edges[: len(document)], document, rtol=1e-4, atol=1e-5)

@@ -22,7 +22,7 @@ from one2set.extraction.arrays import (
 @pytest.mark.parametrize("rows", [0, 1, 88, 89, 200])
 @pytest.mark.parametrize("width", [1, 46, 9_001])
 @pytest.mark.parametrize("columns", [None, 1, 64])
-def test_it_is_the_product(rows: int, width: int, columns: int | None) -> None:
+def test_the_result_equals_numpys_product(rows: int, width: int, columns: int | None) -> None:
     rng = np.random.default_rng(0)
     a = rng.normal(size=(rows, width)).astype(np.float32)
     b = rng.normal(size=(width,) if columns is None else (width, columns)).astype(np.float32)
@@ -39,10 +39,10 @@ def test_a_transposed_matrix_and_an_empty_one() -> None:
 
 @pytest.mark.parametrize("table", [[], [5], [2, 3, 5, 9]])
 def test_values_are_found_in_a_sorted_table(table: list[int]) -> None:
-    found = find_sorted(np.array(table, np.int64), np.arange(12))
-    assert found.tolist() == [table.index(n) if n in table else -1 for n in range(12)]
+    result = find_sorted(np.array(table, np.int64), np.arange(12))
+    assert result.tolist() == [table.index(n) if n in table else -1 for n in range(12)]
     rows = find_sorted(np.array(table, np.int64), np.arange(12).reshape(3, 4))
-    assert rows.tolist() == found.reshape(3, 4).tolist()
+    assert rows.tolist() == result.reshape(3, 4).tolist()
 
 
 ARRAYS: dict[str, NDArray[Any]] = {
@@ -57,15 +57,15 @@ ARRAYS: dict[str, NDArray[Any]] = {
 def test_arrays_are_saved_as_safetensors(tmp_path: Path) -> None:
     save_arrays(tmp_path / "ours", ARRAYS)
     save_file(ARRAYS, tmp_path / "theirs")
-    for found in (
+    for result in (
         map_arrays(tmp_path / "ours"),
         load_file(tmp_path / "ours"),
         map_arrays(tmp_path / "theirs"),
     ):
-        assert found.keys() == ARRAYS.keys()
+        assert result.keys() == ARRAYS.keys()
         for name, array in ARRAYS.items():
-            assert found[name].dtype == array.dtype
-            np.testing.assert_array_equal(found[name], array)
+            assert result[name].dtype == array.dtype
+            np.testing.assert_array_equal(result[name], array)
     assert all(array.flags.aligned for array in map_arrays(tmp_path / "ours").values())
 
 
@@ -73,9 +73,9 @@ def test_arrays_may_be_mapped_from_the_file_they_replace(tmp_path: Path) -> None
     save_arrays(tmp_path / "a", ARRAYS)
     mapped = map_arrays(tmp_path / "a")
     save_arrays(tmp_path / "a", {**mapped, "more": np.ones(3)})
-    for found in (mapped, map_arrays(tmp_path / "a")):
+    for result in (mapped, map_arrays(tmp_path / "a")):
         for name, array in ARRAYS.items():
-            np.testing.assert_array_equal(found[name], array)
+            np.testing.assert_array_equal(result[name], array)
 
 
 def test_damaged_files_are_reported(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from one2set.extraction.ngrams import hash_of
 from one2set.extraction.train_scorers import fit_candidate_scorer
 
 
-def test_counts_against_plain_ones(documents: list[Document]) -> None:
+def test_counts_equal_those_of_a_plain_loop(documents: list[Document]) -> None:
     documents = documents * 2  # or no keyphrase would be that of several
     lexicon = build_lexicon([LabelledTexts(documents[:25]), LabelledTexts(documents[25:])])
     assert lexicon.documents == len(documents)
@@ -34,9 +34,9 @@ def test_counts_against_plain_ones(documents: list[Document]) -> None:
         inside.update({word for stems in keyphrases for word in stems})
         phrases.update(stems for stems in keyphrases if len(stems) <= 5)
     words = [word for word, number in texts.items() if number >= 3 and word.isalpha()]
-    found = lexicon.words(np.array([hash_of([word]) for word in words], np.uint64))
+    actual = lexicon.words(np.array([hash_of([word]) for word in words], np.uint64))
     for counts, expected in zip(
-        (found.texts, found.begin, found.end, found.inside),
+        (actual.texts, actual.begin, actual.end, actual.inside),
         (texts, begin, end, inside),
         strict=True,
     ):
@@ -83,7 +83,7 @@ def test_each_document_loses_only_its_own_contributions(documents: list[Document
         np.testing.assert_allclose(features[own], apart.features()[order], rtol=1e-5, atol=1e-5)
 
 
-def test_documents_without_words_take_nothing_from_others(documents: list[Document]) -> None:
+def test_documents_without_words_subtract_nothing_from_others(documents: list[Document]) -> None:
     """An empty document has no first word, whose document its keyphrases could be taken for."""
     empty = Document("empty", "", "", documents[2].keyphrases)
     lexicon = build_lexicon([LabelledTexts([empty, *documents * 4, empty])])
@@ -98,6 +98,6 @@ def test_documents_without_words_take_nothing_from_others(documents: list[Docume
 def test_fitting_a_scorer_needs_documents_with_keyphrases(documents: list[Document]) -> None:
     with pytest.raises(DataError, match="5 documents are too few"):
         fit_candidate_scorer(*[chunk_documents(documents[:5])] * 2)
-    unknown = [Document(one.id, one.title, one.abstract) for one in documents]
+    unknown = [Document(document.id, document.title, document.abstract) for document in documents]
     with pytest.raises(DataError, match="0 documents are too few"):
         fit_candidate_scorer(*[chunk_documents(unknown)] * 2)

@@ -25,7 +25,7 @@ def text_of(document: Document) -> HashedTexts:
     return HashedTexts.of([stem_all(document.words())], [len(document.title_words())])
 
 
-def test_its_network_against_torch() -> None:
+def test_the_network_equals_torchs() -> None:
     random = np.random.default_rng(0)
     shapes = (5, 4), (4, 3), (3, 1)
     first, second, third = (random.normal(size=s).astype(np.float32) for s in shapes)
@@ -40,7 +40,7 @@ def test_its_network_against_torch() -> None:
     np.testing.assert_allclose(layers(x), expected[:, 0].numpy(), rtol=1e-4, atol=1e-5)
 
 
-def test_what_is_not_unlikely_is_selected(
+def test_n_grams_above_the_minimum_score_are_selected(
     documents: list[Document], candidate_scorer: CandidateScorer
 ) -> None:
     text = text_of(documents[0])
@@ -53,24 +53,24 @@ def test_what_is_not_unlikely_is_selected(
     assert every[place] == pytest.approx(odds[best])
 
 
-def test_a_text_without_words(candidate_scorer: CandidateScorer) -> None:
+def test_a_text_without_words_has_no_candidates(candidate_scorer: CandidateScorer) -> None:
     for text in ("", ". ."):
-        found = candidate_scorer.select(text_of(Document("d", "", text, tokenised=True)))
-        assert [len(column) for column in found] == [0, 0, 0]
+        result = candidate_scorer.select(text_of(Document("d", "", text, tokenised=True)))
+        assert [len(column) for column in result] == [0, 0, 0]
 
 
-def test_it_is_stored_with_a_model(tmp_path: Path, documents: list[Document]) -> None:
+def test_saving_and_loading_changes_nothing(tmp_path: Path, documents: list[Document]) -> None:
     assert CandidateScorer.load(tmp_path) is None
     candidate_scorer = fit_candidate_scorer(*[chunk_documents(documents)] * 2)
     candidate_scorer.save(tmp_path)
-    found = CandidateScorer.load(tmp_path)
-    assert found is not None
+    loaded = CandidateScorer.load(tmp_path)
+    assert loaded is not None
     text = text_of(documents[3])
     at, length, odds = candidate_scorer.select(text)
-    assert np.array_equal(found.select(text)[0], at)
-    assert np.array_equal(found.select(text)[1], length)
-    assert np.array_equal(found.select(text)[2], odds)
-    assert found.mlp.mean.shape == (NUM_FEATURES,)
+    assert np.array_equal(loaded.select(text)[0], at)
+    assert np.array_equal(loaded.select(text)[1], length)
+    assert np.array_equal(loaded.select(text)[2], odds)
+    assert loaded.mlp.mean.shape == (NUM_FEATURES,)
     (tmp_path / FILE).write_bytes(b"nothing")
     with pytest.raises(DataError, match="not a candidate scorer"):
         CandidateScorer.load(tmp_path)

@@ -66,42 +66,47 @@ def inputs(candidate: Candidate) -> dict[str, float]:
 
 
 def test_the_same_stems_are_one_candidate() -> None:
-    found = candidates(
+    result = candidates(
         slot(0, "graph network", 0.5),
         slot(1, "deep nets", 0.6),
         slot(2, "graph networks", 0.9),
         slot(3, "", 1.0),
         slot(4, "deep nets", 0.2),
     )
-    assert [one.stems for one in found] == [("graph", "network"), ("deep", "net")]
-    assert [[s.code for s in one.slots] for one in found] == [[2, 0], [1, 4]]
-    assert [one.text for one in found] == ["graph networks", "deep nets"]
-    assert [one.present for one in found] == [True, False]
-    assert [one.side for one in found] == ["present", "absent"]
-    assert all(one.generated for one in found)
+    assert [candidate.stems for candidate in result] == [("graph", "network"), ("deep", "net")]
+    assert [[s.code for s in candidate.slots] for candidate in result] == [[2, 0], [1, 4]]
+    assert [candidate.text for candidate in result] == ["graph networks", "deep nets"]
+    assert [candidate.present for candidate in result] == [True, False]
+    assert [candidate.side for candidate in result] == ["present", "absent"]
+    assert all(candidate.generated for candidate in result)
 
 
 def test_proposed_phrases_follow_generated_ones() -> None:
-    said, other, *others = candidates(
+    generated, other, *others = candidates(
         slot(0, "graph network", 0.5), slot(1, "of graph", 0.4), knowledge=KNOWLEDGE
     )
-    assert (said.generated, said.proposed) == (True, True)
+    assert (generated.generated, generated.proposed) == (True, True)
     assert (other.generated, other.proposed) == (True, False)
-    assert [(one.text, one.stems, one.present) for one in others] == [
+    assert [(candidate.text, candidate.stems, candidate.present) for candidate in others] == [
         ("", ("real", "time"), True),
         ("network models", ("network", "model"), False),
     ]
-    assert all(one.proposed and not one.generated for one in others)
-    assert [inputs(one)["keyphrase_count"] for one in (said, others[1])] == [0, math.log(8)]
-    assert [inputs(one)["candidate_score"] for one in (said, other, *others)] == [
+    assert all(candidate.proposed and not candidate.generated for candidate in others)
+    assert [inputs(candidate)["keyphrase_count"] for candidate in (generated, others[1])] == [
+        0,
+        math.log(8),
+    ]
+    assert [inputs(candidate)["candidate_score"] for candidate in (generated, other, *others)] == [
         -0.5,
         MIN_LOG_ODDS,
         1.5,
         0,
     ]
-    assert [inputs(one)["pmi"] for one in (said, *others)] == pytest.approx([0, 0, 0.7])
-    for one in others:
-        assert [inputs(one)[name] for name in INPUTS[:4]] == [0, 0, 0, 0]
+    assert [inputs(candidate)["pmi"] for candidate in (generated, *others)] == pytest.approx(
+        [0, 0, 0.7]
+    )
+    for candidate in others:
+        assert [inputs(candidate)[name] for name in INPUTS[:4]] == [0, 0, 0, 0]
 
 
 class WithNeighbors(Taught):
@@ -117,8 +122,8 @@ class WithNeighbors(Taught):
 def test_the_votes_of_neighbours_are_inputs_of_phrases_of_the_list() -> None:
     knowledge = WithNeighbors(KNOWLEDGE.phrase_list)
     by_stems = {
-        one.stems: inputs(one)
-        for one in candidates(
+        candidate.stems: inputs(candidate)
+        for candidate in candidates(
             slot(0, "network model", 0.5), slot(1, "graph theory of", 0.5), knowledge=knowledge
         )
     }
@@ -129,22 +134,22 @@ def test_the_votes_of_neighbours_are_inputs_of_phrases_of_the_list() -> None:
         ("real", "time"): (math.log(101), 0, 0),  # present
         ("graph", "network"): (0, 0, 0),
     }
-    found = {stems: tuple(values[name] for name in names) for stems, values in by_stems.items()}
-    assert found == {stems: pytest.approx(values) for stems, values in expected.items()}
+    actual = {stems: tuple(values[name] for name in names) for stems, values in by_stems.items()}
+    assert actual == {stems: pytest.approx(values) for stems, values in expected.items()}
 
 
-def test_positions_of_a_candidate() -> None:
-    found, absent = candidates(slot(0, "graph network", 0.5), slot(1, "set", 0.4))
-    spans = DOCUMENT.find_spans(found.positions, len(found.stems))
+def test_a_candidate_has_the_positions_of_its_occurrences() -> None:
+    present, absent = candidates(slot(0, "graph network", 0.5), slot(1, "set", 0.4))
+    spans = DOCUMENT.find_spans(present.positions, len(present.stems))
     surfaces = [DOCUMENT.document.text[start:end] for start, end in spans]
     assert surfaces == ["Graph Networks", "graph network", "Graph Networks"]
-    assert found.positions == (2, 6, 12)
+    assert present.positions == (2, 6, 12)
     assert (absent.positions, DOCUMENT.find_spans(absent.positions, len(absent.stems))) == ((), ())
 
 
-def test_what_there_is_to_weigh() -> None:
-    (found,) = candidates(slot(0, "graph network", 0.5, 0.2), slot(1, "graph networks", 0.4))
-    assert inputs(found) == pytest.approx(
+def test_inputs_equal_values_computed_by_hand() -> None:
+    (candidate,) = candidates(slot(0, "graph network", 0.5, 0.2), slot(1, "graph networks", 0.4))
+    assert inputs(candidate) == pytest.approx(
         {
             "probability": math.log(0.125),
             "score": math.log(0.5),
@@ -187,41 +192,43 @@ def test_what_there_is_to_weigh() -> None:
         ("<sep>", False),
     ],
 )
-def test_what_can_be_shown(text: str, readable: bool) -> None:
+def test_readable_phrases_have_words_and_no_marks(text: str, readable: bool) -> None:
     tokenised = StemmedDocument.of(
         Document("d", "", "the graph network , <digit> of them .", tokenised=True)
     )
     prediction = Prediction("d", (slot(0, text, 0.5),), "score", 8, 8)
-    (found,) = build_candidates(tokenised, prediction)
-    assert found.readable == readable
+    (result,) = build_candidates(tokenised, prediction)
+    assert result.readable == readable
 
 
 def test_a_phrase_without_words_is_never_shown() -> None:
-    (found,) = candidates(slot(0, "–", 0.5))
-    assert not found.readable
-    assert not found.present
+    (candidate,) = candidates(slot(0, "–", 0.5))
+    assert not candidate.readable
+    assert not candidate.present
 
 
 def test_columns_are_those_of_the_objects() -> None:
-    found = candidates(slot(0, "graph network", 0.5), slot(1, "of graph", 0.4), knowledge=KNOWLEDGE)
-    assert len(found) == 4
+    result = candidates(
+        slot(0, "graph network", 0.5), slot(1, "of graph", 0.4), knowledge=KNOWLEDGE
+    )
+    assert len(result) == 4
     for name in ("present", "generated", "proposed"):
-        assert getattr(found, name).tolist() == [getattr(one, name) for one in found]
-    assert [found.stems(at) for at in range(4)] == [one.stems for one in found]
-    assert found[1:3] == [found[1], found[2]]
+        assert getattr(result, name).tolist() == [getattr(candidate, name) for candidate in result]
+    assert [result.stems(at) for at in range(4)] == [candidate.stems for candidate in result]
+    assert result[1:3] == [result[1], result[2]]
     with pytest.raises(IndexError):
-        found[4]
-    last = found.take(np.array([3, 0]))
-    assert list(last) == [found[3], found[0]]
+        result[4]
+    last = result.take(np.array([3, 0]))
+    assert list(last) == [result[3], result[0]]
     assert last.keyphraseness.tolist() == [0.3, 0.0]
-    assert list(found.take(found.present)) == [one for one in found if one.present]
+    assert list(result.take(result.present)) == [x for x in result if x.present]
 
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "<digit>", "."]), max_size=12)
 
 
 @given(WORDS, WORDS, st.lists(st.lists(st.sampled_from("abcd"), min_size=1), max_size=4))
-def test_inputs_against_one_phrase_at_a_time(
+def test_inputs_equal_those_of_each_phrase_alone(
     title: list[str], abstract: list[str], phrases: list[list[str]]
 ) -> None:
     """What depends on the text, computed for each phrase by itself."""
@@ -230,17 +237,17 @@ def test_inputs_against_one_phrase_at_a_time(
     slots = [slot(code, " ".join(phrase), 0.5) for code, phrase in enumerate(phrases)]
     stemmed = StemmedDocument.of(document)
     prediction = Prediction("d", tuple(slots), "score", 1, 1)
-    for one in build_candidates(stemmed, prediction):
-        positions = tuple(StemmedSource(words).positions(one.stems))
-        assert one.positions == positions
-        counts = [min(words.count(word), 20) for word in one.stems]
-        in_title = {*one.stems} & {*document.title_words()}
+    for candidate in build_candidates(stemmed, prediction):
+        positions = tuple(StemmedSource(words).positions(candidate.stems))
+        assert candidate.positions == positions
+        counts = [min(words.count(word), 20) for word in candidate.stems]
+        in_title = {*candidate.stems} & {*document.title_words()}
         expected = {
-            "words": len(one.stems),
-            "single": float(len(one.stems) == 1),
+            "words": len(candidate.stems),
+            "single": float(len(candidate.stems) == 1),
             "occurrences": math.log1p(len(positions)),
             "position": math.log1p(positions[0]) if positions else 0,
-            "title": len(in_title) / len(one.stems),
-            "frequency": math.log1p(math.prod(counts)) / len(one.stems),
+            "title": len(in_title) / len(candidate.stems),
+            "frequency": math.log1p(math.prod(counts)) / len(candidate.stems),
         }
-        assert {name: inputs(one)[name] for name in expected} == pytest.approx(expected)
+        assert {name: inputs(candidate)[name] for name in expected} == pytest.approx(expected)

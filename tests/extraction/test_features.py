@@ -21,11 +21,13 @@ def lexicon(documents: list[Document]) -> Lexicon:
 def grams_of(lexicon: Lexicon, *documents: Document) -> CandidateNgrams:
     sources = [stem_all(document.words()) for document in documents]
     return CandidateNgrams(
-        HashedTexts.of(sources, [len(one.title_words()) for one in documents]), lexicon
+        HashedTexts.of(sources, [len(document.title_words()) for document in documents]), lexicon
     )
 
 
-def test_documents_are_measured_apart(documents: list[Document], lexicon: Lexicon) -> None:
+def test_features_do_not_depend_on_other_documents(
+    documents: list[Document], lexicon: Lexicon
+) -> None:
     together = grams_of(lexicon, *documents[40:48])
     features = together.features()
     assert features.shape == (len(together.hash), NUM_FEATURES)
@@ -41,7 +43,7 @@ def test_documents_are_measured_apart(documents: list[Document], lexicon: Lexico
         )
 
 
-def test_each_n_gram_is_measured_once(documents: list[Document], lexicon: Lexicon) -> None:
+def test_each_n_gram_has_one_row(documents: list[Document], lexicon: Lexicon) -> None:
     stems = stem_all(documents[50].words())
     grams = grams_of(lexicon, documents[50])
     assert len({*grams.hash.tolist()}) == len(grams.hash)
@@ -53,19 +55,19 @@ def test_each_n_gram_is_measured_once(documents: list[Document], lexicon: Lexico
         assert starts[0] == at
 
 
-def test_what_some_of_them_are(lexicon: Lexicon) -> None:
+def test_features_equal_values_computed_by_hand(lexicon: Lexicon) -> None:
     document = Document("d", "Zyx networks", "A zyx network , zyx of them", tokenised=True)
     grams = grams_of(lexicon, document)
     stems = ["zyx", "network", ".", "A", "zyx", "network", ",", "zyx", "of", "them"]
     rows = dict(zip(grams.hash.tolist(), grams.features().tolist(), strict=True))
-    both, one = rows[hash_of(stems[:2])], rows[hash_of(["zyx"])]
+    both, single = rows[hash_of(stems[:2])], rows[hash_of(["zyx"])]
     assert both[:4] == [2, 0, 1, 0]
-    assert one[:4] == [1, 1, 0, 0]
-    assert (both[6], one[6]) == pytest.approx((math.log(2), math.log(3)))  # how often
-    assert (both[8], one[8]) == (0, 0)  # the words before it
-    assert (both[10], one[10]) == pytest.approx((4 / 10, 7 / 10))  # the last place
+    assert single[:4] == [1, 1, 0, 0]
+    assert (both[6], single[6]) == pytest.approx((math.log(2), math.log(3)))  # how often
+    assert (both[8], single[8]) == (0, 0)  # the words before it
+    assert (both[10], single[10]) == pytest.approx((4 / 10, 7 / 10))  # the last place
     assert (both[11], both[12], both[13]) == pytest.approx((1, 2 / 3, 1))  # in the title
 
 
-def test_a_text_without_n_grams(lexicon: Lexicon) -> None:
+def test_a_text_without_n_grams_has_no_rows(lexicon: Lexicon) -> None:
     assert len(grams_of(lexicon, Document("d", "", ". , .", tokenised=True)).hash) == 0

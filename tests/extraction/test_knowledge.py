@@ -46,16 +46,16 @@ def texts(proposals: Proposals, knowledge: Knowledge) -> dict[Stems, str]:
 
 
 def count(knowledge: Knowledge, *stems: str) -> float:
-    found, _ = knowledge.count_keyphrases(np.array([hash_of(stems)], np.uint64))
-    return math.log1p(found[0])
+    result, _ = knowledge.count_keyphrases(np.array([hash_of(stems)], np.uint64))
+    return math.log1p(result[0])
 
 
-def assert_same(one: Proposals, other: Proposals, *, pmi: float = 0.0) -> None:
+def assert_same(proposals: Proposals, expected: Proposals, *, pmi: float = 0.0) -> None:
     for name in ("at", "listed", "log_odds"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-    np.testing.assert_array_equal(one.phrases.words, other.phrases.words)
-    np.testing.assert_allclose(one.pmi, other.pmi, atol=pmi)
-    np.testing.assert_allclose(one.votes, other.votes, atol=pmi)
+        np.testing.assert_array_equal(getattr(proposals, name), getattr(expected, name))
+    np.testing.assert_array_equal(proposals.phrases.words, expected.phrases.words)
+    np.testing.assert_allclose(proposals.pmi, expected.pmi, atol=pmi)
+    np.testing.assert_allclose(proposals.votes, expected.votes, atol=pmi)
 
 
 @pytest.fixture(scope="module")
@@ -63,11 +63,11 @@ def knowledge(documents: list[Document]) -> Knowledge:
     """The sample, and many documents about cats."""
     cats = Document("c", "Cats", "We watch cats of a network.", ("cats", "pets", "graph networks"))
 
-    def taught() -> Iterator[Document]:
+    def train_documents() -> Iterator[Document]:
         yield from documents
         yield from [cats] * 60
 
-    return fit_knowledge(taught)
+    return fit_knowledge(train_documents)
 
 
 def test_it_proposes_n_grams_of_the_text(knowledge: Knowledge) -> None:
@@ -75,23 +75,23 @@ def test_it_proposes_n_grams_of_the_text(knowledge: Knowledge) -> None:
     proposals = knowledge.propose(TEXT)
     text = HashedTexts.of([TEXT.stems], [TEXT.title_length])
     at, length, odds = knowledge.candidate_scorer.select(text)
-    found = log_odds(proposals, TEXT)
-    assert found == {
+    result = log_odds(proposals, TEXT)
+    assert result == {
         TEXT.stems[a : a + n]: value
         for a, n, value in zip(at.tolist(), length.tolist(), odds.tolist(), strict=True)
     }
-    assert all(value >= MIN_LOG_ODDS for value in found.values())
-    assert ("cat",) in found
+    assert all(value >= MIN_LOG_ODDS for value in result.values())
+    assert ("cat",) in result
     assert proposals.phrases.hash.tolist() == [
-        hash_of(stems) for stems in (*found, *texts(proposals, knowledge))
+        hash_of(stems) for stems in (*result, *texts(proposals, knowledge))
     ]
 
 
 def test_it_proposes_phrases_that_are_absent_from_the_text(knowledge: Knowledge) -> None:
     proposals = knowledge.propose(TEXT)
     # All words of the first are there, scattered; the other is associated with them.
-    found = texts(proposals, knowledge)
-    assert found == {("graph", "network"): "graph networks", ("pet",): "pets"}
+    shown_texts = texts(proposals, knowledge)
+    assert shown_texts == {("graph", "network"): "graph networks", ("pet",): "pets"}
     assert knowledge.phrase_classifier is not None
     vector = knowledge.phrase_classifier.embed(HashedTexts.of([TEXT.stems], [4]))
     _, pmi = knowledge.phrase_classifier(vector)
@@ -126,7 +126,7 @@ def test_parts_that_do_not_fit_are_refused(knowledge: Knowledge, tmp_path: Path)
             Knowledge.load(tmp_path)
 
 
-def test_it_counts(knowledge: Knowledge) -> None:
+def test_keyphrase_counts_are_logarithms_of_documents(knowledge: Knowledge) -> None:
     assert count(knowledge, "pet") == pytest.approx(math.log1p(60), abs=0.01)
     assert count(knowledge, "never", "seen") == 0
 
@@ -135,33 +135,33 @@ def test_further_documents_add_their_counts(
     knowledge: Knowledge, documents: list[Document]
 ) -> None:
     dogs = Document("e", "Dogs", "We watch dogs bark.", ("dogs", "pets", "dog barks"))
-    found = extend_knowledge(knowledge, lambda: [dogs] * 20)
-    assert count(found, "pet") == pytest.approx(math.log1p(60 + 20), abs=0.01)
-    assert count(found, "dog", "bark") == pytest.approx(math.log1p(20), abs=0.01)
+    extended = extend_knowledge(knowledge, lambda: [dogs] * 20)
+    assert count(extended, "pet") == pytest.approx(math.log1p(60 + 20), abs=0.01)
+    assert count(extended, "dog", "bark") == pytest.approx(math.log1p(20), abs=0.01)
     stemmed = StemmedDocument.of(dogs)
-    assert log_odds(found.propose(stemmed), stemmed)["dog",] > MIN_LOG_ODDS
-    assert found.phrase_list.phrases[("pet",)].documents == 80
-    assert found.phrase_list.phrases[("dog",)].text == "dogs"
+    assert log_odds(extended.propose(stemmed), stemmed)["dog",] > MIN_LOG_ODDS
+    assert extended.phrase_list.phrases[("pet",)].documents == 80
+    assert extended.phrase_list.phrases[("dog",)].text == "dogs"
     # What is associated with texts is known by its number.
     for index in range(len(knowledge.phrase_list)):
-        assert found.phrase_list.entry(index) == knowledge.phrase_list.entry(index)
-    assert found.phrase_classifier is knowledge.phrase_classifier
+        assert extended.phrase_list.entry(index) == knowledge.phrase_list.entry(index)
+    assert extended.phrase_classifier is knowledge.phrase_classifier
 
 
-def test_it_is_stored_with_a_model(knowledge: Knowledge, tmp_path: Path) -> None:
+def test_saving_and_loading_changes_nothing(knowledge: Knowledge, tmp_path: Path) -> None:
     knowledge.save(tmp_path)
     assert_same(Knowledge.load(tmp_path).propose(TEXT), knowledge.propose(TEXT), pmi=0.05)
     assert Knowledge.load(tmp_path / "elsewhere").propose(TEXT) is NO_PROPOSALS
 
 
-def test_of_few_documents_nothing_is_associated(documents: list[Document]) -> None:
-    found = fit_knowledge(lambda: documents)
-    assert found.phrase_classifier is None
-    assert texts(found.propose(TEXT), found) == {}
+def test_few_documents_make_no_phrase_classifier(documents: list[Document]) -> None:
+    fitted = fit_knowledge(lambda: documents)
+    assert fitted.phrase_classifier is None
+    assert texts(fitted.propose(TEXT), fitted) == {}
 
 
 @pytest.mark.parametrize("text", ["", ".", "the", "‽", "a " * 1000])
-def test_unusual_texts(knowledge: Knowledge, text: str) -> None:
+def test_unusual_texts_raise_no_error(knowledge: Knowledge, text: str) -> None:
     proposals = knowledge.propose(StemmedDocument.of(Document("d", "", text)))
     for values in (proposals.log_odds, proposals.pmi, proposals.votes):
         assert np.isfinite(values).all()
@@ -197,11 +197,11 @@ def test_a_folder_of_an_earlier_version_loads(
         path.unlink()
     (tmp_path / VERSIONS).unlink()
     (tmp_path / "phrase_index.safetensors").unlink()
-    found = Knowledge.load(tmp_path)
-    assert_same(found.propose(TEXT), new.propose(TEXT))
-    assert found.candidate_scorer is not None
-    assert found.candidate_scorer.span_rescorer is not None
-    assert found.phrase_classifier is not None
+    loaded = Knowledge.load(tmp_path)
+    assert_same(loaded.propose(TEXT), new.propose(TEXT))
+    assert loaded.candidate_scorer is not None
+    assert loaded.candidate_scorer.span_rescorer is not None
+    assert loaded.phrase_classifier is not None
 
 
 def test_other_features_are_refused(knowledge: Knowledge, tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_another_version_is_refused(tmp_path: Path, name: str) -> None:
         Knowledge.load(tmp_path)
 
 
-def test_a_list_that_was_changed_is_indexed_anew(knowledge: Knowledge, tmp_path: Path) -> None:
+def test_a_changed_phrase_list_is_indexed_again(knowledge: Knowledge, tmp_path: Path) -> None:
     knowledge.save(tmp_path)
     assert Knowledge.load(tmp_path).stored_finder is not None
     path = tmp_path / "phrases.tsv"
@@ -258,7 +258,7 @@ def test_a_light_model_shares_the_knowledge_of_another(
         Knowledge.load(tmp_path / "light")
 
 
-def test_keyphraseness(knowledge: Knowledge) -> None:
+def test_keyphraseness_is_the_share_of_texts_with_the_keyphrase(knowledge: Knowledge) -> None:
     """The share of texts with a phrase that have it as a keyphrase, if enough texts have it."""
     hashes = np.array([hash_of((word,)) for word in ("graph", "tree", "cat")], np.uint64)
     order = np.argsort(key_of(hashes))

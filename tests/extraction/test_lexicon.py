@@ -26,9 +26,9 @@ def lexicon() -> Lexicon:
 
 
 def test_counts_are_found_by_name() -> None:
-    found = lexicon().words(hashes("the", "graph", "other"))
-    assert found.texts == pytest.approx([1000, 40, 0], rel=0.01)
-    assert found.inside == pytest.approx([5, 4, 0], rel=0.01)
+    result = lexicon().words(hashes("the", "graph", "other"))
+    assert result.texts == pytest.approx([1000, 40, 0], rel=0.01)
+    assert result.inside == pytest.approx([5, 4, 0], rel=0.01)
     keyphrase, texts = lexicon().phrases(hashes("graph network", "network graph"))
     assert keyphrase == pytest.approx([7, 0], rel=0.01)
     assert texts == pytest.approx([12, 0], rel=0.01)
@@ -57,20 +57,20 @@ def test_counts_add_up() -> None:
         assert texts == pytest.approx([12, 1], rel=0.01)
 
 
-def test_it_is_stored_with_a_model(tmp_path: Path) -> None:
+def test_saving_and_loading_changes_nothing(tmp_path: Path) -> None:
     assert Lexicon.load(tmp_path) is None
     lexicon().save(tmp_path)
-    found = Lexicon.load(tmp_path)
-    assert found is not None
-    assert found.documents == 1000
+    loaded = Lexicon.load(tmp_path)
+    assert loaded is not None
+    assert loaded.documents == 1000
     for name in ("word_keys", "word_logs", "phrase_keys", "phrase_logs"):
-        assert np.array_equal(getattr(found, name), getattr(lexicon(), name))
+        assert np.array_equal(getattr(loaded, name), getattr(lexicon(), name))
     (tmp_path / FILE).write_bytes(b"nothing")
     with pytest.raises(DataError, match="not a lexicon"):
         Lexicon.load(tmp_path)
 
 
-def test_an_empty_one_knows_nothing() -> None:
+def test_an_empty_lexicon_has_no_counts() -> None:
     none, nothing = np.zeros(0, np.uint32), np.zeros((0, 4), np.float16)
     empty = Lexicon(0, none, nothing, none, nothing[:, :2])
     assert empty.words(hashes("graph")).texts.tolist() == [0]

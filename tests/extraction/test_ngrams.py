@@ -11,7 +11,9 @@ SOURCE = st.lists(st.sampled_from(["a", "b", "c", "the", ".", "<unk>"]), max_siz
 
 
 @given(st.lists(SOURCE, min_size=1, max_size=4), st.integers(1, 5))
-def test_those_without_marks_whose_ends_may_be_ends(sources: list[list[str]], length: int) -> None:
+def test_n_grams_contain_no_punctuation_and_no_stop_words_at_their_ends(
+    sources: list[list[str]], length: int
+) -> None:
     words = HashedTexts.of(sources, [0] * len(sources))
     flat = [word for source in sources for word in source]
     begin = np.array([word != "the" for word in flat], np.bool_)
@@ -22,11 +24,11 @@ def test_those_without_marks_whose_ends_may_be_ends(sources: list[list[str]], le
             gram = source[at : at + length]
             if not {".", "<unk>"} & {*gram} and gram[0] != "the" and gram[-1] not in ("the", "c"):
                 expected.append((start + at, hash_of(gram)))
-    found = words.ngrams(length, begin, end)
-    assert list(zip(*(column.tolist() for column in found), strict=True)) == expected
+    actual = words.ngrams(length, begin, end)
+    assert list(zip(*(column.tolist() for column in actual), strict=True)) == expected
 
 
-def test_hashes_know_order_and_stay_the_same() -> None:
+def test_hashes_depend_on_word_order_and_never_change() -> None:
     assert hash_of(["graph", "network"]) != hash_of(["network", "graph"])
     # Of a file that was written elsewhere they must still be the names.
     assert hash_of(["graph"]) == 0xA9CF59ECEA277FFB
@@ -61,10 +63,12 @@ def test_an_index_finds_what_a_plain_search_finds(
 
 
 @given(PHRASES, PHRASES)
-def test_hashed_phrases_are_appended_and_taken(one: list[list[str]], more: list[list[str]]) -> None:
-    both = HashedPhrases.of(one).append(HashedPhrases.of(more))
-    assert both.hash.tolist() == [hash_of(phrase) for phrase in one + more]
-    for found, expected in zip(both, HashedPhrases.of(one + more), strict=True):
-        np.testing.assert_array_equal(found, expected)
+def test_hashed_phrases_are_appended_and_taken(
+    some: list[list[str]], more: list[list[str]]
+) -> None:
+    both = HashedPhrases.of(some).append(HashedPhrases.of(more))
+    assert both.hash.tolist() == [hash_of(phrase) for phrase in some + more]
+    for actual, expected in zip(both, HashedPhrases.of(some + more), strict=True):
+        np.testing.assert_array_equal(actual, expected)
     odd = both.take(np.arange(len(both.length)) % 2 == 1)
-    assert odd.hash.tolist() == [hash_of(phrase) for phrase in (one + more)[1::2]]
+    assert odd.hash.tolist() == [hash_of(phrase) for phrase in (some + more)[1::2]]

@@ -50,7 +50,7 @@ def test_it_learns_which_words_indicate_a_phrase(fitted: LinearPhraseClassifier)
     assert np.exp(nothing) == pytest.approx([0.25] * 4, abs=0.1)
 
 
-def test_against_a_plain_computation() -> None:
+def test_scores_equal_those_of_a_plain_computation() -> None:
     """Words and n-grams of up to two words, of which the title's count once more."""
     random = np.random.default_rng(1)
     terms = [("a",), ("b",), ("c",), ("b", "a"), ("a", "a"), ("a", "b", "a")]
@@ -70,13 +70,18 @@ def test_against_a_plain_computation() -> None:
     assert np.exp(likely) == pytest.approx(scores / scores.sum(), rel=1e-4)
 
 
-def test_the_bags_of_several_texts_are_those_of_each() -> None:
+def test_bags_of_words_do_not_depend_on_other_texts() -> None:
     random = np.random.default_rng(2)
     words = ["a", "b", "c", ".", "d"]
     sources = [random.choice(words, count).tolist() for count in (7, 0, 1, 12, 5)]
     titles = [2, 0, 1, 4, 5]
-    phrases = [(one,) for one in "abd"] + [("a", "b"), ("b", "b"), ("a", "b", "c"), ("d", "a")]
-    keys = np.sort(key_of(np.array([hash_of(one) for one in phrases], np.uint64)))
+    phrases = [(letter,) for letter in "abd"] + [
+        ("a", "b"),
+        ("b", "b"),
+        ("a", "b", "c"),
+        ("d", "a"),
+    ]
+    keys = np.sort(key_of(np.array([hash_of(phrase) for phrase in phrases], np.uint64)))
     together = Bags.of(HashedTexts.of(sources, titles), keys, 3)
     for number, (source, title) in enumerate(zip(sources, titles, strict=True)):
         alone = Bags.of(HashedTexts.of([source], [title]), keys, 3)
@@ -85,7 +90,7 @@ def test_the_bags_of_several_texts_are_those_of_each() -> None:
         assert together.weights[part].tolist() == alone.weights.tolist()
 
 
-def test_without_terms_there_is_nothing_in_a_bag() -> None:
+def test_a_text_without_terms_has_an_empty_bag() -> None:
     bags = Bags.of(HashedTexts.of([["a", "b"], ["c"]], [1, 1]), np.empty(0, np.uint32), 3)
     assert (len(bags.terms), len(bags.weights), bags.start.tolist()) == (0, 0, [0, 0, 0])
 
@@ -99,13 +104,13 @@ def test_terms_are_words_and_n_grams_of_many_texts(fitted: LinearPhraseClassifie
     assert not known("here")  # in every text, but in no keyphrase
 
 
-def test_it_is_stored_with_a_model(tmp_path: Path, fitted: LinearPhraseClassifier) -> None:
+def test_saving_and_loading_changes_nothing(tmp_path: Path, fitted: LinearPhraseClassifier) -> None:
     assert LinearPhraseClassifier.load(tmp_path) is None
     fitted.save(tmp_path)
-    found = LinearPhraseClassifier.load(tmp_path)
-    assert found is not None
+    loaded = LinearPhraseClassifier.load(tmp_path)
+    assert loaded is not None
     text = text_of("cata owlb owlc")
-    probabilities, _ = found(found.embed(text))
+    probabilities, _ = loaded(loaded.embed(text))
     assert probabilities == pytest.approx(fitted(fitted.embed(text))[0], abs=0.1)
     (tmp_path / FILE).write_bytes(b"nothing")
     with pytest.raises(DataError, match="not a phrase classifier"):

@@ -13,9 +13,11 @@ PHRASES = st.lists(PHRASE, unique=True)
 
 
 @given(PHRASES, st.lists(st.sampled_from("abcde"), min_size=1, max_size=9))
-def test_what_is_scattered_against_a_plain_search(phrases: list[Stems], text: list[str]) -> None:
-    found = PhraseFinder.of(phrases).find_scattered(np.unique(hash_words(text)))
-    assert sorted(found.tolist()) == [
+def test_scattered_phrases_equal_those_of_a_plain_search(
+    phrases: list[Stems], text: list[str]
+) -> None:
+    result = PhraseFinder.of(phrases).find_scattered(np.unique(hash_words(text)))
+    assert sorted(result.tolist()) == [
         at
         for at, stems in enumerate(phrases)
         if len(stems) > 1 and all(word in text for word in stems)
@@ -23,7 +25,7 @@ def test_what_is_scattered_against_a_plain_search(phrases: list[Stems], text: li
 
 
 @given(PHRASES, st.lists(PHRASE))
-def test_indices_against_a_plain_search(phrases: list[Stems], wanted: list[Stems]) -> None:
+def test_indices_equal_those_of_a_plain_search(phrases: list[Stems], wanted: list[Stems]) -> None:
     hashes = np.array([hash_of(stems) for stems in wanted], np.uint64)
     assert PhraseFinder.of(phrases).index_of(hashes).tolist() == [
         phrases.index(stems) if stems in phrases else -1 for stems in wanted

@@ -51,7 +51,7 @@ def exported(settrans: SetTrans, vocabulary: WordVocabulary, tmp_path: Path) -> 
     return tmp_path / "exported"
 
 
-def test_its_network_against_torch() -> None:
+def test_the_network_equals_torchs() -> None:
     draw = np.random.default_rng(1)
     span_rescorer = random_rescorer(5)
     states, features = (draw.normal(size=s).astype(np.float32) for s in ((9, 5), (3, NUM_FEATURES)))
@@ -64,26 +64,26 @@ def test_its_network_against_torch() -> None:
     given = torch.from_numpy(np.column_stack([features, odds]))
     x = silu(begin @ edges[:, :4] + end @ edges[:, 4:] + given @ inputs + bias)
     expected = torch.from_numpy(odds) + silu(x @ hidden + hidden_bias) @ last
-    found = span_rescorer(features, odds, span_rescorer.project(states), at, length)
-    np.testing.assert_allclose(found, expected.numpy(), atol=0.03)  # views have 16 bits
+    actual = span_rescorer(features, odds, span_rescorer.project(states), at, length)
+    np.testing.assert_allclose(actual, expected.numpy(), atol=0.03)  # views have 16 bits
 
 
-def test_it_is_stored_with_a_model(tmp_path: Path) -> None:
+def test_saving_and_loading_changes_nothing(tmp_path: Path) -> None:
     assert SpanRescorer.load(tmp_path) is None
     span_rescorer = random_rescorer(5)
     span_rescorer.save(tmp_path)
-    found = SpanRescorer.load(tmp_path)
-    assert found is not None
+    loaded = SpanRescorer.load(tmp_path)
+    assert loaded is not None
     for name in SpanRescorer.__slots__:
         np.testing.assert_allclose(
-            getattr(found, name), getattr(span_rescorer, name), rtol=1e-3, atol=1e-3
+            getattr(loaded, name), getattr(span_rescorer, name), rtol=1e-3, atol=1e-3
         )
     (tmp_path / FILE).write_bytes(b"nothing")
     with pytest.raises(DataError, match="not a span rescorer"):
         SpanRescorer.load(tmp_path)
 
 
-def test_engine_and_runtime_see_the_same_whatever_the_batch(
+def test_engine_and_runtime_give_the_same_states_for_any_batch(
     exported: Path, settrans: SetTrans, documents: list[Document]
 ) -> None:
     runtime, engine = Runtime(exported, threads=1), Engine.load(exported)
@@ -91,23 +91,23 @@ def test_engine_and_runtime_see_the_same_whatever_the_batch(
         assert next(predictor.predict(documents[:1])).states is None
     project = random_rescorer(settrans.embedding.embedding_dim).project
     some = [*documents[:7], Document("empty", "", "")]
-    found = (predictor.predict(some, project=project) for predictor in (runtime, engine))
-    for one, other in zip(*found, strict=True):
-        if one.id == "empty":
-            assert one.states is other.states is None
+    predictions = (predictor.predict(some, project=project) for predictor in (runtime, engine))
+    for ours, theirs in zip(*predictions, strict=True):
+        if ours.id == "empty":
+            assert ours.states is theirs.states is None
             continue
-        assert one.states is not None
-        assert other.states is not None
-        values = one.states.values
-        np.testing.assert_allclose(values, other.states.values, rtol=0.01, atol=0.02)
-        assert one.states.spans == other.states.spans
-        same = [document for document in some if document.id == one.id]
+        assert ours.states is not None
+        assert theirs.states is not None
+        values = ours.states.values
+        np.testing.assert_allclose(values, theirs.states.values, rtol=0.01, atol=0.02)
+        assert ours.states.spans == theirs.states.spans
+        same = [document for document in some if document.id == ours.id]
         alone = next(runtime.predict(same, project=project))
         assert alone.states is not None
         np.testing.assert_allclose(alone.states.values, values, rtol=0.01, atol=0.02)
 
 
-def test_views_of_words_are_means_over_their_pieces() -> None:
+def test_states_of_words_are_means_over_their_pieces() -> None:
     vocabulary = PieceVocabulary.from_file(find_model_folder("default") / "tokenizer.json")
     document = Document(
         "d", "Micromagnetics, 3D", "Photo-electrochemical (ZnO) at 17.5 %; naïve ﬁt."
@@ -115,13 +115,17 @@ def test_views_of_words_are_means_over_their_pieces() -> None:
     most = len(vocabulary.encode(document).source) - 2  # the last two pieces are not read
 
     def look(examples: Sequence[Example]) -> list[Generated]:
-        return [Generated((), np.eye(len(one.source), dtype=np.float32)) for one in examples]
+        return [
+            Generated((), np.eye(len(example.source), dtype=np.float32)) for example in examples
+        ]
 
-    (found,) = Stream(vocabulary, max_source_length=most).predict([document], look, order="score")
-    assert found.states is not None
+    (prediction,) = Stream(vocabulary, max_source_length=most).predict(
+        [document], look, order="score"
+    )
+    assert prediction.states is not None
     pieces = vocabulary.read(document)[1][:most]
     words = document.tokens().spans
-    pooled = pool_states(found.states, words)
+    pooled = pool_states(prediction.states, words)
     assert len(pooled) == len(words) == len(document.words())
     for view, (start, end) in zip(pooled, words, strict=True):
         own = [n for n, (a, b) in enumerate(pieces) if a < end and b > start and end > start]
@@ -129,7 +133,7 @@ def test_views_of_words_are_means_over_their_pieces() -> None:
         np.testing.assert_allclose(view, expected, atol=1e-6)
 
 
-def test_it_learns_what_only_the_network_knows(
+def test_it_learns_from_encoder_states(
     documents: list[Document], candidate_scorer: CandidateScorer
 ) -> None:
     draw = np.random.default_rng(2)
@@ -138,13 +142,13 @@ def test_it_learns_what_only_the_network_knows(
         """Noise, but for one number that is high at the first words of keyphrases."""
         stems = stem_all(document.words())
         phrases = LabelledTexts([document]).keyphrases[0]
-        found = draw.normal(size=(len(stems), 6)).astype(np.float32)
+        result = draw.normal(size=(len(stems), 6)).astype(np.float32)
         for at in range(len(stems)):
-            found[at, 0] = any(stems[at : at + len(phrase)] == phrase for phrase in phrases)
-        return found
+            result[at, 0] = any(stems[at : at + len(phrase)] == phrase for phrase in phrases)
+        return result
 
     span_rescorer = fit_span_rescorer(
-        candidate_scorer, [(one, states(one)) for one in documents[:40]]
+        candidate_scorer, [(document, states(document)) for document in documents[:40]]
     )
     assert span_rescorer is not None
     changes: dict[bool, list[float]] = {True: [], False: []}  # by whether it is a keyphrase
@@ -174,7 +178,7 @@ def test_a_span_rescorer_is_added_to_an_exported_model(
     update_manifest(exported)
     assert (exported / FILE).exists()
     after = KeyphraseGenerator(exported, threads=1).generate(text, more=3)
-    assert {one.text for one in before} & {one.text for one in after}
+    assert {path.text for path in before} & {path.text for path in after}
 
 
 def test_the_generator_uses_it_and_loads_it_once(
@@ -200,8 +204,10 @@ def test_the_generator_uses_it_and_loads_it_once(
         replace(candidate_scorer, span_rescorer=span_rescorer).save(exported)
         update_manifest(exported)
         loaded.clear()
-        found = KeyphraseGenerator(exported, threads=1).generate(documents[0].text, only="present")
+        keyphrases = KeyphraseGenerator(exported, threads=1).generate(
+            documents[0].text, only="present"
+        )
         assert loaded == [exported]
-        scores.append({one.text: one.score for one in found})
+        scores.append({keyphrase.text: keyphrase.score for keyphrase in keyphrases})
     assert scores[0]
     assert scores[0] != scores[1]

@@ -52,7 +52,7 @@ def _damages_of_bytes(name: str, size: int) -> Iterator[tuple[str, Damage]]:
 def _damages_of_json(path: Path) -> Iterator[tuple[str, Damage]]:
     for text in ("null", "[]", "1", '"x"', "{}", "[" * 100_000):
         yield f"{path.name} is {text[:9]}", partial(_write_text, name=path.name, text=text)
-    for place in _places(json.loads(path.read_text()), skip=("config",)):
+    for place in _find_paths(json.loads(path.read_text()), skip=("config",)):
         for value in _WRONG_VALUES:
             yield (
                 f"{path.name} {place} = {value}",
@@ -94,7 +94,7 @@ _MAPPED_CHANGES: dict[str, Callable[[Any], Any]] = {
 
 
 def _set_mapped(folder: Path, *, file: str, name: str, change: Callable[[Any], Any]) -> None:
-    arrays = {one: array.copy() for one, array in map_arrays(folder / file).items()}
+    arrays = {other: array.copy() for other, array in map_arrays(folder / file).items()}
     changed = change(arrays.pop(name))
     save_arrays(folder / file, arrays if changed is None else {**arrays, name: changed})
 
@@ -143,23 +143,23 @@ def _set_array(
     folder: Path, *, file: str, name: str, change: Callable[[Any], bytes | None]
 ) -> None:
     with np.load(folder / file) as arrays:
-        members = {one: _npy(arrays[one]) for one in arrays.files}
+        members = {name: _npy(arrays[name]) for name in arrays.files}
         changed = change(arrays[name])
     del members[name]
     if changed is not None:
         members[name] = changed
     with zipfile.ZipFile(folder / file, "w") as archive:
-        for one, data in members.items():
-            archive.writestr(f"{one}.npy", data)
+        for other, data in members.items():
+            archive.writestr(f"{other}.npy", data)
 
 
-def _places(value: Any, skip: tuple[str, ...] = ()) -> Iterator[tuple[Any, ...]]:
+def _find_paths(value: Any, skip: tuple[str, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The places of all values in a JSON value."""
     if isinstance(value, dict):
         for key, below in value.items():
             yield (key,)
             if key not in skip:
-                yield from ((key, *place) for place in _places(below))
+                yield from ((key, *place) for place in _find_paths(below))
 
 
 def _set_json(folder: Path, *, name: str, place: tuple[Any, ...], value: Any) -> None:

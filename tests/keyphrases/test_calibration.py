@@ -29,13 +29,13 @@ def inputs(**values: float) -> Floats:
     return np.array([Inputs(**values)])
 
 
-def test_without_a_curve_a_phrase_is_as_likely_as_its_tokens() -> None:
+def test_without_a_model_the_probability_is_that_of_the_tokens() -> None:
     given = inputs(probability=math.log(0.2))
     assert SideCalibration().probabilities(given, np.array([True])) == pytest.approx(0.2)
     assert SideCalibration().probabilities(given, np.array([False])) == 0
 
 
-def test_a_curve_is_a_logistic() -> None:
+def test_a_logistic_model_computes_a_sigmoid() -> None:
     curve = LogisticModel(0.3, {"probability": 0.5, "words": -1.0})
     expected = 1 / (1 + math.exp(-(0.3 + 0.5 * -2.0 - 3.0)))
     given = inputs(probability=-2.0, words=3.0, title=7.0)
@@ -43,16 +43,20 @@ def test_a_curve_is_a_logistic() -> None:
     assert [LogisticModel(z, {})(given).item() for z in (1e6, -1e6)] == [1.0, 0.0]
 
 
-def test_each_kind_of_candidate_has_its_curve() -> None:
+def test_each_kind_of_candidate_has_its_own_model() -> None:
     said, unsaid, absent, known = curves = [LogisticModel(z, {}) for z in (-2.0, -1.0, 1.0, 2.0)]
     calibration = Calibration(
         SideCalibration(generated=said, proposed=unsaid), SideCalibration(0, 0, absent, known)
     )
     slots = [Slot(code, text, SLOT.tokens, (0.5,), ended=True) for code, text in enumerate("ax")]
     knowledge = Taught(PhraseList({("y",): KnownPhrase("y", 9)}))
-    found = build_candidates(DOCUMENT, Prediction("d", tuple(slots), "score", 2, 2), knowledge)
+    candidates = build_candidates(DOCUMENT, Prediction("d", tuple(slots), "score", 2, 2), knowledge)
     by_stems = dict(
-        zip([one.stems for one in found], calibration.probabilities(found), strict=True)
+        zip(
+            [candidate.stems for candidate in candidates],
+            calibration.probabilities(candidates),
+            strict=True,
+        )
     )
     expected = zip("abxy", (float(curve(inputs())[0]) for curve in curves), strict=True)
     assert by_stems == {(stem,): p for stem, p in expected}
@@ -65,7 +69,7 @@ class Taught(Knowledge):
         return make_proposals(self, passage, {("b",): 0.5}, {})
 
 
-def test_the_dial_moves_biases_and_least_odds_alike() -> None:
+def test_more_shifts_the_threshold_in_log_odds() -> None:
     calibration = Calibration(SideCalibration(-1.0, 0.2), SideCalibration(0.5, 0.0))
     assert calibration.null_bias() == NullBias(-1.0, 0.5)
     assert calibration.present.threshold_at(0.0) == pytest.approx(0.2)
@@ -75,7 +79,7 @@ def test_the_dial_moves_biases_and_least_odds_alike() -> None:
     assert 0 < calibration.absent.threshold_at(-1.0) < calibration.absent.threshold_at(-3.0) < 1
 
 
-def test_it_is_stored_with_a_model(tmp_path: Path) -> None:
+def test_saving_and_loading_changes_nothing(tmp_path: Path) -> None:
     assert Calibration.load(tmp_path) == Calibration()
     half = SideCalibration(-1.5, 0.125, LogisticModel(0.5, dict.fromkeys(INPUTS, -2.0)))
     absent = SideCalibration(proposed=LogisticModel(1.0, {}), overlap={"part": -0.5}, floor=0.2)
@@ -95,14 +99,14 @@ def test_it_is_stored_with_a_model(tmp_path: Path) -> None:
         '{"present": {"said": {"intercept": 1, "weights": {"colour": 1}}, "suggested": null}}',
     ],
 )
-def test_a_damaged_file_is_told(tmp_path: Path, content: str) -> None:
+def test_a_damaged_file_is_reported(tmp_path: Path, content: str) -> None:
     (tmp_path / "calibration.json").write_text(content)
     with pytest.raises(DataError, match="one2set calibrate"):
         Calibration.load(tmp_path)
 
 
 @pytest.mark.parametrize("expected_gold_factor", [0.1, 1.0, 5.0])
-def test_enough_is_what_promises_most(expected_gold_factor: float) -> None:
+def test_the_cutoff_maximises_the_expected_f1(expected_gold_factor: float) -> None:
     half = SideCalibration(expected_gold_factor=expected_gold_factor)
     for likely in ([0.9, 0.8, 0.1, 0.05], [0.2, 0.2, 0.2], [0.5], [0.01] * 40):
         gold = 1 + expected_gold_factor * sum(likely)
@@ -110,18 +114,18 @@ def test_enough_is_what_promises_most(expected_gold_factor: float) -> None:
             2 * sum(likely[:k]) / (k + gold) + 2 * sum(likely[: min(k, 5)]) / (5 + gold)
             for k in range(1, len(likely) + 1)
         ]
-        found = half.cutoff_by_expected_f1(likely)
-        assert promised[found - 1] == pytest.approx(max(promised))
+        result = half.cutoff_by_expected_f1(likely)
+        assert promised[result - 1] == pytest.approx(max(promised))
         assert (
             half.cutoff_by_expected_f1(likely, more=-1.0)
-            <= found
+            <= result
             <= half.cutoff_by_expected_f1(likely, more=1.0)
         )
     assert half.cutoff_by_expected_f1([]) == 0
     assert SideCalibration().cutoff_by_expected_f1([0.5, 0.1]) == 2
 
 
-def test_less_likely_phrases_are_enough_where_nothing_is_likely() -> None:
+def test_unlikely_phrases_are_shown_if_none_is_likely() -> None:
     half = SideCalibration(expected_gold_factor=1.0)
     assert half.cutoff_by_expected_f1([0.9, 0.9, 0.1, 0.1]) == 2
     assert half.cutoff_by_expected_f1([0.1, 0.1, 0.1, 0.1]) == 4
@@ -133,7 +137,7 @@ def test_less_likely_phrases_are_enough_where_nothing_is_likely() -> None:
     more=st.floats(-3.0, 3.0),
     step=st.floats(0.1, 3.0),
 )
-def test_who_asks_for_more_never_gets_fewer(
+def test_more_never_lowers_the_cutoff(
     likely: list[float], expected_gold_factor: float, more: float, step: float
 ) -> None:
     half, ordered = (
@@ -145,7 +149,7 @@ def test_who_asks_for_more_never_gets_fewer(
     )
 
 
-def test_the_old_names_of_a_file_are_read(tmp_path: Path) -> None:
+def test_files_with_old_keys_load(tmp_path: Path) -> None:
     model = LogisticModel(0.5, dict.fromkeys(INPUTS, -2.0))
     side = SideCalibration(-1.5, 0.125, model, model, 2.0)
     calibration = Calibration(side, side)
@@ -168,9 +172,9 @@ def test_the_old_names_of_a_file_are_read(tmp_path: Path) -> None:
     assert Calibration.load(tmp_path) == calibration
     plain = {name: value for name, value in json.loads(text).items() if name in SIDES}
     path.write_text(json.dumps(plain))
-    found = Calibration.load(tmp_path)
-    assert found.diversity == 0.0
+    loaded = Calibration.load(tmp_path)
+    assert loaded.diversity == 0.0
     for key in ("drop_parts", "drop_subphrases"):
         path.write_text(text.rstrip().removesuffix("}") + f', "{key}": true}}')
-        found = Calibration.load(tmp_path)
-        assert found.present.overlap == found.absent.overlap == {"part": -100.0}
+        loaded = Calibration.load(tmp_path)
+        assert loaded.present.overlap == loaded.absent.overlap == {"part": -100.0}

@@ -20,7 +20,7 @@ from one2set.model.heads import Heads
 from one2set.model.manifest import MANIFEST
 from one2set.prediction.engine import Engine
 from tests.keyphrases.damages import damages
-from tests.networks import lively_settrans, small_vocabulary, word_model
+from tests.networks import small_vocabulary, varied_settrans, word_model
 
 SAMPLE = str(files("one2set.data") / "sample" / "documents.jsonl")
 # Of so many damages one is tried; benchmarks/faults.py tries all, which takes minutes.
@@ -46,7 +46,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trained") / "model"
     phrases = PhraseList({("graph",): KnownPhrase("graphs", 20), ("set",): KnownPhrase("sets", 9)})
     heads = Heads(phrases, documents=9, width=16, span_width=6, phrase_width=4, dropout=0.0)
-    save_model(folder, lively_settrans(), small_vocabulary(list(read(SAMPLE))), heads=heads)
+    save_model(folder, varied_settrans(), small_vocabulary(list(read(SAMPLE))), heads=heads)
     return folder
 
 
@@ -63,7 +63,7 @@ def predict(folder: Path) -> None:
 # What is accepted may compute nonsense; torch warns of empty layers before they are refused.
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore:Initializing zero-element tensors")
 @pytest.mark.parametrize(("kind", "use"), [("exported", generate), ("trained", predict)])
-def test_damage_without_a_manifest(
+def test_damage_is_reported_without_a_manifest(
     kind: str, use: Callable[[Path], None], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """The loaders themselves must tell, as with folders of earlier versions."""
@@ -88,7 +88,7 @@ def test_damage_without_a_manifest(
     assert refused > 20
 
 
-def test_damage_that_the_manifest_detects(exported: Path, tmp_path: Path) -> None:
+def test_the_manifest_detects_damage(exported: Path, tmp_path: Path) -> None:
     """Whatever happens to a file that is read, it is that file which the error names."""
     for name, damage in islice(damages(exported), 0, None, 7):
         folder, file = tmp_path / "damaged", name.split()[0]

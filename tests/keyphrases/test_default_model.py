@@ -26,14 +26,16 @@ def generator() -> KeyphraseGenerator:
 
 
 def test_it_finds_the_keyphrases_of_a_real_text(generator: KeyphraseGenerator) -> None:
-    found = generator.generate(TEXT)
-    present = {one.text.lower() for one in found if one.present}
+    keyphrases = generator.generate(TEXT)
+    present = {keyphrase.text.lower() for keyphrase in keyphrases if keyphrase.present}
     assert {"fatigue", "selective laser melting"} <= present
-    assert any(not one.present for one in generator.generate(TEXT, more=1.0))
-    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
-    for one in found:
-        assert all(TEXT[start:end].strip() for start, end in one.spans)
-        assert one.present == bool(one.spans)
+    assert any(not keyphrase.present for keyphrase in generator.generate(TEXT, more=1.0))
+    assert [keyphrase.score for keyphrase in keyphrases] == sorted(
+        (keyphrase.score for keyphrase in keyphrases), reverse=True
+    )
+    for keyphrase in keyphrases:
+        assert all(TEXT[start:end].strip() for start, end in keyphrase.spans)
+        assert keyphrase.present == bool(keyphrase.spans)
 
 
 def test_one_text_is_the_same_as_in_a_batch(generator: KeyphraseGenerator) -> None:
@@ -51,16 +53,16 @@ def test_it_needs_no_torch() -> None:
     assert int(done.stdout) > 0
 
 
-def test_make_run_runs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_of_make_run_works(monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = (ROOT / "Makefile").read_text(encoding="utf-8")
     (command,) = re.findall(r"\$\(BIN\)/one2set (.+)", recipe)
     monkeypatch.chdir(ROOT)
-    said = CliRunner().invoke(app, command.split())
-    assert said.exit_code == 0
-    assert "Present" in said.stdout
+    shown = CliRunner().invoke(app, command.split())
+    assert shown.exit_code == 0
+    assert "Present" in shown.stdout
 
 
-def test_the_package_stays_small_and_names_whose_weights_it_has() -> None:
+def test_the_model_is_small_and_its_notice_names_the_weights() -> None:
     package = Path(str(files("one2set")))
     size = sum(path.stat().st_size for path in package.rglob("*") if path.is_file())
     assert size < 80e6
@@ -68,11 +70,11 @@ def test_the_package_stays_small_and_names_whose_weights_it_has() -> None:
 
 
 @pytest.mark.parametrize("text", ["€ £", "!!", "\u200b", "_", "…", "한", "½", "\ufffd"])
-def test_pieces_that_are_of_no_word(generator: KeyphraseGenerator, text: str) -> None:
+def test_texts_without_words_raise_no_error(generator: KeyphraseGenerator, text: str) -> None:
     assert_sound(generator.generate(text), text)
 
 
 @settings(max_examples=40)
 @given(ANY_TEXT)
-def test_any_text(generator: KeyphraseGenerator, text: str) -> None:
+def test_any_text_has_sound_keyphrases(generator: KeyphraseGenerator, text: str) -> None:
     assert_sound(generator.generate(text, more=3.0), text)

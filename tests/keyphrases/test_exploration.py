@@ -20,10 +20,10 @@ def engine(settrans: SetTrans, vocabulary: WordVocabulary) -> Engine:
     return Engine(settrans, vocabulary)
 
 
-def found_at(
+def explore_at(
     document: StemmedDocument, prediction: Prediction, calibration: Calibration, *more: float
 ) -> Exploration:
-    selections = [Selection(more=one) for one in more]
+    selections = [Selection(more=value) for value in more]
     model = calibration, NO_KNOWLEDGE, NO_SPELLER
     return explore(document, [(prediction, document)], model, selections)
 
@@ -32,11 +32,11 @@ def test_codes_generate_at_the_calibrated_bias(engine: Engine, documents: list[D
     calibration = Calibration(SideCalibration(-1.0), SideCalibration(0.5))
     document = StemmedDocument.of(documents[0])
     (prediction,) = engine.predict(documents[:1], null_bias=NO_NULL)
-    (voices,) = found_at(document, prediction, calibration).passages
-    assert [voice.side for voice in voices] == ["present"] * 4 + ["absent"] * 4
-    heard = apply_null_bias(prediction, calibration.null_bias())
-    for voice in voices:
-        assert (heard.slots[voice.slot.code] == voice.slot) == voice.speaks
+    (outputs,) = explore_at(document, prediction, calibration).passages
+    assert [output.side for output in outputs] == ["present"] * 4 + ["absent"] * 4
+    biased = apply_null_bias(prediction, calibration.null_bias())
+    for output in outputs:
+        assert (biased.slots[output.slot.code] == output.slot) == output.generates
 
 
 def test_a_sequence_has_no_codes_to_silence(
@@ -45,21 +45,21 @@ def test_a_sequence_has_no_codes_to_silence(
     engine = Engine(transformer, vocabulary)
     some = map(StemmedDocument.of, documents[:4])
     for document, prediction in zip(some, engine.predict(documents[:4]), strict=True):
-        found = found_at(document, prediction, Calibration(), -3.0, 0.0)
-        assert {voice.side for voice in found.passages[0]} <= {None}
-        (_, fewest), (_, usual) = found.dial
-        assert {one.text for one in fewest} <= {one.text for one in usual}
+        result = explore_at(document, prediction, Calibration(), -3.0, 0.0)
+        assert {output.side for output in result.passages[0]} <= {None}
+        (_, fewest), (_, usual) = result.dial
+        assert {keyphrase.text for keyphrase in fewest} <= {keyphrase.text for keyphrase in usual}
 
 
-def test_the_stems_of_a_keyphrase_are_those_of_the_codes_that_say_it(
+def test_stems_connect_keyphrases_with_the_codes_that_generate_them(
     engine: Engine, documents: list[Document]
 ) -> None:
     for document in map(StemmedDocument.of, documents[:10]):
         (prediction,) = engine.predict([document.document], null_bias=NO_NULL)
-        found = found_at(document, prediction, Calibration(), 0.0)
-        voices = {voice.stems for voice in found.passages[0]}
-        for _, keyphrases in found.dial:
-            assert {found.stems(one.text) for one in keyphrases} <= voices
+        result = explore_at(document, prediction, Calibration(), 0.0)
+        outputs = {output.stems for output in result.passages[0]}
+        for _, keyphrases in result.dial:
+            assert {result.stems(keyphrase.text) for keyphrase in keyphrases} <= outputs
 
 
 def test_the_dial_has_both_directions() -> None:

@@ -52,13 +52,13 @@ def records() -> list[dict[str, object]]:
     ]
 
 
-def test_json() -> None:
+def test_json_has_all_documents() -> None:
     assert json.loads("".join(format_json(BOTH))) == records()
     assert json.loads("".join(format_json([]))) == []
     assert [json.loads(line) for line in format_jsonl(BOTH)] == records()
 
 
-def test_csv() -> None:
+def test_csv_has_a_row_for_each_keyphrase() -> None:
     rows = list(csv.reader(io.StringIO("".join(format_csv(BOTH)), newline="")))
     assert rows == [
         ["document", "keyphrase", "score", "present", "spans"],
@@ -95,16 +95,16 @@ class Page(HTMLParser):
 
 
 def test_html_marks_present_keyphrases_and_escapes_text() -> None:
-    found = Page("".join(format_html(BOTH)))
-    assert found.text == TEXT + "!"
-    assert found.marked[1:] == ["Sets", "sets", "sets of graphs"]
-    assert found.items[1:] == ["Sets 0.91", 'sets of "graphs" 0.50', "x < y 0.04"]
+    result = Page("".join(format_html(BOTH)))
+    assert result.text == TEXT + "!"
+    assert result.marked[1:] == ["Sets", "sets", "sets of graphs"]
+    assert result.items[1:] == ["Sets 0.91", 'sets of "graphs" 0.50', "x < y 0.04"]
     assert "<b>" not in "".join(format_html(BOTH))
 
 
-def workbook(found: keyphrase_formats.Results) -> list[list[list[object]]]:
+def workbook(result: keyphrase_formats.Results) -> list[list[list[object]]]:
     sink = io.BytesIO()
-    write_workbook(found, sink)
+    write_workbook(result, sink)
     book = openpyxl.load_workbook(io.BytesIO(sink.getvalue()))
     return [[list(row) for row in sheet.iter_rows(values_only=True)] for sheet in book.worksheets]
 
@@ -121,9 +121,9 @@ def test_excel_has_the_rows_of_the_csv() -> None:
 
 
 def test_excel_has_no_formulas_and_no_control_characters() -> None:
-    found = [(DOCUMENT, [Keyphrase("=1+1", 0.5, False, ()), Keyphrase("a\x07b", 0.5, False, ())])]
+    result = [(DOCUMENT, [Keyphrase("=1+1", 0.5, False, ()), Keyphrase("a\x07b", 0.5, False, ())])]
     sink = io.BytesIO()
-    write_workbook(found, sink)
+    write_workbook(result, sink)
     cells = openpyxl.load_workbook(io.BytesIO(sink.getvalue())).worksheets[0]["B"]
     assert [(cell.value, cell.data_type) for cell in cells[1:]] == [
         ("=1+1", "s"),
@@ -131,12 +131,12 @@ def test_excel_has_no_formulas_and_no_control_characters() -> None:
     ]
 
 
-def test_excel_begins_a_new_sheet_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_excel_starts_a_new_sheet_before_the_row_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keyphrase_formats, "_SHEET_ROWS", 2)
     assert [len(rows) for rows in workbook(BOTH)] == [3, 2]
 
 
-def test_bibtex_can_be_read_by_others() -> None:
+def test_bibtex_can_be_parsed() -> None:
     odd = Document("x y{}/1", "100% of {A} & B_c", "")
     twice = [(odd, [Keyphrase("C#", 0.5, False, ()), Keyphrase("b", 0.4, False, ())])] * 2
     library = parse_string("".join(format_bibtex([*BOTH, *twice])))
@@ -148,11 +148,11 @@ def test_bibtex_can_be_read_by_others() -> None:
 
 def test_lines_of_keyphrases() -> None:
     document = Document("d", "", "Graph networks.")
-    found = [
+    result = [
         Keyphrase("Graph networks", 0.54321, True, ((0, 14),)),
         Keyphrase("nets", 0.1, False, ()),
     ]
-    assert json.loads(format_keyphrases(document, found)) == {
+    assert json.loads(format_keyphrases(document, result)) == {
         "id": "d",
         "keyphrases": [
             {"text": "Graph networks", "score": 0.5432, "present": True, "spans": [[0, 14]]},
@@ -185,8 +185,8 @@ def test_text_for_people() -> None:
 @pytest.mark.parametrize("coloured", [True, False])
 def test_a_long_text_is_not_printed_whole(coloured: bool) -> None:
     document = Document("d", "", "word " * 2000)
-    found = [Keyphrase("word", 0.5, True, tuple((n * 5, n * 5 + 4) for n in range(2000)))]
-    shown = _text(format_text(document, found, named=False, coloured=coloured))
+    result = [Keyphrase("word", 0.5, True, tuple((n * 5, n * 5 + 4) for n in range(2000)))]
+    shown = _text(format_text(document, result, named=False, coloured=coloured))
     assert len(shown) < 3200
     assert ("… and 7,000 more characters" in shown) == coloured
 

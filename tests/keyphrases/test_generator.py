@@ -62,25 +62,25 @@ def generator(folder: Path) -> KeyphraseGenerator:
     return KeyphraseGenerator(folder / "exported", threads=1)
 
 
-def assert_sound(found: list[Keyphrase], text: str, top: int = 20) -> None:
+def assert_sound(keyphrases: list[Keyphrase], text: str, top: int = 20) -> None:
     """What is true of the keyphrases of any text."""
-    assert len(found) <= top
-    assert all(one.score >= other.score for one, other in pairwise(found))
-    stems = [stem_all(words_of(one.text)) for one in found]
+    assert len(keyphrases) <= top
+    assert all(keyphrase.score >= next_one.score for keyphrase, next_one in pairwise(keyphrases))
+    stems = [stem_all(words_of(keyphrase.text)) for keyphrase in keyphrases]
     assert all(stems)
-    for one, stemmed in zip(found, stems, strict=True):
-        assert math.isfinite(one.score)
-        assert 0 <= one.score <= 1
-        assert one.present == bool(one.spans)
-        assert one.text == one.text.strip()
-        assert one.text
-        for start, end in one.spans:
+    for keyphrase, stemmed in zip(keyphrases, stems, strict=True):
+        assert math.isfinite(keyphrase.score)
+        assert 0 <= keyphrase.score <= 1
+        assert keyphrase.present == bool(keyphrase.spans)
+        assert keyphrase.text == keyphrase.text.strip()
+        assert keyphrase.text
+        for start, end in keyphrase.spans:
             assert 0 <= start < end <= len(text)
             assert stem_all(words_of(text[start:end])) == stemmed
-        if one.present:
+        if keyphrase.present:
             printable = re.sub("[\x00-\x1f\x7f-\x9f\ud800-\udfff]", " ", text)
-            surfaces = {" ".join(printable[start:end].split()).lower() for start, end in one.spans}
-            assert one.text.lower() in surfaces
+            surfaces = {" ".join(printable[a:b].split()).lower() for a, b in keyphrase.spans}
+            assert keyphrase.text.lower() in surfaces
 
 
 def test_the_package_exports_it() -> None:
@@ -91,12 +91,16 @@ def test_the_package_exports_it() -> None:
 def test_a_text_or_several(generator: KeyphraseGenerator, documents: list[Document]) -> None:
     texts = [document.text for document in documents[:8]]
     together = generator.generate(texts)
-    assert [len(found) > 0 for found in together] == [True] * 8
-    for text, found in zip(texts, together, strict=True):
-        assert_sound(found, text)
+    assert [len(result) > 0 for result in together] == [True] * 8
+    for text, result in zip(texts, together, strict=True):
+        assert_sound(result, text)
         alone = generator.generate(text)
-        assert [(one.text, one.spans) for one in alone] == [(o.text, o.spans) for o in found]
-        assert [one.score for one in alone] == pytest.approx([one.score for one in found], abs=1e-5)
+        assert [(keyphrase.text, keyphrase.spans) for keyphrase in alone] == [
+            (o.text, o.spans) for o in result
+        ]
+        assert [keyphrase.score for keyphrase in alone] == pytest.approx(
+            [keyphrase.score for keyphrase in result], abs=1e-5
+        )
     assert generator.generate(iter(texts[:2])) == together[:2]
     assert generator.generate([]) == []
 
@@ -107,8 +111,10 @@ def test_torch_gives_the_same_keyphrases(
     """A model that is not exported runs in torch."""
     texts = [document.text for document in documents[:8]]
     with_torch = KeyphraseGenerator(folder / "trained", threads=1)
-    for found, other in zip(generator.generate(texts), with_torch.generate(texts), strict=True):
-        assert [(one.text, one.spans) for one in found] == [(o.text, o.spans) for o in other]
+    for result, other in zip(generator.generate(texts), with_torch.generate(texts), strict=True):
+        assert [(keyphrase.text, keyphrase.spans) for keyphrase in result] == [
+            (o.text, o.spans) for o in other
+        ]
 
 
 def test_it_can_be_pickled(
@@ -125,20 +131,26 @@ def test_it_can_be_pickled(
     assert repr(again) == f"KeyphraseGenerator({str(folder / 'exported')!r}, threads=1)"
 
 
-def test_a_spawned_process_gets_its_own(generator: KeyphraseGenerator) -> None:
+def test_a_pickled_generator_works_in_another_process(generator: KeyphraseGenerator) -> None:
     text = "Graph networks forecast traffic."
     with get_context("spawn").Pool(1) as pool:
         assert pool.apply(generator.generate, (text,)) == generator.generate(text)
 
 
-def test_options(generator: KeyphraseGenerator, documents: list[Document]) -> None:
+def test_options_select_keyphrases(
+    generator: KeyphraseGenerator, documents: list[Document]
+) -> None:
     text = documents[0].text
-    found = generator.generate(text)
-    assert generator.generate(text, top=2) == found[:2]
-    assert generator.generate(text, only="present") == [one for one in found if one.present]
-    assert generator.generate(text, only="absent") == [one for one in found if not one.present]
-    least = found[1].score
-    assert generator.generate(text, min_score=least) == [o for o in found if o.score >= least]
+    keyphrases = generator.generate(text)
+    assert generator.generate(text, top=2) == keyphrases[:2]
+    assert generator.generate(text, only="present") == [
+        keyphrase for keyphrase in keyphrases if keyphrase.present
+    ]
+    assert generator.generate(text, only="absent") == [
+        keyphrase for keyphrase in keyphrases if not keyphrase.present
+    ]
+    least = keyphrases[1].score
+    assert generator.generate(text, min_score=least) == [o for o in keyphrases if o.score >= least]
     with pytest.raises(ConfigError, match="top is -1"):
         generator.generate(text, top=-1)
     with pytest.raises(ConfigError, match="only is 'both'"):
@@ -158,13 +170,13 @@ def test_more_shifts_the_operating_point(
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=list(HOSTILE))
-def test_hostile_texts(generator: KeyphraseGenerator, text: str) -> None:
+def test_hostile_texts_have_sound_keyphrases(generator: KeyphraseGenerator, text: str) -> None:
     assert_sound(generator.generate(text), text)
 
 
 @settings(max_examples=60)
 @given(ANY_TEXT)
-def test_any_text(generator: KeyphraseGenerator, text: str) -> None:
+def test_any_text_has_sound_keyphrases(generator: KeyphraseGenerator, text: str) -> None:
     assert_sound(generator.generate(text, more=3.0), text)
 
 
@@ -173,8 +185,8 @@ def test_a_long_text_is_read_to_its_end(
 ) -> None:
     """Its keyphrases are those of all its passages."""
     text = "\n".join(document.abstract for document in documents)
-    found = generator.generate(text, more=50.0, top=10_000)
-    assert_sound(found, text, top=10_000)
+    keyphrases = generator.generate(text, more=50.0, top=10_000)
+    assert_sound(keyphrases, text, top=10_000)
     document = document_from_text(text)
     stemmed = StemmedDocument.of(document)
     parts = [part.document for part in split_into_passages(stemmed)]
@@ -182,23 +194,25 @@ def test_a_long_text_is_read_to_its_end(
     runtime = Runtime(folder / "exported", threads=1)
     bias = Calibration.load(folder / "exported").null_bias()
     predictions = list(runtime.predict(parts, null_bias=bias))
-    said = [
-        {one.stems for one in build_candidates(stemmed, prediction) if one.readable}
+    generated = [
+        {x.stems for x in build_candidates(stemmed, prediction) if x.readable}
         for prediction in predictions
     ]
-    shown = {stem_all(words_of(one.text)) for one in found}
-    assert shown <= set().union(*said)
-    assert shown & (said[-1] - said[0]), "the last passage is read too"
+    shown = {stem_all(words_of(keyphrase.text)) for keyphrase in keyphrases}
+    assert shown <= set().union(*generated)
+    assert shown & (generated[-1] - generated[0]), "the last passage is read too"
 
 
 def test_a_text_joined_to_itself_has_the_same_scores(
     generator: KeyphraseGenerator, documents: list[Document]
 ) -> None:
     for document in documents[:3]:
-        once = {one.text: one.score for one in generator.generate(document.text)}
+        once = {keyphrase.text: keyphrase.score for keyphrase in generator.generate(document.text)}
         for times in (2, 5, 20):
             joined = generator.generate("\n".join([document.text] * times))
-            assert {one.text: one.score for one in joined} == pytest.approx(once, abs=0.05)
+            assert {keyphrase.text: keyphrase.score for keyphrase in joined} == pytest.approx(
+                once, abs=0.05
+            )
 
 
 def test_lists_are_short_by_default(generator: KeyphraseGenerator) -> None:
@@ -223,19 +237,19 @@ def test_documents_stream(generator: KeyphraseGenerator, documents: list[Documen
     first = [next(stream) for _ in range(3)]
     assert pulled < 450
     assert [document.id for document, _ in first] == [documents[0].id, "long", documents[1].id]
-    for document, found in first:
+    for document, result in first:
         ((_, alone),) = generator.stream([document], top=5)
-        assert [one.text for one in found] == [one.text for one in alone]
-        assert all(0 <= start < end <= len(document.text) for o in found for start, end in o.spans)
+        assert [keyphrase.text for keyphrase in result] == [keyphrase.text for keyphrase in alone]
+        assert all(0 <= start < end <= len(document.text) for o in result for start, end in o.spans)
 
 
-def test_a_model_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_model_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there is no model"):
         KeyphraseGenerator(tmp_path / "nothing")
 
 
 @pytest.mark.parametrize("threads", [-1, "2", None])
-def test_threads_that_are_no_number(threads: Any) -> None:
+def test_invalid_threads_are_an_error(threads: Any) -> None:
     with pytest.raises(ConfigError, match=r"threads is .*; expected a number"):
         KeyphraseGenerator("light", threads=threads)
 
@@ -247,26 +261,28 @@ def test_it_explores_what_it_generates(
     long = document_from_text("\n".join(document.abstract for document in documents[:6]))
     chosen = [documents[0], long, documents[1]]
     explored = list(generator.explore(chosen))
-    assert [one.document for one in explored] == chosen
-    assert [len(one.passages) for one in explored] == [
-        len(split_into_passages(StemmedDocument.of(one))) for one in chosen
+    assert [exploration.document for exploration in explored] == chosen
+    assert [len(exploration.passages) for exploration in explored] == [
+        len(split_into_passages(StemmedDocument.of(keyphrase))) for keyphrase in chosen
     ]
     for number in (0, 4, 6, 9):
         direct = generator.stream(chosen, more=BIASES[number])
-        for one, (_, found) in zip(explored, direct, strict=True):
-            position, keyphrases = one.dial[number]
+        for exploration, (_, result) in zip(explored, direct, strict=True):
+            position, keyphrases = exploration.dial[number]
             assert position == BIASES[number]
-            assert [(o.text, o.spans) for o in keyphrases] == [(o.text, o.spans) for o in found]
-            assert [o.score for o in keyphrases] == pytest.approx([o.score for o in found])
+            assert [(o.text, o.spans) for o in keyphrases] == [(o.text, o.spans) for o in result]
+            assert [o.score for o in keyphrases] == pytest.approx([o.score for o in result])
 
 
 def test_texts_and_documents_in_any_container(
     generator: KeyphraseGenerator, documents: list[Document]
 ) -> None:
-    expected = [found for _, found in generator.stream(documents[:2])]
+    expected = [actual for _, actual in generator.stream(documents[:2])]
     assert generator.generate(documents[0]) == expected[0]
     assert generator.generate(documents[:2]) == expected
-    assert generator.generate(pandas.Series([one.text for one in documents[:2]])) == expected
+    assert (
+        generator.generate(pandas.Series([document.text for document in documents[:2]])) == expected
+    )
     for wrong in (None, b"x", {"text": "a"}, [documents[0].text, float("nan")]):
         with pytest.raises(DataError, match="expected a string"):
             generator.generate(wrong)  # type: ignore[arg-type]
@@ -275,7 +291,7 @@ def test_texts_and_documents_in_any_container(
 
 
 @pytest.mark.parametrize("explores", [False, True])
-def test_work_can_be_given_up_at_every_passage(
+def test_check_can_end_the_work_at_every_passage(
     generator: KeyphraseGenerator, documents: list[Document], explores: bool
 ) -> None:
     """A long document is not read to its end if nobody waits for it."""

@@ -62,7 +62,7 @@ def test_documents_stay_as_they_are() -> None:
         ("a text", r"the texts are 'a text' \(str\).* into a list"),
     ],
 )
-def test_what_holds_no_texts_is_refused_at_once(texts: Any, message: str) -> None:
+def test_inputs_that_are_not_several_texts_are_refused_at_once(texts: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         iterate_documents(texts)
 
@@ -82,15 +82,15 @@ def test_what_holds_no_texts_is_refused_at_once(texts: Any, message: str) -> Non
         (TABLE, r"text 3 is a table"),
     ],
 )
-def test_a_value_that_is_no_text_is_named(value: Any, message: str) -> None:
-    found = iterate_documents([*TEXTS, value])
-    assert [next(found), next(found)] == list(map(document_from_text, TEXTS))
+def test_a_value_that_is_not_a_text_is_named(value: Any, message: str) -> None:
+    documents = iterate_documents([*TEXTS, value])
+    assert [next(documents), next(documents)] == list(map(document_from_text, TEXTS))
     with pytest.raises(DataError, match=message) as error:
-        next(found)
+        next(documents)
     assert len(str(error.value)) < 250
 
 
-def test_columns_with_missing_values() -> None:
+def test_missing_values_of_a_column_are_explained() -> None:
     column = pandas.Series([TEXTS[0], None, float("nan")])
     with pytest.raises(DataError, match="text 2 is"):
         list(iterate_documents(column))
@@ -102,7 +102,7 @@ _MAKERS: list[Callable[[list[str]], Any]] = [list, tuple, iter, pandas.Series]
 
 @settings(max_examples=25)
 @given(st.lists(ANY_TEXT, max_size=4), st.sampled_from(_MAKERS))
-def test_any_texts(texts: list[str], make: Callable[[list[str]], Any]) -> None:
+def test_any_strings_become_documents(texts: list[str], make: Callable[[list[str]], Any]) -> None:
     documents = list(map(document_from_text, texts))
     assert list(iterate_documents(make(texts))) == documents
     assert [document.text for document in documents] == texts

@@ -22,11 +22,11 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("text", FOREIGN.values(), ids=list(FOREIGN))
-def test_other_languages_and_scripts(text: str) -> None:
+def test_other_languages_and_scripts_look_foreign(text: str) -> None:
     assert looks_foreign(words_of(text))
 
 
-def test_english_of_any_length(documents: list[Document]) -> None:
+def test_english_never_looks_foreign(documents: list[Document]) -> None:
     assert not any(looks_foreign(document.words()) for document in documents)
     assert not any(looks_foreign(document.title_words()) for document in documents)
 
@@ -39,10 +39,10 @@ def test_english_of_any_length(documents: list[Document]) -> None:
         "Das Gedächtnis der Fische ist nicht kurz",
     ],
 )
-def test_short_texts_of_other_languages(text: str) -> None:
+def test_short_texts_of_other_languages_look_foreign(text: str) -> None:
     assert looks_foreign(words_of(text))
 
 
 @pytest.mark.parametrize("text", ["", "!!!", "graph neural networks", "α-helix of the β-sheet"])
-def test_a_short_text_is_not_judged(text: str) -> None:
+def test_very_short_texts_never_look_foreign(text: str) -> None:
     assert not looks_foreign(words_of(text))

@@ -17,6 +17,6 @@ from one2set.keyphrases.learn import take_evenly
         (30, [0, 8, 16, 24]),
     ],
 )
-def test_documents_are_taken_at_even_distances(count: int, taken: list[int]) -> None:
+def test_sampled_documents_are_evenly_spaced(count: int, taken: list[int]) -> None:
     documents = (Document(str(number), "", "") for number in range(count))
     assert [int(document.id) for document in take_evenly(documents, 4)] == taken

@@ -14,7 +14,13 @@ from one2set.data.document import Document
 from one2set.data.reading.records import document_from_text
 from one2set.errors import ConfigError
 from one2set.keyphrases.generator import KeyphraseGenerator
-from one2set.model.paths import BUNDLED, find_model_folder, is_light, is_model, knowledge_folder
+from one2set.model.paths import (
+    BUNDLED,
+    find_knowledge_folder,
+    find_model_folder,
+    is_light,
+    is_model,
+)
 from one2set.prediction.loading import load_predictor
 from one2set.prediction.stream import NoNetwork
 from tests.commands import invoke
@@ -29,13 +35,15 @@ def generator() -> KeyphraseGenerator:
 
 
 def test_it_finds_the_keyphrases_of_a_real_text(generator: KeyphraseGenerator) -> None:
-    found = generator.generate(TEXT)
-    assert_sound(found, TEXT)
-    assert {"fatigue", "selective laser melting"} <= {one.text.lower() for one in found}
-    assert generator.generate([TEXT, TEXT[:200]])[0] == found
+    keyphrases = generator.generate(TEXT)
+    assert_sound(keyphrases, TEXT)
+    assert {"fatigue", "selective laser melting"} <= {
+        keyphrase.text.lower() for keyphrase in keyphrases
+    }
+    assert generator.generate([TEXT, TEXT[:200]])[0] == keyphrases
 
 
-def test_numpy_is_all_that_it_needs() -> None:
+def test_the_light_model_needs_numpy_only() -> None:
     code = (
         "import sys; from one2set import KeyphraseGenerator\n"
         "found = KeyphraseGenerator('light').generate('We sort numbers by counting them.')\n"
@@ -53,7 +61,7 @@ def test_it_shares_the_files_of_the_default_model() -> None:
     light, default = (find_model_folder(name) for name in ("light", "default"))
     assert is_light(light)
     assert not is_light(default)
-    assert knowledge_folder(light).resolve() == knowledge_folder(default) == default
+    assert find_knowledge_folder(light).resolve() == find_knowledge_folder(default) == default
     assert sum(path.stat().st_size for path in light.iterdir()) < 10_000
 
 
@@ -68,9 +76,9 @@ def test_it_is_found_by_name(generator: KeyphraseGenerator, tmp_path: Path) -> N
 def test_documents_stream_one_by_one(generator: KeyphraseGenerator) -> None:
     """The first result needs no second document."""
     first = document_from_text(TEXT)
-    document, found = next(generator.stream(chain([first], repeat(Document("e", "", "end")))))
+    document, result = next(generator.stream(chain([first], repeat(Document("e", "", "end")))))
     assert document == first
-    assert found == generator.generate(TEXT)
+    assert result == generator.generate(TEXT)
 
 
 def test_it_has_no_raw_output(tmp_path: Path) -> None:
@@ -80,5 +88,5 @@ def test_it_has_no_raw_output(tmp_path: Path) -> None:
 
 @settings(max_examples=60)
 @given(ANY_TEXT)
-def test_any_text(generator: KeyphraseGenerator, text: str) -> None:
+def test_any_text_has_sound_keyphrases(generator: KeyphraseGenerator, text: str) -> None:
     assert_sound(generator.generate(text, more=3.0), text)

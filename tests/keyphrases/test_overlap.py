@@ -30,7 +30,7 @@ from one2set.keyphrases.overlap import (
         ("deep", "graph", None),
     ],
 )
-def test_kinds(phrase: str, other: str, kind: str | None) -> None:
+def test_each_kind_of_overlap_is_recognised(phrase: str, other: str, kind: str | None) -> None:
     assert relation(tuple(phrase.split()), tuple(other.split())) == kind
 
 
@@ -43,31 +43,31 @@ def test_several_kinds_count_once_each() -> None:
 def test_log_odds_fall_once_for_each_kind() -> None:
     phrases = [("a", "b"), ("b",), ("c", "b"), ("d",), ("e", "b")]
     weights = [{"part": -1.0, "head": -0.5}] * 5
-    found = marginal_probabilities(phrases, [0.9, 0.5, 0.5, 0.2, 0.3], weights, 2 / 3)
+    marginal = marginal_probabilities(phrases, [0.9, 0.5, 0.5, 0.2, 0.3], weights, 2 / 3)
     # ("c", "b") loses for "head" and is chosen next; ("b",) is a part of both.
     sigmoid = [1 / (1 + math.exp(-z)) for z in (-2.0, -1.0, math.log(3 / 7) - 1.0)]
-    assert found == pytest.approx([0.9, sigmoid[0], sigmoid[1], 0.2, sigmoid[2]])
+    assert marginal == pytest.approx([0.9, sigmoid[0], sigmoid[1], 0.2, sigmoid[2]])
 
 
 def test_an_abbreviation_shares_no_word() -> None:
     phrases = [("graph", "neural", "network"), ("gnn",), ("gn",)]
-    found = marginal_probabilities(phrases, [0.9, 0.5, 0.5], [{"abbreviation": -1.0}] * 3)
-    assert found == pytest.approx([0.9, 1 / (1 + math.e), 0.5])
+    marginal = marginal_probabilities(phrases, [0.9, 0.5, 0.5], [{"abbreviation": -1.0}] * 3)
+    assert marginal == pytest.approx([0.9, 1 / (1 + math.e), 0.5])
 
 
 PHRASE = st.lists(st.sampled_from("abc"), min_size=1, max_size=3).map(tuple)
 
 
 @given(st.lists(st.tuples(PHRASE, st.floats(0, 1)), max_size=8), st.floats(0, 1))
-def test_nothing_becomes_likelier(
+def test_marginal_probabilities_never_rise(
     scored: list[tuple[tuple[str, ...], float]], diversity: float
 ) -> None:
-    phrases, scores = [one for one, _ in scored], [p for _, p in scored]
+    phrases, scores = [phrase for phrase, _ in scored], [p for _, p in scored]
     weights = [{"part": -1.0, "word": -0.1}] * len(scored)
-    found = marginal_probabilities(phrases, scores, weights, diversity)
-    assert all(p <= score + 1e-9 for p, score in zip(found, scores, strict=True))
+    marginal = marginal_probabilities(phrases, scores, weights, diversity)
+    assert all(p <= score + 1e-9 for p, score in zip(marginal, scores, strict=True))
     if scored:
-        assert max(found) == pytest.approx(max(scores), abs=1e-9)
+        assert max(marginal) == pytest.approx(max(scores), abs=1e-9)
     assert marginal_probabilities(phrases, scores, weights, 0.0) == pytest.approx(scores, abs=1e-9)
 
 
@@ -104,24 +104,26 @@ def is_needless(part: tuple[str, ...], whole: tuple[str, ...]) -> bool:
 def test_needless_parts_are_dropped(scores: dict[str, float], remaining: list[str]) -> None:
     phrases = [tuple(phrase) for phrase in scores]
     spans = [find_spans(phrase) for phrase in phrases]
-    found = drop_needless_parts(phrases, spans, list(scores.values()))
-    assert ["".join(phrases[number]) for number in found] == remaining
+    result = drop_needless_parts(phrases, spans, list(scores.values()))
+    assert ["".join(phrases[number]) for number in result] == remaining
 
 
-@given(st.lists(st.tuples(PHRASE, st.floats(0, 1)), max_size=8, unique_by=lambda one: one[0]))
-def test_of_a_needless_part_and_its_whole_one_remains(
+@given(st.lists(st.tuples(PHRASE, st.floats(0, 1)), max_size=8, unique_by=lambda phrase: phrase[0]))
+def test_either_a_needless_part_or_its_whole_remains(
     scored: list[tuple[tuple[str, ...], float]],
 ) -> None:
-    phrases, scores = [one for one, _ in scored], [p for _, p in scored]
-    remaining = drop_needless_parts(phrases, [find_spans(one) for one in phrases], scores)
-    assert [scores[one] for one in remaining] == sorted(
-        (scores[one] for one in remaining), reverse=True
+    phrases, scores = [phrase for phrase, _ in scored], [p for _, p in scored]
+    remaining = drop_needless_parts(phrases, [find_spans(phrase) for phrase in phrases], scores)
+    assert [scores[phrase] for phrase in remaining] == sorted(
+        (scores[phrase] for phrase in remaining), reverse=True
     )
     for number, phrase in enumerate(phrases):
-        others = [phrases[other] for other in remaining if other != number]
-        overlaps = any(is_needless(phrase, one) or is_needless(one, phrase) for one in others)
+        others = [phrases[index] for index in remaining if index != number]
+        overlaps = any(
+            is_needless(phrase, candidate) or is_needless(candidate, phrase) for candidate in others
+        )
         if number in remaining:
             assert not overlaps
         elif not overlaps:  # it was dropped for a whole that was dropped for another
-            wholes = [other for other, one in enumerate(phrases) if is_needless(phrase, one)]
-            assert any(scores[other] >= 0.6 * scores[number] for other in wholes)
+            wholes = [index for index, phrase in enumerate(phrases) if is_needless(phrase, phrase)]
+            assert any(scores[index] >= 0.6 * scores[number] for index in wholes)

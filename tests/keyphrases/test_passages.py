@@ -21,13 +21,13 @@ def test_a_short_document_is_its_own_passage(words: int) -> None:
 
 
 @given(st.integers(0, 90), st.integers(0, 3000))
-def test_every_word_is_read_in_passages_that_overlap(title: int, body: int) -> None:
+def test_passages_overlap_and_contain_every_word(title: int, body: int) -> None:
     document = Document("d", numbered(title).replace("w", "t"), "B " + numbered(body).upper())
     stemmed = StemmedDocument.of(document)
-    found = split_into_passages(stemmed)
-    parts = [part.document for part in found]
+    passages = split_into_passages(stemmed)
+    parts = [part.document for part in passages]
     if len(document.words()) <= PASSAGE:
-        assert found == [stemmed]
+        assert passages == [stemmed]
         return
     head = document.title_words() if title < 64 else []
     rest = document.words()[len(head) :]
@@ -45,7 +45,7 @@ def test_every_word_is_read_in_passages_that_overlap(title: int, body: int) -> N
             new = new[OVERLAP:]
         read += new
     assert read == rest
-    for passage in found:  # as if it were tokenised anew
+    for passage in passages:  # as if it were tokenised anew
         anew = StemmedDocument.of(passage.document)
         for name in ("words", "spans", "stems", "title_length"):
             assert getattr(passage, name) == getattr(anew, name)
@@ -81,7 +81,7 @@ def test_runs_of_one_word_are_shortened(raw: str, word: str) -> None:
     assert part.document.words() == [*document.title_words(), word, "end"]
 
 
-def test_what_is_read_already_is_left_out() -> None:
+def test_repeated_text_is_left_out() -> None:
     period = "one two three four five six seven eight nine ten "
     (part,) = split_into_passages(StemmedDocument.of(Document("d", "", period * 1_000 + "end")))
     assert part.words == [*period.split(), "end"]
@@ -95,11 +95,11 @@ def test_a_text_joined_to_itself_is_read_once(
     once, joined = (
         [
             word
-            for part in split_into_passages(StemmedDocument.of(document_from_text(one)))
+            for part in split_into_passages(StemmedDocument.of(document_from_text(joined)))
             for word in part.words
             if word != "."
         ]
-        for one in (text, between.join([text] * times))
+        for joined in (text, between.join([text] * times))
     )
     assert joined == once
 
@@ -108,10 +108,10 @@ def test_passages_are_written_as_the_document_is() -> None:
     """A network that reads capitals and hyphens reads them in long texts too."""
     text = "\n".join(f"The {n}-th Graph-Network of Dr. W{n}'s (e.g. X{n})." for n in range(80))
     document = Document("d", "A Title", text)
-    found = [part.document for part in split_into_passages(StemmedDocument.of(document))]
-    assert len(found) > 1
-    assert {part.title for part in found} == {"A Title"}
-    assert all(part.abstract in text for part in found)
+    result = [part.document for part in split_into_passages(StemmedDocument.of(document))]
+    assert len(result) > 1
+    assert {part.title for part in result} == {"A Title"}
+    assert all(part.abstract in text for part in result)
 
 
 @pytest.mark.parametrize(("words", "left_out"), [(7, False), (8, True)])
@@ -129,6 +129,6 @@ def test_repeated_sentences_are_left_out_elsewhere_too() -> None:
 
 
 @given(st.integers(1, 5000))
-def test_the_estimate_without_repeats(num_words: int) -> None:
+def test_the_estimated_number_of_passages_is_exact_without_repeats(num_words: int) -> None:
     document = StemmedDocument.of(Document("d", "", " ".join(f"w{at}" for at in range(num_words))))
     assert estimate_passages(len(document.words)) == len(split_into_passages(document))

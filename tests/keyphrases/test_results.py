@@ -9,12 +9,12 @@ FOUND = KeyphraseList(
 )
 
 
-def test_they_print_shortly() -> None:
+def test_keyphrases_have_a_short_repr() -> None:
     assert repr(FOUND[0]) == "Keyphrase('graph networks', 0.83, present)"
     assert repr(FOUND) == f"[{FOUND[0]!r}, Keyphrase('R&D <b>', 0.25, absent)]"
 
 
-def test_the_list_is_a_list() -> None:
+def test_a_keyphrase_list_is_a_list() -> None:
     assert [*FOUND] == FOUND
     assert isinstance(FOUND, list)
     again = pickle.loads(pickle.dumps(FOUND))

@@ -15,7 +15,7 @@ FIRST = StemmedDocument.of(Document("d", "", "a graph of a network", tokenised=T
 SECOND = StemmedDocument.of(Document("d", "", "sets of sets", tokenised=True))
 
 
-def said(**phrases: float) -> Prediction:
+def make_prediction(**phrases: float) -> Prediction:
     slots = [
         Slot(code, text.replace("_", " "), ("a", "<eos>"), (p, 1.0), ended=True)
         for code, (text, p) in enumerate(phrases.items())
@@ -24,36 +24,38 @@ def said(**phrases: float) -> Prediction:
 
 
 def scores(*passages: tuple[Prediction, StemmedDocument]) -> dict[str, ScoredPhrase]:
-    found = score_phrases(DOCUMENT, passages, NO_KNOWLEDGE, Calibration())
-    return {one.text: one for one in found}
+    phrases = score_phrases(DOCUMENT, passages, NO_KNOWLEDGE, Calibration())
+    return {phrase.text: phrase for phrase in phrases}
 
 
-def test_one_passage() -> None:
-    found = scores((said(graph=0.5, deep=0.25), DOCUMENT))
-    assert {text: one.score for text, one in found.items()} == {"graph": 0.5, "deep": 0.25}
-    assert (found["graph"].side, found["deep"].side) == ("present", "absent")
-    assert found["graph"].spans == ((2, 7),)
+def test_scores_of_one_passage_are_those_of_its_candidates() -> None:
+    scored = scores((make_prediction(graph=0.5, deep=0.25), DOCUMENT))
+    assert {text: phrase.score for text, phrase in scored.items()} == {"graph": 0.5, "deep": 0.25}
+    assert (scored["graph"].side, scored["deep"].side) == ("present", "absent")
+    assert scored["graph"].spans == ((2, 7),)
 
 
 def test_the_mean_over_passages_weighted_by_length() -> None:
-    found = scores((said(graph=0.5, deep=0.4), FIRST), (said(deep=0.2, sets=0.6), SECOND))
+    scored = scores(
+        (make_prediction(graph=0.5, deep=0.4), FIRST), (make_prediction(deep=0.2, sets=0.6), SECOND)
+    )
     first, second = 5 + 1, 3 + 1
     expected = {"graph": 0.5 * first, "sets": 0.6 * second, "deep": 0.4 * first + 0.2 * second}
     for text, total in expected.items():
-        assert found[text].score == pytest.approx(total / (first + second))
+        assert scored[text].score == pytest.approx(total / (first + second))
 
 
 def test_a_phrase_is_present_if_any_passage_has_it() -> None:
-    found = scores((said(sets=0.5), FIRST), (said(), SECOND))
-    assert found["sets"].side == "present"
-    assert [DOCUMENT.document.text[slice(*span)] for span in found["sets"].spans] == [
+    scored = scores((make_prediction(sets=0.5), FIRST), (make_prediction(), SECOND))
+    assert scored["sets"].side == "present"
+    assert [DOCUMENT.document.text[slice(*span)] for span in scored["sets"].spans] == [
         "Sets",
         "sets",
     ]
 
 
 def test_more_passages_never_raise_a_score_above_the_highest() -> None:
-    passages = [(said(deep=0.3), FIRST)] * 9
+    passages = [(make_prediction(deep=0.3), FIRST)] * 9
     assert scores(*passages)["deep"].score == pytest.approx(0.3)
 
 
@@ -64,24 +66,31 @@ def test_words_that_only_a_passage_has_next_to_each_other_are_no_phrase() -> Non
 
     joined = StemmedDocument.of(Document("d", "", "a network : graph sets"))
     likely = Calibration(SideCalibration(proposed=LogisticModel(1.0, {})))
-    found = score_phrases(DOCUMENT, [(said(), joined)], Proposing(PhraseList({})), likely)
-    assert [one.stems for one in found] == [("network",)]
+    phrases = score_phrases(
+        DOCUMENT, [(make_prediction(), joined)], Proposing(PhraseList({})), likely
+    )
+    assert [phrase.stems for phrase in phrases] == [("network",)]
 
 
 def test_least_leaves_phrases_out_and_changes_no_score() -> None:
-    passages = [(said(graph=0.5, deep=0.1), FIRST), (said(graph=0.01, deep=0.1), SECOND)]
-    every = score_phrases(DOCUMENT, passages, NO_KNOWLEDGE, Calibration())
+    passages = [
+        (make_prediction(graph=0.5, deep=0.1), FIRST),
+        (make_prediction(graph=0.01, deep=0.1), SECOND),
+    ]
+    everything = score_phrases(DOCUMENT, passages, NO_KNOWLEDGE, Calibration())
     likely = score_phrases(DOCUMENT, passages, NO_KNOWLEDGE, Calibration(), least=0.2)
-    assert likely == [one for one in every if one.score >= 0.2] != every
-    for one in every:  # "at least" includes the score itself
-        assert one in score_phrases(
-            DOCUMENT, passages, NO_KNOWLEDGE, Calibration(), least=one.score
+    assert likely == [phrase for phrase in everything if phrase.score >= 0.2] != everything
+    for phrase in everything:  # "at least" includes the score itself
+        assert phrase in score_phrases(
+            DOCUMENT, passages, NO_KNOWLEDGE, Calibration(), least=phrase.score
         )
 
 
-def test_work_can_be_given_up() -> None:
+def test_check_can_end_the_work() -> None:
     def check() -> None:
         raise LookupError
 
     with pytest.raises(LookupError):
-        score_phrases(DOCUMENT, [(said(), FIRST)], NO_KNOWLEDGE, Calibration(), check=check)
+        score_phrases(
+            DOCUMENT, [(make_prediction(), FIRST)], NO_KNOWLEDGE, Calibration(), check=check
+        )

@@ -71,8 +71,8 @@ def occurrences(text: str, phrase: str) -> list[Span]:
 def test_no_term_is_cut(text: str, phrase: str, whole: str) -> None:
     spans = occurrences(text, phrase)
     assert spans
-    found = surface(text).whole_phrase(spans)
-    assert [text[start:end] for start, end in found] == [whole]
+    extended = surface(text).whole_phrase(spans)
+    assert [text[start:end] for start, end in extended] == [whole]
 
 
 @pytest.mark.parametrize(
@@ -103,11 +103,11 @@ def test_no_term_is_cut(text: str, phrase: str, whole: str) -> None:
     ],
 )
 def test_a_name_is_not_cut(text: str, phrase: str, whole: str | None) -> None:
-    speller = PhraseSpeller([f"new {one}" for one in "abcdefghi"].copy)
+    speller = PhraseSpeller([f"new {letter}" for letter in "abcdefghi"].copy)
     spans = occurrences(text, phrase)
-    found = surface(text, speller=speller).whole_name(spans)
+    extended = surface(text, speller=speller).whole_name(spans)
     assert spans
-    written = [" ".join(text[start:end].split()) for start, end in found]
+    written = [" ".join(text[start:end].split()) for start, end in extended]
     kept = [text[start:end] for start, end in spans]
     assert written == (kept if whole is None else [whole] * len(spans))
 
@@ -119,14 +119,14 @@ def test_names_of_preprocessed_text_are_left_as_they_are() -> None:
 
 def test_an_uncut_occurrence_is_preferred() -> None:
     text = "Graph-based methods, by numpy/core, read a graph."
-    (found,) = surface(text).whole_phrase(occurrences(text, "graph"))
-    assert text[slice(*found)] == "graph"
+    (span,) = surface(text).whole_phrase(occurrences(text, "graph"))
+    assert text[slice(*span)] == "graph"
 
 
-def test_of_cut_ones_the_most_frequent_phrase_is_taken() -> None:
+def test_the_most_frequent_extended_phrase_is_taken() -> None:
     text = "Python-based and C-based and C-based tools"
-    found = surface(text).whole_phrase(occurrences(text, "based"))
-    assert [text[slice(*span)] for span in found] == ["C-based"] * 2
+    extended = surface(text).whole_phrase(occurrences(text, "based"))
+    assert [text[slice(*span)] for span in extended] == ["C-based"] * 2
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_of_cut_ones_the_most_frequent_phrase_is_taken() -> None:
         ("a-b-c-d-e-f-g-h-i-j", "c"),
     ],
 )
-def test_what_is_no_phrase(text: str, phrase: str) -> None:
+def test_spans_across_clauses_are_no_phrases(text: str, phrase: str) -> None:
     spans = occurrences(text, phrase)
     assert spans
     assert surface(text).whole_phrase(spans) == ()
@@ -176,7 +176,7 @@ def test_preprocessed_text_is_left_as_it_is() -> None:
 
 @settings(max_examples=40)
 @given(ANY_TEXT, st.data())
-def test_any_text(text: str, data: st.DataObject) -> None:
+def test_extended_spans_are_valid_for_any_text(text: str, data: st.DataObject) -> None:
     """What is found contains an occurrence that was given, and is found again."""
     spans = tokenise(text).spans
     if not spans:
@@ -224,11 +224,11 @@ def test_capitals_are_those_of_running_text(
     document = Document("d", title, text)
     spans = occurrences(document.text, phrase)
     assert spans
-    found = Surface(document, SPELLER).spell(spans, phrase.split())
-    assert found == (phrase if spelt is None else spelt)
+    result = Surface(document, SPELLER).spell(spans, phrase.split())
+    assert result == (phrase if spelt is None else spelt)
 
 
-def test_the_wanted_inflection_is_preferred() -> None:
+def test_the_generated_inflection_is_preferred() -> None:
     text = "A graph, a graph and two graphs."
     spans = [*occurrences(text, "graph"), *occurrences(text, "graphs")]
     assert surface(text).spell(spans, ["graphs"]) == "graphs"
@@ -236,7 +236,7 @@ def test_the_wanted_inflection_is_preferred() -> None:
 
 
 def test_a_noun_is_preferred() -> None:
-    speller = PhraseSpeller(["optimisation", *[f"optimal {one}" for one in "abcdefghi"]].copy)
+    speller = PhraseSpeller(["optimisation", *[f"optimal {letter}" for letter in "abcdefghi"]].copy)
     text = "The optimal plan, an optimal one, by optimisation."
     spans = [*occurrences(text, "optimal"), *occurrences(text, "optimisation")]
     assert surface(text, speller=speller).spell(spans, ["optimal"]) == "optimisation"

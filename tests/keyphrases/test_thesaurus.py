@@ -41,9 +41,9 @@ def phrase(text: str, score: float = 0.5, *spans: tuple[int, int]) -> ScoredPhra
         ("graph theory", None),
     ],
 )
-def test_labels_in_any_inflection_and_order(text: str, label: str | None) -> None:
-    found = THESAURUS.find(stem_all(words_of(text)))
-    assert (found and found.label) == label
+def test_labels_match_in_any_inflection_and_order(text: str, label: str | None) -> None:
+    match = THESAURUS.find(stem_all(words_of(text)))
+    assert (match and match.label) == label
 
 
 def test_phrases_of_one_term_are_merged() -> None:
@@ -51,10 +51,10 @@ def test_phrases_of_one_term_are_merged() -> None:
     phrases.append(phrase("neural networks", 0.6, (0, 8)))
     (reversed_,) = THESAURUS.choose(phrases[::-1])
     assert reversed_.score == 0.6
-    (found,) = THESAURUS.choose(phrases)
-    assert found.term == NETWORKS
-    assert (found.score, found.spans) == (0.6, ((0, 8), (9, 12)))
-    assert found.stems == ("neural", "network")
+    (result,) = THESAURUS.choose(phrases)
+    assert result.term == NETWORKS
+    assert (result.score, result.spans) == (0.6, ((0, 8), (9, 12)))
+    assert result.stems == ("neural", "network")
 
 
 def load(tmp_path: Path, name: str, content: str) -> Thesaurus:
@@ -75,30 +75,30 @@ def load(tmp_path: Path, name: str, content: str) -> Thesaurus:
         ("terms.ttl", TURTLE),
     ],
 )
-def test_formats(tmp_path: Path, name: str, content: str) -> None:
-    found = load(tmp_path, name, content)
-    assert len(found) == 2
-    term = found.find(("neural", "network"))
+def test_every_format_has_the_same_terms(tmp_path: Path, name: str, content: str) -> None:
+    loaded = load(tmp_path, name, content)
+    assert len(loaded) == 2
+    term = loaded.find(("neural", "network"))
     assert term is not None
     assert term.label == "Neural networks"
     assert term.id == (None if name == "terms.txt" else "http://example.org/7")
     if name in ("terms.csv", "terms.ttl"):
-        assert found.find(("ann",)) == term
-    assert found.find(("nur", "deutsch")) is None
+        assert loaded.find(("ann",)) == term
+    assert loaded.find(("nur", "deutsch")) is None
 
 
-def test_other_forms_of_skos(tmp_path: Path) -> None:
+def test_every_serialisation_of_skos_is_read(tmp_path: Path) -> None:
     rdflib = pytest.importorskip("rdflib")
     graph = rdflib.Graph().parse(data=TURTLE, format="turtle")
     for name, form in (("a.rdf", "xml"), ("a.json", "json-ld"), ("a.nt", "nt")):
-        found = load(tmp_path, name, graph.serialize(format=form))
-        assert found.find(("graff",)) == Term("Graphs", "http://example.org/8", ("Graffs",))
+        loaded = load(tmp_path, name, graph.serialize(format=form))
+        assert loaded.find(("graff",)) == Term("Graphs", "http://example.org/8", ("Graffs",))
 
 
 def test_of_several_preferred_labels_all_are_found(tmp_path: Path) -> None:
-    found = load(tmp_path, "terms.ttl", SPELLINGS)
+    loaded = load(tmp_path, "terms.ttl", SPELLINGS)
     for stems in (("color", "model"), ("colour", "model"), ("palett",)):
-        assert found.find(stems) == Term("Color models", "ex:1", ("Colour models", "palettes"))
+        assert loaded.find(stems) == Term("Color models", "ex:1", ("Colour models", "palettes"))
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_damaged_files_are_reported(tmp_path: Path, name: str, content: str, mes
         load(tmp_path, name, content)
 
 
-def test_files_that_are_not_there(tmp_path: Path) -> None:
+def test_missing_files_are_reported(tmp_path: Path) -> None:
     for name in ("no.txt", "no.csv", "no.ttl"):
         with pytest.raises(DataError, match="cannot be read"):
             load_thesaurus(str(tmp_path / name))
@@ -123,6 +123,6 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
         load_thesaurus("terms.doc")
 
 
-def test_a_stop_list(tmp_path: Path) -> None:
+def test_a_stop_list_has_one_phrase_per_line(tmp_path: Path) -> None:
     (tmp_path / "stop.txt").write_text("Case study\n# no\n\nusers\n")
     assert load_stop_list(str(tmp_path / "stop.txt")) == {("case", "studi"), ("user",)}

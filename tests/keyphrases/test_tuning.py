@@ -41,7 +41,7 @@ CURVE = LogisticModel(
 )
 
 
-class Taught(Knowledge):
+class FixedKnowledge(Knowledge):
     """Knows some letters and pairs that the made-up texts hold, and some that they do not."""
 
     def propose(self, passage: StemmedDocument, states: TokenStates | None = None) -> Proposals:
@@ -49,7 +49,9 @@ class Taught(Knowledge):
         return make_proposals(self, passage, odds, {("zz",): 1.0})
 
 
-KNOWLEDGE = Taught(PhraseList({tuple(t.split()): KnownPhrase(t, 9) for t in ("c d", "d b", "zz")}))
+KNOWLEDGE = FixedKnowledge(
+    PhraseList({tuple(t.split()): KnownPhrase(t, 9) for t in ("c d", "d b", "zz")})
+)
 
 
 def sigmoid(z: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -73,11 +75,11 @@ def test_targets_are_those_of_platt() -> None:
 
 @pytest.mark.parametrize("correct", [True, False])
 def test_few_phrases_of_one_kind_give_finite_weights(correct: bool) -> None:
-    found = fit_logistic(np.ones((3, 2)), np.array([correct] * 3))
-    assert np.isfinite(found).all()
+    weights = fit_logistic(np.ones((3, 2)), np.array([correct] * 3))
+    assert np.isfinite(weights).all()
 
 
-def made_up(count: int, *, seed: int = 0) -> list[tuple[Document, Prediction]]:
+def make_documents(count: int, *, seed: int = 0) -> list[tuple[Document, Prediction]]:
     """Documents of which present codes speak too seldom: a phrase whose odds against ∅ are above
     −2 is right half of the time, one below never. Absent ones are right by their probability."""
     generator = np.random.default_rng(seed)
@@ -102,7 +104,7 @@ def made_up(count: int, *, seed: int = 0) -> list[tuple[Document, Prediction]]:
     return pairs
 
 
-def judged(pairs: list[tuple[Document, Prediction]]) -> list[LabelledCandidates]:
+def label_all(pairs: list[tuple[Document, Prediction]]) -> list[LabelledCandidates]:
     return [label_candidates(*pair, KNOWLEDGE) for pair in pairs]
 
 
@@ -113,16 +115,19 @@ def test_candidates_are_judged_by_their_stems() -> None:
         Slot(code, text, (*text.split(), "<eos>"), (0.5,) * 3, ended=True)
         for code, text in enumerate(texts)
     )
-    found = label_candidates(document, Prediction("d", slots, "score", 5, 5))
-    correct = {one.text: right for one, right in zip(found.candidates, found.correct, strict=True)}
+    labelled = label_candidates(document, Prediction("d", slots, "score", 5, 5))
+    correct = {
+        candidate.text: right
+        for candidate, right in zip(labelled.candidates, labelled.correct, strict=True)
+    }
     assert correct == {
         "graph networks": True,
         "deeper learn": False,
         "train": False,
         "deep learnings": True,
     }
-    assert found.num_gold == (1, 1)
-    assert found.num_codes == 6
+    assert labelled.num_gold == (1, 1)
+    assert labelled.num_codes == 6
 
 
 @pytest.mark.parametrize(
@@ -142,41 +147,41 @@ def test_candidates_are_judged_by_their_stems() -> None:
     ],
     ids=str,
 )
-def test_it_counts_what_readers_are_shown_as_the_evaluation_does(calibration: Calibration) -> None:
+def test_mean_f1_equals_that_of_the_evaluation(calibration: Calibration) -> None:
     """Quality is the mean of F1@5 and F1@M of exactly the keyphrases that are shown."""
-    pairs = made_up(60)
+    pairs = make_documents(60)
     bias = calibration.null_bias()
     shown = []
     for document, prediction in pairs:
-        spoken = tuple(
+        generated_slots = tuple(
             slot
             for slot in prediction.slots
             if slot.log_odds >= (bias.present if slot.code < CODES // 2 else bias.absent)
         )
         stemmed = StemmedDocument.of(document)
-        heard = replace(prediction, slots=spoken)
-        phrases = score_phrases(stemmed, [(heard, stemmed)], KNOWLEDGE, calibration)
-        found = select_keyphrases(document, phrases, calibration, Selection(point="f1"))
-        shown.append([one.text for one in found])
+        biased = replace(prediction, slots=generated_slots)
+        phrases = score_phrases(stemmed, [(biased, stemmed)], KNOWLEDGE, calibration)
+        keyphrases = select_keyphrases(document, phrases, calibration, Selection(point="f1"))
+        shown.append([keyphrase.text for keyphrase in keyphrases])
     figures = evaluate([document for document, _ in pairs], shown)
-    found_quality = mean_f1(Pool(judged(pairs)), calibration)
+    found_quality = mean_f1(Pool(label_all(pairs)), calibration)
     for side in SIDES:
         expected = (figures[side]["5"].f1 + figures[side]["M"].f1) / 2
         assert found_quality[side] == pytest.approx(expected)
 
 
-def test_codes_that_speak_too_seldom_are_made_to_speak() -> None:
-    found = tune(judged(made_up(800)))
-    rest = Pool(judged(made_up(400, seed=1)))
-    before, after = mean_f1(rest, Calibration()), mean_f1(rest, found)
+def test_tuning_raises_f1_on_other_documents() -> None:
+    calibration = tune(label_all(make_documents(800)))
+    rest = Pool(label_all(make_documents(400, seed=1)))
+    before, after = mean_f1(rest, Calibration()), mean_f1(rest, calibration)
     assert after["present"] > before["present"] + 0.1
     assert after["absent"] > before["absent"] - 0.02
-    likely, shown = score_and_select(rest, found)
+    likely, shown = score_and_select(rest, calibration)
     chosen = shown & rest.present
     assert likely[chosen].mean() == pytest.approx(rest.correct[chosen].mean(), abs=0.04)
 
 
-def test_a_phrase_that_is_right_alone_but_not_beside_its_whole() -> None:
+def test_overlap_weights_are_learnt() -> None:
     pairs = []
     for number in range(60):
         texts = ["c x", "c"] if number % 2 else ["c"]
@@ -190,27 +195,27 @@ def test_a_phrase_that_is_right_alone_but_not_beside_its_whole() -> None:
     assert overlap["part"] < -1
 
 
-def test_people_are_shown_absent_phrases_of_which_one_in_five_is_right() -> None:
+def test_the_floor_of_absent_phrases_is_fixed() -> None:
     """The score is calibrated, so that a fixed floor does it."""
-    calibration = tune(judged(made_up(100)))
+    calibration = tune(label_all(make_documents(100)))
     assert (calibration.present.floor, calibration.absent.floor) == (0.0, 0.2)
 
 
-def test_how_many_codes_speak() -> None:
-    pool = Pool(judged(made_up(30)))
+def test_the_number_of_generating_codes_depends_on_the_bias() -> None:
+    pool = Pool(label_all(make_documents(30)))
     everything = pool.num_generating(NullBias(-math.inf, -math.inf))
     assert everything.sum() == 30 * CODES
     some = pool.num_generating(NullBias(-1.0, math.inf))
     expected = [
-        sum(slot.log_odds >= -1 and slot.code < CODES // 2 for slot in one.slots)
+        sum(slot.log_odds >= -1 and slot.code < CODES // 2 for slot in candidate.slots)
         for labelled in pool.documents
-        for one in labelled.candidates
+        for candidate in labelled.candidates
     ]
     assert some.tolist() == expected
 
 
-def test_a_check_is_of_documents_left_out() -> None:
-    documents = judged(made_up(600))
+def test_cross_validation_uses_documents_that_were_left_out() -> None:
+    documents = label_all(make_documents(600))
     check, shown, joined = validate_fold(documents, 0).join(validate_fold(documents, 1))
     assert shown.after["present"] > shown.before["present"]
     assert shown.calibration_error("present") < 0.15
@@ -218,12 +223,12 @@ def test_a_check_is_of_documents_left_out() -> None:
     assert check.after["present"] > check.before["present"]
     bins = check.reliability("present")
     assert sum(count for *_, count in bins) == check.present.sum()
-    assert [one[0] for one in bins] == sorted(one[0] for one in bins)
+    assert [bin_[0] for bin_ in bins] == sorted(bin_[0] for bin_ in bins)
     assert 0 <= check.calibration_error("present") < 0.15
 
 
 def test_the_figures_of_what_is_shown_are_those_of_the_evaluation() -> None:
-    documents = judged(made_up(80))
+    documents = label_all(make_documents(80))
     calibration, rest = tune(documents[::2]), documents[1::2]
     p, _ = score_and_select(Pool(rest), calibration)
     scores = np.split(p, Pool(rest).bounds[1:-1])
@@ -242,28 +247,30 @@ def test_the_figures_of_what_is_shown_are_those_of_the_evaluation() -> None:
     assert validate_fold(documents, 0).shown.after == pytest.approx(expected)
 
 
-def test_where_no_code_ever_speaks() -> None:
-    silent = [(document, replace(prediction, slots=())) for document, prediction in made_up(40)]
-    pool = Pool(judged(silent))
+def test_a_model_without_codes_can_be_tuned() -> None:
+    silent = [
+        (document, replace(prediction, slots=())) for document, prediction in make_documents(40)
+    ]
+    pool = Pool(label_all(silent))
     assert not pool.num_generating(NullBias()).any()
-    found = tune(pool.documents)
-    assert found.present.generated is None
-    assert found.present.proposed is not None
-    assert mean_f1(pool, found)["present"] > 0
+    calibration = tune(pool.documents)
+    assert calibration.present.generated is None
+    assert calibration.present.proposed is not None
+    assert mean_f1(pool, calibration)["present"] > 0
 
 
 def test_phrases_with_scores_are_those_of_the_candidates() -> None:
     """The check of what people are shown selects from the same phrases as the generator does."""
-    document, prediction = made_up(1)[0]
+    document, prediction = make_documents(1)[0]
     labelled = label_candidates(document, prediction, KNOWLEDGE)
     calibration = Calibration(SideCalibration(-8.0, 0.0, CURVE, CURVE))
     scores = score_and_select(Pool([labelled]), calibration)[0]
-    found = labelled.scored_phrases(scores, 0.05)
+    phrases = labelled.scored_phrases(scores, 0.05)
     stemmed = StemmedDocument.of(document)
     expected = score_phrases(stemmed, [(prediction, stemmed)], KNOWLEDGE, calibration, least=0.05)
-    assert {one.stems: one._replace(score=0.0) for one in found} == {
-        one.stems: one._replace(score=0.0) for one in expected
+    assert {phrase.stems: phrase._replace(score=0.0) for phrase in phrases} == {
+        expected_one.stems: expected_one._replace(score=0.0) for expected_one in expected
     }
-    assert {one.stems: one.score for one in found} == pytest.approx(
-        {one.stems: one.score for one in expected}
+    assert {phrase.stems: phrase.score for phrase in phrases} == pytest.approx(
+        {expected_one.stems: expected_one.score for expected_one in expected}
     )

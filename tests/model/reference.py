@@ -59,14 +59,14 @@ def examples() -> list[Example]:
     def numbers(phrase: list[str]) -> Ids:
         return np.array([words()[word] for word in phrase], dtype=np.int32)
 
-    found = []
+    result = []
     for index, document in enumerate(documents()):
         phrases = [numbers(phrase) for phrase in document["trg_words"]]
         split = document["trg_words"].index(["<peos>"])
         source = numbers(document["src_words"])
         present, absent = tuple(phrases[:split]), tuple(phrases[split + 1 :])
-        found.append(Example(str(index), source, 0, present, absent))
-    return found
+        result.append(Example(str(index), source, 0, present, absent))
+    return result
 
 
 def batch(chosen: list[int], layout: Layout) -> Batch:
@@ -74,9 +74,9 @@ def batch(chosen: list[int], layout: Layout) -> Batch:
     return collate([examples()[index] for index in chosen], vocabulary_size=V, layout=layout)
 
 
-def close(found: Tensor, expected: NDArray[Any]) -> None:
+def close(actual: Tensor, expected: NDArray[Any]) -> None:
     """Equality of distributions and what they are made of."""
-    torch.testing.assert_close(found, torch.from_numpy(expected), rtol=0.0, atol=2e-6)
+    torch.testing.assert_close(actual, torch.from_numpy(expected), rtol=0.0, atol=2e-6)
 
 
 def by_length(recording: Recording, layout: Layout) -> Batch:

@@ -26,8 +26,8 @@ def oracle(encoder: BertEncoder, x: torch.Tensor) -> torch.Tensor:
         layer = nn.TransformerEncoderLayer(16, 2, 24, 0.0, "gelu", batch_first=True).eval()
         name = f"layers.{number}"
         state = {
-            f"{theirs}.{part}": ours[f"{name}.{one}.{part}"]
-            for one, theirs in LAYER.items()
+            f"{torch_name}.{part}": ours[f"{name}.{name}.{part}"]
+            for name, torch_name in LAYER.items()
             for part in ("weight", "bias")
         }
         for part in ("weight", "bias"):
@@ -41,19 +41,19 @@ def oracle(encoder: BertEncoder, x: torch.Tensor) -> torch.Tensor:
 
 
 @torch.no_grad()
-def test_it_reads_as_torchs_own_layers_do() -> None:
+def test_the_encoder_equals_torchs_layers() -> None:
     network, batch = tiny.settrans(encoder="bert").eval(), tiny.batch()
     encoder = network.encoder
     assert isinstance(encoder, BertEncoder)
     states = torch.split(network.encode(batch).states, list(batch.lengths))
-    for row, found in zip(batch.source, states, strict=True):
-        places = encoder.places.weight[: len(found)]
-        expected = oracle(encoder, network.embedding(row[: len(found)]) + places)
-        torch.testing.assert_close(found, expected, rtol=0, atol=2e-5)
+    for row, actual in zip(batch.source, states, strict=True):
+        places = encoder.places.weight[: len(actual)]
+        expected = oracle(encoder, network.embedding(row[: len(actual)]) + places)
+        torch.testing.assert_close(actual, expected, rtol=0, atol=2e-5)
 
 
 @torch.no_grad()
-def test_a_long_document_is_read_to_its_end() -> None:
+def test_tokens_beyond_the_last_position_are_encoded() -> None:
     network = tiny.settrans(encoder="bert").eval()
     example = tiny.examples(1)[0]
     long = type(example)("long", example.source.repeat(MAX_POSITIONS)[: MAX_POSITIONS + 5], 0)

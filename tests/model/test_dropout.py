@@ -6,20 +6,20 @@ import torch
 from one2set.model.dropout import Dropout, attention_weights, draw_mask
 
 
-def dropping(rate: float = 0.3) -> Dropout:
+def make_dropout(rate: float = 0.3) -> Dropout:
     return Dropout(rate).train()
 
 
 def test_nothing_is_dropped_in_evaluation_or_at_rate_zero() -> None:
     x = torch.randn(5, 7)
     assert Dropout(0.5).eval()(x) is x
-    assert dropping(0.0)(x) is x
+    assert make_dropout(0.0)(x) is x
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5])
-def test_a_share_is_dropped_and_the_mean_stays(rate: float) -> None:
+def test_the_rate_is_dropped_and_the_mean_is_preserved(rate: float) -> None:
     torch.manual_seed(0)
-    out = dropping(rate)(torch.ones(1000, 301))
+    out = make_dropout(rate)(torch.ones(1000, 301))
     assert (out == 0).float().mean().item() == pytest.approx(rate, abs=0.003)
     assert out.mean().item() == pytest.approx(1.0, abs=0.005)
     assert len(out[out != 0].unique()) == 1
@@ -47,28 +47,28 @@ def test_the_seed_decides_what_is_dropped() -> None:
     outs = []
     for seed in (1, 1, 2):
         torch.manual_seed(seed)
-        outs.append(dropping()(x))
+        outs.append(make_dropout()(x))
     assert torch.equal(outs[0], outs[1])
     assert not torch.equal(outs[0], outs[2])
 
 
-def test_gradient_passes_where_numbers_passed() -> None:
+def test_the_gradient_has_the_mask_of_the_output() -> None:
     x = torch.randn(6, 5, requires_grad=True)
-    out = dropping()(x)
+    out = make_dropout()(x)
     out.sum().backward()
     assert x.grad is not None
     torch.testing.assert_close(x.grad * x.detach(), out.detach())
 
 
-def test_rectified_dropout_is_dropout_of_the_rectified() -> None:
+def test_relu_dropout_is_dropout_of_relu() -> None:
     x = torch.randn(6, 5, requires_grad=True)
     torch.manual_seed(3)
-    expected = dropping()(x.relu())
+    expected = make_dropout()(x.relu())
     torch.manual_seed(3)
-    found = dropping().relu_dropout(x + 0)
-    torch.testing.assert_close(found, expected)
+    dropped = make_dropout().relu_dropout(x + 0)
+    torch.testing.assert_close(dropped, expected)
     weight = torch.randn(6, 5)
-    gradients = [torch.autograd.grad((out * weight).sum(), x)[0] for out in (found, expected)]
+    gradients = [torch.autograd.grad((out * weight).sum(), x)[0] for out in (dropped, expected)]
     torch.testing.assert_close(*gradients)
 
 
@@ -78,17 +78,17 @@ def test_attention_is_dropout_of_its_weights(masked: bool) -> None:
     q, k, v = (torch.randn(2, 3, n, 4, generator=generator, requires_grad=True) for n in (5, 6, 6))
     mask = torch.full((5, 6), -torch.inf).triu(1) if masked else None
     torch.manual_seed(3)
-    found = dropping().attention(q, k, v, mask)
+    actual = make_dropout().attention(q, k, v, mask)
     torch.manual_seed(3)
     weights = attention_weights(q, k, mask)
     draw = draw_mask(weights.shape, 0.3)
     keep = draw.bytes > draw.highest
     assert not keep.all()
     expected = (weights * keep * draw.scale) @ v
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(actual, expected)
     weight = torch.randn(expected.shape, generator=generator)
     for ours, theirs in zip(
-        torch.autograd.grad((found * weight).sum(), (q, k, v)),
+        torch.autograd.grad((actual * weight).sum(), (q, k, v)),
         torch.autograd.grad((expected * weight).sum(), (q, k, v)),
         strict=True,
     ):

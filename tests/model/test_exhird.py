@@ -69,7 +69,7 @@ def test_steps_that_nothing_depends_on_add_nothing() -> None:
     assert matrix.grad.tolist() == [[1.0, 0.0], [2.0, 0.0]]
 
 
-def test_nothing_is_kept_without_gradients() -> None:
+def test_no_factors_are_stored_without_gradients() -> None:
     matmul = SharedMatmul(torch.eye(2))
     assert not matmul.apply(torch.ones(1, 2)).requires_grad
     matmul = SharedMatmul(torch.eye(2, requires_grad=True))
@@ -78,15 +78,15 @@ def test_nothing_is_kept_without_gradients() -> None:
     assert not matmul.factors
 
 
-def test_the_cell_is_torch_s() -> None:
+def test_the_gru_cell_equals_torchs() -> None:
     torch.manual_seed(0)
     cell, x, h = nn.GRUCell(3, 4), torch.randn(5, 3), torch.randn(5, 4)
-    found = gru_cell(
+    result = gru_cell(
         nn.functional.linear(x, cell.weight_ih, cell.bias_ih),
         nn.functional.linear(h, cell.weight_hh, cell.bias_hh),
         h,
     )
-    torch.testing.assert_close(found, cell(x, h))
+    torch.testing.assert_close(result, cell(x, h))
 
 
 close = partial(torch.testing.assert_close, rtol=1e-5, atol=1e-6)
@@ -103,7 +103,7 @@ def batch() -> Batch:
     return tiny.batch(6, layout=nested)
 
 
-def taught(network: Network, batch: Batch) -> Mixture:
+def decode_targets(network: Network, batch: Batch) -> Mixture:
     return network.decode(network.encode(batch), shift_right(batch.targets), batch.target_mask)
 
 
@@ -129,7 +129,7 @@ def decode_by_formula(network: ExHiRD, batch: Batch, index: int) -> Tensor:
     alone = collate([tiny.examples(6)[index]], vocabulary_size=tiny.V)
     (memory,), (q,) = network.encoder(alone, network.embedding)  # (S, D), (D,)
     z = torch.zeros(width)
-    found = []
+    result = []
     for phrase in phrases_of(batch.targets[index, 0][batch.target_mask[index, 0]].tolist()):
         q = decoder.phrase(z[None], q[None])[0]
         beta = torch.softmax(memory @ phrase_map @ q, 0)
@@ -146,20 +146,20 @@ def decode_by_formula(network: ExHiRD, batch: Batch, index: int) -> Tensor:
             gate = torch.sigmoid(network.gate(feed))
             full = torch.cat([gate * torch.softmax(logits, 0), torch.zeros(size(batch) - tiny.V)])
             extended = batch.source_extended[index, :length]
-            found.append(full.index_add(0, extended, (1 - gate) * rescaled))
+            result.append(full.index_add(0, extended, (1 - gate) * rescaled))
             read = token
         z = feed  # which has chosen the separator, and not read it
-    return torch.stack(found)
+    return torch.stack(result)
 
 
 def test_every_cell_follows_the_specification(network: ExHiRD, batch: Batch) -> None:
     expected = torch.cat([decode_by_formula(network, batch, index) for index in range(6)])
-    close(taught(network, batch).distribution(size(batch)), expected)
+    close(decode_targets(network, batch).distribution(size(batch)), expected)
 
 
 def test_gradients_are_those_of_the_specification(network: ExHiRD, batch: Batch) -> None:
     words = batch.targets[batch.target_mask]
-    torch.autograd.backward(taught(network, batch).log_likelihood(words).sum())
+    torch.autograd.backward(decode_targets(network, batch).log_likelihood(words).sum())
     ours = {name: weight.grad for name, weight in network.named_parameters()}
     network.zero_grad()
     full = torch.cat([decode_by_formula(network, batch, index) for index in range(6)])
@@ -171,9 +171,9 @@ def test_gradients_are_those_of_the_specification(network: ExHiRD, batch: Batch)
 def test_attention_is_rescaled_by_that_of_the_phrase() -> None:
     source = SourceAttention(torch.eye(3)[None], torch.ones(1, 3) > 0)
     alpha, beta = torch.tensor([[0.5, 0.3, 0.2]]), torch.tensor([[0.1, 0.1, 0.8]])
-    found, context = source.attend(alpha.log() + beta.log())
-    close(found, torch.tensor([[0.2083, 0.125, 0.6667]]), atol=1e-4)
-    close(context, found)  # as the states are the unit vectors
+    result, context = source.attend(alpha.log() + beta.log())
+    close(result, torch.tensor([[0.2083, 0.125, 0.6667]]), atol=1e-4)
+    close(context, result)  # as the states are the unit vectors
     even, _ = source.attend(alpha.log() + torch.full((1, 3), 1 / 3).log())
     close(even, alpha)
 
@@ -187,14 +187,14 @@ def test_padding_is_not_attended_to() -> None:
 
 
 def test_pad_is_never_generated(network: ExHiRD, batch: Batch) -> None:
-    mixture = taught(network, batch)
+    mixture = decode_targets(network, batch)
     assert (mixture.distribution(size(batch))[:, PAD] == 0).all()
     torch.autograd.backward(mixture.log_likelihood(batch.targets[batch.target_mask]).sum())
     assert network.vocabulary.weight.grad is not None
     assert (network.vocabulary.weight.grad[PAD] == 0).all()
 
 
-def test_a_phrase_sees_of_those_before_only_what_the_upper_decoder_passes_on(
+def test_earlier_phrases_matter_only_through_the_phrase_decoder(
     network: ExHiRD, batch: Batch
 ) -> None:
     """With its state put back, a second phrase is written as the first one is."""

@@ -49,18 +49,18 @@ def folder(tmp_path: Path) -> Path:
     ],
     ids=["settrans", "without codes", "transformer"],
 )
-def test_a_model_comes_back_as_it_was(network: Transformer, tmp_path: Path) -> None:
+def test_a_saved_model_loads_unchanged(network: Transformer, tmp_path: Path) -> None:
     save_model(tmp_path / "model", network, vocabulary(), {"seed": 27})
-    found = load_model(tmp_path / "model")
-    assert type(found.network) is type(network)
-    assert found.network.arguments == network.arguments
-    assert not found.network.training
-    assert found.config == {"seed": 27}
-    assert (found.vocabulary.size, found.vocabulary.text([9])) == (tiny.V, "word2")
+    loaded = load_model(tmp_path / "model")
+    assert type(loaded.network) is type(network)
+    assert loaded.network.arguments == network.arguments
+    assert not loaded.network.training
+    assert loaded.config == {"seed": 27}
+    assert (loaded.vocabulary.size, loaded.vocabulary.text([9])) == (tiny.V, "word2")
     batch = tiny.batch()
-    states = [net.encode(batch).states for net in (network.eval(), found.network)]
+    states = [net.encode(batch).states for net in (network.eval(), loaded.network)]
     assert torch.equal(*states)
-    assert all(weight.requires_grad for weight in found.network.parameters())
+    assert all(weight.requires_grad for weight in loaded.network.parameters())
 
 
 def test_a_folder_is_complete_or_not_there(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_model_without_heads_has_no_span_layer(folder: Path) -> None:
     assert load_span_layer(folder) is None
 
 
-def test_heads_that_are_no_weights_are_named(folder: Path) -> None:
+def test_invalid_heads_are_named(folder: Path) -> None:
     (folder / HEADS).write_bytes(b"not weights at all")
     for load in (load_heads, load_span_layer):
         with pytest.raises(DataError, match=f"{HEADS}: is not a safetensors file"):
@@ -167,7 +167,7 @@ def test_heads_that_do_not_fit_are_named(
         load_heads(folder)
 
 
-def test_a_span_layer_of_no_numbers_is_refused(folder: Path, heads: Heads) -> None:
+def test_a_span_layer_with_nan_is_refused(folder: Path, heads: Heads) -> None:
     save_file({"spans.first.bias": torch.full((6,), torch.inf)}, folder / HEADS)
     with pytest.raises(DataError, match="not numbers"):
         load_span_layer(folder)
@@ -190,12 +190,12 @@ def test_a_removed_argument_is_ignored_where_it_was_off(folder: Path) -> None:
     expected = load_model(folder).network
     config["arguments"]["code_attention"] = False
     (folder / CONFIG).write_text(json.dumps(config))
-    found = load_model(folder).network
-    assert found.arguments == expected.arguments
+    network = load_model(folder).network
+    assert network.arguments == expected.arguments
     batch = tiny.batch()
-    assert isinstance(found, SetTrans)
+    assert isinstance(network, SetTrans)
     assert isinstance(expected, SetTrans)
-    assert torch.equal(found.encode(batch).states, expected.encode(batch).states)
+    assert torch.equal(network.encode(batch).states, expected.encode(batch).states)
     config["arguments"]["code_attention"] = True
     (folder / CONFIG).write_text(json.dumps(config))
     with pytest.raises(DataError, match=r"code_attention, which was removed; .*d5c0950"):

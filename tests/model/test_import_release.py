@@ -83,16 +83,16 @@ def words(count: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("network", [tiny.settrans(), tiny.transformer()], ids=["set", "seq"])
 def test_sizes_and_paradigm_are_read_off_the_weights(network: Transformer, tmp_path: Path) -> None:
-    found, vocabulary = import_checkpoint(
+    imported, vocabulary = import_checkpoint(
         saved(checkpoint(network), tmp_path),
         saved(words(tiny.V + 20), tmp_path, "vocab.pt"),
         heads=2,
         dropout=0.0,
     )
-    assert type(found) is type(network)
-    assert found.arguments == network.arguments
+    assert type(imported) is type(network)
+    assert imported.arguments == network.arguments
     for name, weight in network.state_dict().items():
-        assert torch.equal(found.state_dict()[name], weight), name
+        assert torch.equal(imported.state_dict()[name], weight), name
     assert vocabulary.size == tiny.V
     assert len(vocabulary.words) == tiny.V + 20
     assert vocabulary.text([7, 8]) == "word0 word1"
@@ -107,8 +107,8 @@ def test_every_name_of_the_release_is_one_of_ours() -> None:
 
 def test_weights_of_other_precision_become_float32(tmp_path: Path) -> None:
     halves = {name: weight.half() for name, weight in checkpoint(tiny.transformer()).items()}
-    found = import_network(saved(halves, tmp_path), heads=2)
-    assert {weight.dtype for weight in found.parameters()} == {torch.float32}
+    imported = import_network(saved(halves, tmp_path), heads=2)
+    assert {weight.dtype for weight in imported.parameters()} == {torch.float32}
 
 
 def test_heads_must_divide_the_width(tmp_path: Path) -> None:
@@ -147,9 +147,7 @@ INNER = "encoder.layer_stacks.0.ffn.0.weight"
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_is_not_such_a_checkpoint_is_refused(
-    content: Any, message: str, tmp_path: Path
-) -> None:
+def test_other_files_are_refused_as_checkpoints(content: Any, message: str, tmp_path: Path) -> None:
     path = saved(content, tmp_path)
     with pytest.raises(DataError, match=message) as error:
         import_network(path, heads=2)
@@ -169,7 +167,7 @@ def test_pickles_are_not_run(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == ""
 
 
-def test_files_that_are_none_of_torch_are_refused(tmp_path: Path) -> None:
+def test_files_that_torch_did_not_save_are_refused(tmp_path: Path) -> None:
     text = tmp_path / "model.pt"
     text.write_text("hello")
     with pytest.raises(DataError, match="is not a file that torch saved"):
@@ -182,7 +180,7 @@ def test_files_that_are_none_of_torch_are_refused(tmp_path: Path) -> None:
         import_network(whole, heads=2)
 
 
-def test_words_that_we_never_read_are_set_aside(tmp_path: Path) -> None:
+def test_words_with_white_space_become_placeholders(tmp_path: Path) -> None:
     listed = [*SPECIALS, "a", "b\tc", "", "d"]
     content = {"word2idx": {word: id for id, word in enumerate(listed)}}
     vocabulary = import_vocabulary(saved(content, tmp_path), size=11)
@@ -201,11 +199,11 @@ def test_a_dictionary_smaller_than_the_network_is_filled_up(tmp_path: Path) -> N
     ("content", "message"),
     [
         ({"idx2word": {}}, "has no word2idx"),
-        ({"word2idx": {"a": 0, "b": 5}}, "has no word2idx from 0 on"),
+        ({"word2idx": {"a": 0, "b": 5}}, "has no word2idx with ids from 0"),
         ({"word2idx": {"a": 0, "b": 1}}, "begins with"),
     ],
 )
-def test_what_is_not_such_a_vocabulary_is_refused(
+def test_other_files_are_refused_as_vocabularies(
     content: Any, message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(DataError, match=re.escape(message)):
@@ -213,7 +211,7 @@ def test_what_is_not_such_a_vocabulary_is_refused(
 
 
 def test_a_set_network_is_recognised_by_its_codes(tmp_path: Path) -> None:
-    found = import_network(saved(checkpoint(tiny.settrans(num_codes=10)), tmp_path), heads=4)
-    assert isinstance(found, SetTrans)
-    assert found.rows == 10
-    assert found.arguments["heads"] == 4
+    imported = import_network(saved(checkpoint(tiny.settrans(num_codes=10)), tmp_path), heads=4)
+    assert isinstance(imported, SetTrans)
+    assert imported.rows == 10
+    assert imported.arguments["heads"] == 4

@@ -70,7 +70,7 @@ def test_packed_attention_is_dropout_of_each_documents_weights(
         for n in (queries, keys, keys)
     )
     torch.manual_seed(3)
-    found = layers._PackedAttention.apply(q, k, v, segments.groups(q.device), 2, 0.5)  # type: ignore[no-untyped-call]
+    actual = layers._PackedAttention.apply(q, k, v, segments.groups(q.device), 2, 0.5)  # type: ignore[no-untyped-call]
     torch.manual_seed(3)
     expected = []
     groups = segments.groups(q.device)
@@ -94,10 +94,10 @@ def test_packed_attention_is_dropout_of_each_documents_weights(
                 kept = drawn[at, head, : queries[i], : keys[i]] > draw.highest
                 expected.append(scores.softmax(1) * kept * draw.scale @ v[columns, part])
     wanted = torch.cat([torch.cat(pair, 1) for pair in zip(*[iter(expected)] * 2, strict=True)])
-    torch.testing.assert_close(found, wanted)
-    weight = torch.randn(found.shape, generator=generator)
+    torch.testing.assert_close(actual, wanted)
+    weight = torch.randn(actual.shape, generator=generator)
     for ours, theirs in zip(
-        torch.autograd.grad((found * weight).sum(), (q, k, v)),
+        torch.autograd.grad((actual * weight).sum(), (q, k, v)),
         torch.autograd.grad((wanted * weight).sum(), (q, k, v)),
         strict=True,
     ):
@@ -110,8 +110,8 @@ def test_documents_without_queries_are_passed_over() -> None:
     layer = Attention(width=8, heads=2, dropout=0.0)
     x, source = torch.randn(2, 8), torch.randn(6, 8)
     key, value = layer.project(source)
-    found = layer(x, key, value, Segments([0, 2, 0], [2, 3, 1]))
-    torch.testing.assert_close(found, layer(x, key[2:5], value[2:5], Segments([2], [3])))
+    result = layer(x, key, value, Segments([0, 2, 0], [2, 3, 1]))
+    torch.testing.assert_close(result, layer(x, key[2:5], value[2:5], Segments([2], [3])))
 
 
 def test_rows_attend_to_keys_of_their_own() -> None:
@@ -127,12 +127,12 @@ def test_a_linear_map_is_the_same_for_any_number_of_rows(shape: tuple[int, ...])
     torch.manual_seed(0)
     layer = Linear(6, 5)
     x = torch.randn(shape, requires_grad=True)
-    found, expected = layer(x), F.linear(x, layer.weight, layer.bias)
-    torch.testing.assert_close(found, expected)
-    assert found.is_contiguous()
-    weights = torch.randn_like(found)
+    actual, expected = layer(x), F.linear(x, layer.weight, layer.bias)
+    torch.testing.assert_close(actual, expected)
+    assert actual.is_contiguous()
+    weights = torch.randn_like(actual)
     gradients = [
-        torch.autograd.grad((y * weights).sum(), (x, layer.weight)) for y in (found, expected)
+        torch.autograd.grad((y * weights).sum(), (x, layer.weight)) for y in (actual, expected)
     ]
     for ours, theirs in zip(*gradients, strict=True):
         torch.testing.assert_close(ours, theirs)
@@ -150,12 +150,12 @@ def test_wide_products_are_bfloat16_and_their_gradients_arrive_at_float32_weight
     exact = both(x)
     gradients = torch.autograd.grad(exact.square().sum(), leaves)
     with layers.bfloat16_products(both):
-        assert layers.wide_linears(both) == [wide]
-        found = both(x)
+        assert layers.find_wide_linears(both) == [wide]
+        result = both(x)
         half = F.linear(x.bfloat16(), wide.weight.bfloat16(), wide.bias.bfloat16()).float()
-        torch.testing.assert_close(found, narrow(half), rtol=0, atol=0)
+        torch.testing.assert_close(result, narrow(half), rtol=0, atol=0)
         for ours, theirs in zip(
-            torch.autograd.grad(found.square().sum(), leaves), gradients, strict=True
+            torch.autograd.grad(result.square().sum(), leaves), gradients, strict=True
         ):
             assert ours.dtype == torch.float32
             torch.testing.assert_close(

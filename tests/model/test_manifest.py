@@ -42,7 +42,7 @@ def test_the_manifest_lists_every_file(folder: Path) -> None:
     assert manifest["format"] == 1
     assert manifest["versions"].keys() == {"one2set"}
     assert manifest["files"].keys() == FILES.keys()
-    assert {name: one["bytes"] for name, one in manifest["files"].items()} == {
+    assert {name: entry["bytes"] for name, entry in manifest["files"].items()} == {
         name: len(content) for name, content in FILES.items()
     }
     check_manifest(folder)
@@ -79,20 +79,20 @@ def test_sizes_alone_find_files_that_are_cut_off(folder: Path) -> None:
 
 def test_a_file_of_another_model_is_found(folder: Path) -> None:
     (folder / "tokenizer.json").write_text("{}")
-    with pytest.raises(DataError, match=r"is not in manifest.json: it is of another model"):
+    with pytest.raises(DataError, match=r"is not in manifest.json: it belongs to another model"):
         check_manifest(folder)
     write_manifest(folder)
     check_manifest(folder)
 
 
-def test_what_loaders_do_not_read_may_change(folder: Path) -> None:
+def test_files_that_are_not_loaded_may_change(folder: Path) -> None:
     (folder / "README.md").write_text("A model card.")
     (folder / ".gitattributes").write_text("*.safetensors filter=lfs")
     (folder / "NOTICE").write_text("freer")
     check_manifest(folder)
 
 
-def test_folders_of_earlier_versions_have_none(folder: Path) -> None:
+def test_folders_without_a_manifest_are_accepted(folder: Path) -> None:
     (folder / MANIFEST).unlink()
     flip(folder / "weights.safetensors")
     check_manifest(folder)
@@ -113,7 +113,7 @@ def test_folders_of_earlier_versions_have_none(folder: Path) -> None:
         '{"format": 2, "files": {}}',
     ],
 )
-def test_a_manifest_that_is_none(folder: Path, content: str) -> None:
+def test_an_invalid_manifest_is_refused(folder: Path, content: str) -> None:
     (folder / MANIFEST).write_text(content)
     with pytest.raises(DataError, match=r"is not the manifest of a model|has format 2") as caught:
         check_manifest(folder)

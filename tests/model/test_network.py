@@ -23,7 +23,7 @@ NETWORKS: dict[str, Callable[[], Network]] = {
 }
 
 
-def taught(network: Network, batch: Batch) -> Mixture:
+def decode_targets(network: Network, batch: Batch) -> Mixture:
     return network.decode(network.encode(batch), shift_right(batch.targets), batch.target_mask)
 
 
@@ -37,28 +37,28 @@ def batch(network: Network) -> Batch:
     return tiny.batch(6, layout=None if network.rows > 1 else sequence)
 
 
-def test_a_batch_is_its_documents(network: Network, batch: Batch) -> None:
+def test_documents_of_a_batch_are_independent(network: Network, batch: Batch) -> None:
     layout = None if network.rows > 1 else sequence
     together = torch.split(
-        taught(network, batch).log_likelihood(batch.targets[batch.target_mask]),
+        decode_targets(network, batch).log_likelihood(batch.targets[batch.target_mask]),
         batch.target_mask.sum((1, 2)).tolist(),
     )
     for example, expected in zip(tiny.examples(6), together, strict=True):
         alone = collate([example], vocabulary_size=tiny.V, layout=layout or SetLayout(tiny.CODES))
         words = alone.targets[alone.target_mask]
-        close(taught(network, alone).log_likelihood(words), expected)
+        close(decode_targets(network, alone).log_likelihood(words), expected)
 
 
 def test_every_weight_is_used(network: Network, batch: Batch) -> None:
-    likelihood = taught(network, batch).log_likelihood(batch.targets[batch.target_mask])
+    likelihood = decode_targets(network, batch).log_likelihood(batch.targets[batch.target_mask])
     torch.autograd.backward(likelihood.sum())
     for name, weight in network.named_parameters():
         assert weight.grad is not None, name
         assert weight.grad.any(), name
 
 
-def test_what_padding_holds_does_not_matter(network: Network, batch: Batch) -> None:
-    expected = taught(network, batch).log_likelihood(batch.targets[batch.target_mask])
+def test_the_content_of_padding_does_not_matter(network: Network, batch: Batch) -> None:
+    expected = decode_targets(network, batch).log_likelihood(batch.targets[batch.target_mask])
     batch.source[~batch.source_mask] = 9
     batch.source_extended[~batch.source_mask] = 9
     targets = batch.targets.clone()
@@ -77,11 +77,11 @@ def test_teacher_forcing_equals_repeated_steps(network: Network, batch: Batch) -
     expected = expected.view(-1, inputs.shape[2], size)
     state = network.start(memory, steps=inputs.shape[2])
     for step, tokens in enumerate(inputs.flatten(0, 1).T):
-        found = network.step(state, tokens).distribution(size)
-        close(found, expected[:, step])
+        distribution = network.step(state, tokens).distribution(size)
+        close(distribution, expected[:, step])
 
 
-def test_selected_rows_go_on_where_they_were(network: Network, batch: Batch) -> None:
+def test_selected_rows_continue_from_their_state(network: Network, batch: Batch) -> None:
     memory = network.encode(batch)
     inputs = shift_right(batch.targets).flatten(0, 1)
     size = padded.extended_size(batch, network)
@@ -92,8 +92,8 @@ def test_selected_rows_go_on_where_they_were(network: Network, batch: Batch) -> 
         network.step(state, inputs[:, 1])
     expected = network.step(whole, inputs[:, 2]).distribution(size)[keep]
     some = some.select(keep)
-    found = network.step(some, inputs[keep, 2]).distribution(size)
-    close(found, expected)
+    distribution = network.step(some, inputs[keep, 2]).distribution(size)
+    close(distribution, expected)
 
 
 def test_unknown_words_are_read_as_unk(network: Network, batch: Batch) -> None:
@@ -101,13 +101,13 @@ def test_unknown_words_are_read_as_unk(network: Network, batch: Batch) -> None:
     inputs = torch.full_like(batch.targets, BOS)
     inputs[..., 1:] = tiny.V + 3
     expected = inputs.where(inputs < tiny.V, UNK)
-    found, same = (network.decode(memory, x, batch.target_mask) for x in (inputs, expected))
-    assert torch.equal(found.features, same.features)
+    actual, same = (network.decode(memory, x, batch.target_mask) for x in (inputs, expected))
+    assert torch.equal(actual.features, same.features)
 
 
 def test_padding_word_is_never_learned(network: Network, batch: Batch) -> None:
     words = batch.targets[batch.target_mask]
-    torch.autograd.backward(taught(network, batch).log_likelihood(words).sum())
+    torch.autograd.backward(decode_targets(network, batch).log_likelihood(words).sum())
     table = network.get_parameter("embedding.weight")
     assert table.grad is not None
     assert table.grad[PAD].abs().sum() == 0

@@ -12,17 +12,17 @@ from one2set.model.paths import (
     find_model_folder,
     is_bundled,
     is_model,
-    model_folder,
+    resolve_model_folder,
 )
 
 
-def test_a_name_is_that_of_a_folder_of_a_run_or_of_the_model_inside(
+def test_a_name_may_be_a_folder_a_run_or_a_bundled_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert find_model_folder("some/folder") == Path("some/folder")
-    assert find_model_folder(tmp_path) == model_folder(tmp_path) == tmp_path
+    assert find_model_folder(tmp_path) == resolve_model_folder(tmp_path) == tmp_path
     (tmp_path / MODEL).mkdir()
-    assert find_model_folder(tmp_path) == model_folder(tmp_path) == tmp_path / MODEL
+    assert find_model_folder(tmp_path) == resolve_model_folder(tmp_path) == tmp_path / MODEL
     monkeypatch.setattr("one2set.model.paths._BUNDLED_MODELS", tmp_path / "none")
     with pytest.raises(ConfigError, match="no bundled model; pass --model"):
         find_model_folder(DEFAULT)

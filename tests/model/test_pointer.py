@@ -12,7 +12,7 @@ from one2set.model.pointer import EPSILON, CopySource, Mixture
 V = 12
 
 
-def first_places(words: Tensor) -> Tensor:
+def find_first_positions(words: Tensor) -> Tensor:
     return torch.tensor([[row.index(word) for word in row] for row in words.tolist()])
 
 
@@ -31,7 +31,7 @@ def mixture(
         weight=torch.randn(vocabulary, 4, generator=generator),
         gate=torch.rand(rows, generator=generator),
         attention=attention / attention.sum(1, keepdim=True),
-        copy_source=CopySource(extended, first_places(extended)),
+        copy_source=CopySource(extended, find_first_positions(extended)),
         counts=counts,
     )
 
@@ -48,7 +48,7 @@ def test_a_mixture_is_a_distribution(words: list[list[int]]) -> None:
     torch.testing.assert_close(full.sum(1), torch.ones(5), atol=1e-5, rtol=0)
 
 
-def test_a_shut_gate_and_sharp_attention_copy_an_unknown_word() -> None:
+def test_a_closed_gate_and_sharp_attention_copy_an_unknown_word() -> None:
     sharp = torch.tensor([[0.0, 1.0, 0.0]])
     copying = replaced(mixture([[7, V, 8]], [1]), gate=torch.zeros(1), attention=sharp)
     assert copying.distribution(V + 1)[0, V] == 1
@@ -98,12 +98,12 @@ def test_shortcuts_agree_with_the_mixture_in_full(mixture: Mixture, chunk: int) 
         assert torch.equal(tokens, full.argmax(1))
         torch.testing.assert_close(probability, full.max(1).values)
         for word in (0, 5, V, V + 2):
-            found = mixture.log_likelihood(torch.full_like(tokens, word))
+            likelihood = mixture.log_likelihood(torch.full_like(tokens, word))
             # A word that can be neither generated nor copied counts as `<unk>`.
             out_of_reach = (word >= V) & ~(mixture._own_words == word).any(1)
             generated = mixture.gate * (mixture.features @ mixture.weight.T).softmax(1)[:, UNK]
             expected = torch.where(out_of_reach, generated, full[:, word])
-            torch.testing.assert_close(found, (expected + EPSILON).log())
+            torch.testing.assert_close(likelihood, (expected + EPSILON).log())
 
 
 @given(mixtures(), st.integers(0, 5), st.integers(0, 99))
@@ -170,7 +170,7 @@ def test_a_vanishing_probability_has_a_finite_logarithm_and_gradient() -> None:
     assert features.grad.isfinite().all()
 
 
-def test_where_nothing_is_a_number_a_word_comes_out() -> None:
+def test_a_word_is_chosen_even_if_all_values_are_nan() -> None:
     broken = replaced(mixture([[7, 8, V]], [2]), features=torch.full((2, 4), torch.nan))
     tokens, probability = broken.greedy()
     assert (tokens < V + 1).all()
@@ -196,7 +196,7 @@ def test_samples_are_as_frequent_as_they_are_probable() -> None:
     torch.testing.assert_close(torch.stack(counts) / draws, expected, atol=0.018, rtol=0)
 
 
-def test_what_has_no_probability_is_never_drawn() -> None:
+def test_words_with_probability_zero_are_never_sampled() -> None:
     torch.manual_seed(0)
     attention = torch.tensor([[0.0, 1.0, 0.0, 0.0]]).expand(500, 4)
     only = mixture([[7, V, 8, PAD]], [500])
@@ -208,7 +208,7 @@ def test_what_has_no_probability_is_never_drawn() -> None:
     assert set(saying.sample().tokens.tolist()) == {3}
 
 
-def test_some_rows_can_be_taken_out() -> None:
+def test_selected_rows_have_the_same_probabilities() -> None:
     whole = mixture([[7, 8, 7], [9, V, 9], [7, 7, 7]], [2, 1, 3])
     rows = torch.tensor([1, 3, 4])
     part = whole.select(rows)

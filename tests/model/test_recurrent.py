@@ -40,7 +40,7 @@ def title_guided() -> TitleGuidedEncoder:
     return TitleGuidedEncoder(embedding_width=E, width=D, dropout=0.0)
 
 
-def test_both_directions_are_those_of_torch() -> None:
+def test_both_directions_equal_torchs() -> None:
     torch.manual_seed(0)
     ours, theirs = BiGRU(E, D), nn.GRU(E, D // 2, batch_first=True, bidirectional=True)
     for name, weight in theirs.state_dict().items():
@@ -51,10 +51,10 @@ def test_both_directions_are_those_of_torch() -> None:
     packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
     states, final = theirs(packed)
     states, _ = pad_packed_sequence(states, batch_first=True)
-    found = ours(x, lengths)
+    result = ours(x, lengths)
     real = torch.arange(7) < lengths[:, None]
-    torch.testing.assert_close(found.states[real], states[real])
-    torch.testing.assert_close(found.summary, torch.cat([final[1], final[0]], 1))
+    torch.testing.assert_close(result.states[real], states[real])
+    torch.testing.assert_close(result.summary, torch.cat([final[1], final[0]], 1))
 
 
 def test_a_second_layer_reads_the_first(batch: Batch, embedding: nn.Embedding) -> None:
@@ -82,7 +82,7 @@ def encode_by_formula(
     return (u + merged.states[0]) / 2, merged.summary[0]
 
 
-def test_a_title_guides_as_the_formulas_say(
+def test_the_title_guided_encoder_equals_the_formulas(
     batch: Batch, embedding: nn.Embedding, title_guided: TitleGuidedEncoder
 ) -> None:
     states, summary = title_guided(batch, embedding)
@@ -94,7 +94,7 @@ def test_a_title_guides_as_the_formulas_say(
         torch.testing.assert_close(summary[b], final)  # test 17: of the merging GRU
 
 
-def test_without_matching_every_word_of_the_title_counts_alike(
+def test_with_zero_match_weights_title_words_have_equal_weight(
     batch: Batch, embedding: nn.Embedding, title_guided: TitleGuidedEncoder
 ) -> None:
     nn.init.zeros_(title_guided.match.weight)
@@ -108,7 +108,7 @@ def test_without_matching_every_word_of_the_title_counts_alike(
         torch.testing.assert_close(gathered, v.mean(0).expand_as(gathered))
 
 
-def test_without_merging_half_of_the_word_is_left(
+def test_with_zero_merge_weights_half_of_the_word_state_remains(
     batch: Batch, embedding: nn.Embedding, title_guided: TitleGuidedEncoder
 ) -> None:
     for weight in title_guided.merge.parameters():
@@ -119,7 +119,7 @@ def test_without_merging_half_of_the_word_is_left(
     assert summary.abs().max() == 0
 
 
-def test_what_follows_a_title_does_not_matter_to_it(
+def test_the_encoding_of_the_title_does_not_depend_on_the_abstract(
     embedding: nn.Embedding, title_guided: TitleGuidedEncoder
 ) -> None:
     """Among longer titles a short one is padded, by words of its own abstract."""
@@ -166,13 +166,13 @@ def test_values_and_gradients_follow_the_formula(
     x, states, mask = inputs()
     leaves = [x, states, *attention.parameters()]
     results = []
-    for found in (
+    for actual in (
         attention(x, COUNTS, attention.key(states), states, mask),
         attend_by_formula(attention, x, states),
     ):
-        total = sum((y * torch.arange(y.numel()).view_as(y).sin()).sum() for y in found)
+        total = sum((y * torch.arange(y.numel()).view_as(y).sin()).sum() for y in actual)
         assert isinstance(total, Tensor)
-        results.append([*found, *torch.autograd.grad(total, leaves)])
+        results.append([*actual, *torch.autograd.grad(total, leaves)])
     for ours, expected in zip(*results, strict=True):
         torch.testing.assert_close(ours, expected, rtol=1e-5, atol=1e-7)
 
@@ -225,7 +225,7 @@ def decode_by_formula(network: Recurrent, batch: Batch) -> Tensor:
     return torch.stack(rows)
 
 
-def test_it_is_what_the_formulas_say_and_so_are_its_gradients(network: Recurrent) -> None:
+def test_values_and_gradients_equal_the_formulas(network: Recurrent) -> None:
     """With one row per document, and with one per phrase."""
     for layout in (sequence, one_to_one):
         batch = tiny.batch(4, layout=layout)
@@ -251,7 +251,7 @@ def test_it_is_what_the_formulas_say_and_so_are_its_gradients(network: Recurrent
             )
 
 
-def test_what_was_read_reaches_the_next_state_and_what_was_looked_at_does_not(
+def test_there_is_no_input_feeding(
     network: Recurrent,
 ) -> None:
     memory = network.encode(tiny.batch(layout=sequence))
@@ -272,7 +272,7 @@ def test_a_document_has_any_number_of_rows(network: Recurrent) -> None:
     assert len(set(batch.target_mask.any(2).sum(1).tolist())) > 1
     memory = network.encode(batch)
     together = network.decode(memory, shift_right(batch.targets), batch.target_mask)
-    found = together.log_likelihood(batch.targets[batch.target_mask])
+    likelihood = together.log_likelihood(batch.targets[batch.target_mask])
     expected = []
     for example in tiny.examples(6):
         for present, absent in [
@@ -280,10 +280,14 @@ def test_a_document_has_any_number_of_rows(network: Recurrent) -> None:
             *(((), (phrase,)) for phrase in example.absent),
         ]:
             pair = replace(example, present=present, absent=absent)
-            one = collate([pair], vocabulary_size=tiny.V, layout=sequence)
-            mixture = network.decode(network.encode(one), shift_right(one.targets), one.target_mask)
-            expected.append(mixture.log_likelihood(one.targets[one.target_mask]))
-    torch.testing.assert_close(found, torch.cat(expected), rtol=1e-4, atol=1e-5)
+            batch_of_one = collate([pair], vocabulary_size=tiny.V, layout=sequence)
+            mixture = network.decode(
+                network.encode(batch_of_one),
+                shift_right(batch_of_one.targets),
+                batch_of_one.target_mask,
+            )
+            expected.append(mixture.log_likelihood(batch_of_one.targets[batch_of_one.target_mask]))
+    torch.testing.assert_close(likelihood, torch.cat(expected), rtol=1e-4, atol=1e-5)
 
 
 def test_dropout_acts_before_the_vocabulary_and_where_the_title_is_merged(

@@ -99,12 +99,12 @@ def test_greedy_tokens_are_the_recorded_ones(network: Transformer) -> None:
     """The release goes on for six steps; ours agree up to where a row ends."""
     expected = reference.recording("set/greedy_trained")
     batch = reference.by_length(expected, LAYOUTS["separate"])
-    found = greedy_set(network, network.encode(batch), steps=6)
-    written = (found.tokens != PAD).numpy()
+    decoded = greedy_set(network, network.encode(batch), steps=6)
+    written = (decoded.tokens != PAD).numpy()
     last = np.take_along_axis(expected["tokens"], written.sum(-1, keepdims=True) - 1, -1)
     assert (np.isin(last, [EOS, NULL]) | written.all(-1, keepdims=True)).all()
-    assert np.array_equal(found.tokens[written], expected["tokens"][written])
-    reference.close(found.probability[written], expected["scores"][written])
+    assert np.array_equal(decoded.tokens[written], expected["tokens"][written])
+    reference.close(decoded.probability[written], expected["scores"][written])
 
 
 def test_predictions_are_the_recorded_ones(network: Transformer) -> None:
@@ -112,7 +112,7 @@ def test_predictions_are_the_recorded_ones(network: Transformer) -> None:
     the most attended word: tokens, probabilities and places in one."""
     batch = reference.batch(list(range(8)), LAYOUTS["separate"])
     rows = greedy_set(network, network.encode(batch), steps=6)
-    spelled = list(reference.words())
+    spell_words = list(reference.words())
 
     def phrases(document: int) -> Iterator[tuple[float, str]]:
         for tokens, scores, places in zip(
@@ -128,11 +128,11 @@ def test_predictions_are_the_recorded_ones(network: Transformer) -> None:
             words = [
                 source[place]
                 if token == UNK
-                else spelled[token if token < reference.V else oov[token - reference.V]]
+                else spell_words[token if token < reference.V else oov[token - reference.V]]
                 for token, place in zip(tokens[:length], places[:length], strict=True)
             ]
             yield -scores[:length].mean().item(), " ".join(words)
 
-    found = [";".join(phrase for _, phrase in sorted(phrases(index))) for index in range(8)]
+    result = [";".join(phrase for _, phrase in sorted(phrases(index))) for index in range(8)]
     text = (reference.FOLDER / "set" / "predictions_trained_docs.txt").read_text(encoding="utf-8")
-    assert found == text.removesuffix("\n").split("\n")
+    assert result == text.removesuffix("\n").split("\n")

@@ -15,7 +15,7 @@ def rows(network: SetTrans, inputs: torch.Tensor) -> torch.Tensor:
     return mixture.distribution(padded.extended_size(batch, network)).view(*inputs.shape, -1)
 
 
-def test_a_code_sees_neither_the_others_nor_its_own_future() -> None:
+def test_codes_attend_only_to_their_own_past() -> None:
     network, batch = tiny.settrans(), tiny.batch()
     inputs = shift_right(batch.targets)
     before = rows(network, inputs)
@@ -59,9 +59,9 @@ def test_words_beyond_the_output_are_read_and_copied_but_not_generated() -> None
     extended = batch.source_extended
     copyable = torch.zeros(full.shape[0], full.shape[-1], dtype=torch.bool)
     copyable.scatter_(1, extended, batch.source_mask)
-    said = (full > 0).flatten(1, 2)  # (B, N·L, X)
-    assert said[:, :, :size].all()
-    assert torch.equal(said.any(1)[:, size:], copyable[:, size:])
+    possible = (full > 0).flatten(1, 2)  # (B, N·L, X)
+    assert possible[:, :, :size].all()
+    assert torch.equal(possible.any(1)[:, size:], copyable[:, size:])
     assert copyable[:, size : tiny.V].any()
     mixture = network.decode(network.encode(batch), inputs, torch.ones_like(inputs) > 0)
     assert torch.equal(mixture.greedy().tokens, full.flatten(0, 2).argmax(1))

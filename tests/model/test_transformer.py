@@ -53,12 +53,12 @@ def test_a_state_counts_the_rows_of_each_document() -> None:
 close = partial(torch.testing.assert_close, rtol=1e-5, atol=1e-6)
 
 
-def taught(network: Transformer, batch: Batch) -> Mixture:
+def decode_targets(network: Transformer, batch: Batch) -> Mixture:
     return network.decode(network.encode(batch), shift_right(batch.targets), batch.target_mask)
 
 
 def distributions(network: Transformer, batch: Batch) -> Tensor:
-    return taught(network, batch).distribution(padded.extended_size(batch, network))
+    return decode_targets(network, batch).distribution(padded.extended_size(batch, network))
 
 
 @pytest.fixture(params=["set", "sequence"])
@@ -82,7 +82,7 @@ def test_encoder_and_decoder_agree_with_the_padded_oracle(
 
 def test_gradients_agree_with_the_padded_oracle(network: Transformer, batch: Batch) -> None:
     words = batch.targets[batch.target_mask]
-    torch.autograd.backward(taught(network, batch).log_likelihood(words).sum())
+    torch.autograd.backward(decode_targets(network, batch).log_likelihood(words).sum())
     ours = {name: weight.grad for name, weight in network.named_parameters()}
     network.zero_grad()
     full = padded.decode(network, batch, padded.encode(network, batch), shift_right(batch.targets))

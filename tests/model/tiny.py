@@ -28,7 +28,7 @@ def transformer(*, seed: int = 0, dropout: float = 0.0) -> Transformer:
         decoder_layers=3,
         dropout=dropout,
     )
-    roughen(network)
+    randomise_weights(network)
     return network
 
 
@@ -53,7 +53,7 @@ def settrans(
         control_codes=control_codes,
         encoder=encoder,
     )
-    roughen(network)
+    randomise_weights(network)
     return network
 
 
@@ -69,18 +69,18 @@ def recurrent(
         title_guided=title_guided,
         output_size=output_size,
     )
-    roughen(network)
+    randomise_weights(network)
     return network
 
 
 def exhird(*, seed: int = 0, output_size: int = V) -> ExHiRD:
     torch.manual_seed(seed)
     network = ExHiRD(vocabulary_size=V, embedding_width=6, hidden_width=10, output_size=output_size)
-    roughen(network)
+    randomise_weights(network)
     return network
 
 
-def roughen(network: nn.Module) -> None:
+def randomise_weights(network: nn.Module) -> None:
     """So that every weight matters: a fresh network is nearly uniform, its norms are ones."""
     with torch.no_grad():
         for weight in network.parameters():
@@ -89,8 +89,8 @@ def roughen(network: nn.Module) -> None:
 
 def vocabulary(size: int = V) -> WordVocabulary:
     """Made-up words, and ten more that can only be copied."""
-    made_up = [f"w{id}" for id in range(len(SPECIALS), size + 10)]
-    return WordVocabulary([*SPECIALS, *made_up], size=size)
+    make_documents = [f"w{id}" for id in range(len(SPECIALS), size + 10)]
+    return WordVocabulary([*SPECIALS, *make_documents], size=size)
 
 
 def examples(count: int = 4, *, seed: int = 0) -> list[Example]:

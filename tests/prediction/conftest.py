@@ -11,10 +11,10 @@ from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 from tests.networks import (
-    lively_recurrent,
-    lively_settrans,
-    lively_transformer,
     small_vocabulary,
+    varied_recurrent,
+    varied_settrans,
+    varied_transformer,
 )
 
 
@@ -30,14 +30,14 @@ def vocabulary(documents: list[Document]) -> WordVocabulary:
 
 @pytest.fixture(scope="session")
 def settrans() -> SetTrans:
-    return lively_settrans()
+    return varied_settrans()
 
 
 @pytest.fixture(scope="session")
 def transformer() -> Transformer:
-    return lively_transformer()
+    return varied_transformer()
 
 
 @pytest.fixture(scope="session")
 def recurrent() -> Recurrent:
-    return lively_recurrent()
+    return varied_recurrent()

@@ -8,12 +8,14 @@ import pytest
 from one2set.prediction.prediction import Prediction
 
 
-def assert_same(found: Sequence[Prediction], expected: Sequence[Prediction]) -> None:
+def assert_same(predictions: Sequence[Prediction], expected: Sequence[Prediction]) -> None:
     """Tokens and text exactly, probabilities up to rounding."""
-    assert [one.id for one in found] == [one.id for one in expected]
-    for one, other in zip(found, expected, strict=True):
-        assert len(one.slots) == len(other.slots)
-        for slot, twin in zip(one.slots, other.slots, strict=True):
+    assert [prediction.id for prediction in predictions] == [
+        expected_one.id for expected_one in expected
+    ]
+    for prediction, own in zip(predictions, expected, strict=True):
+        assert len(prediction.slots) == len(own.slots)
+        for slot, twin in zip(prediction.slots, own.slots, strict=True):
             assert replace(slot, probabilities=(), null=0.0) == replace(
                 twin, probabilities=(), null=0.0
             )

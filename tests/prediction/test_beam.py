@@ -69,7 +69,7 @@ def batch() -> Batch:
     return collate(examples, vocabulary_size=V)
 
 
-def everything(network: Transformer, memory: TransformerMemory, ends: tuple[int, ...]) -> Tensor:
+def enumerate_all(network: Transformer, memory: TransformerMemory, ends: tuple[int, ...]) -> Tensor:
     """(B, R, X, X, X) the probability of every string of three words over the extended vocabulary,
     by teacher forcing. What has ended goes on with id 0."""
     documents, size = len(memory.lengths), V + 3
@@ -91,11 +91,11 @@ def everything(network: Transformer, memory: TransformerMemory, ends: tuple[int,
 
 def ranked(table: Tensor, penalty: float, ends: tuple[int, ...]) -> list[tuple[float, list[int]]]:
     """The strings of one row with their scores, best first."""
-    found = []
+    result = []
     for string in (tuple(s) for s in table.nonzero().tolist()):
         length = next((i + 1 for i, word in enumerate(string) if word in ends), len(string))
-        found.append((table[string].log().item() / length**penalty, list(string)))
-    return sorted(found, reverse=True)
+        result.append((table[string].log().item() / length**penalty, list(string)))
+    return sorted(result, reverse=True)
 
 
 def check_scores(beams: Beams, penalty: float) -> None:
@@ -109,14 +109,14 @@ def check_scores(beams: Beams, penalty: float) -> None:
 
 
 @pytest.mark.parametrize("penalty", [0.0, 0.7])
-def test_a_wide_beam_finds_the_best_of_everything(
+def test_a_wide_beam_finds_the_most_probable_phrases(
     settrans: Transformer, batch: Batch, penalty: float
 ) -> None:
     ends = (EOS, NULL)
     wide = {"steps": 3, "beam": 200, "length_penalty": penalty}  # all strings of two words fit
     with torch.no_grad():
         memory = settrans.encode(batch)
-        table = everything(settrans, memory, ends)
+        table = enumerate_all(settrans, memory, ends)
         torch.testing.assert_close(table.sum((2, 3, 4)), torch.ones(2, CODES))
         pool = beam_set(settrans, memory, **wide, pool=True)  # type: ignore[arg-type]
         best = beam_set(settrans, memory, **wide)  # type: ignore[arg-type]
@@ -139,7 +139,7 @@ def test_a_wide_beam_finds_the_best_sequence(
 ) -> None:
     with torch.no_grad():
         memory = transformer.encode(batch)
-        table = everything(transformer, memory, (EOS,))
+        table = enumerate_all(transformer, memory, (EOS,))
         beams = beam_sequence(transformer, memory, steps=3, beam=200, length_penalty=penalty)
     check_scores(beams, penalty)
     for b in range(2):
@@ -158,11 +158,11 @@ def test_a_beam_of_one_is_greedy(
         ):
             memory = network.encode(batch)
             expected = greedy(network, memory, steps=6)
-            found = beam(network, memory, steps=6, beam=1, length_penalty=1.0).best()
+            actual = beam(network, memory, steps=6, beam=1, length_penalty=1.0).best()
             for name in DecodedRows._fields[
                 : 5 if network is settrans else 4
             ]:  # a sequence has no ∅
-                torch.testing.assert_close(getattr(found, name), getattr(expected, name))
+                torch.testing.assert_close(getattr(actual, name), getattr(expected, name))
 
 
 def oracle(
@@ -203,18 +203,18 @@ def test_a_narrow_beam_is_the_same_search_without_caches(
 ) -> None:
     with torch.no_grad():
         memory = settrans.encode(batch)
-        found = beam_set(settrans, memory, steps=5, beam=beam, length_penalty=0.7)
+        decoded = beam_set(settrans, memory, steps=5, beam=beam, length_penalty=0.7)
         for b in range(2):
             example = Example("d", batch.source_extended[b, : batch.lengths[b]].numpy(), 0)
             alone = settrans.encode(collate([example], vocabulary_size=V))
             for code in range(CODES):
                 score, words = oracle(settrans, alone, code, beam, 0.7, steps=5)[0]
-                assert found.tokens[b, code, 0].tolist() == words + [0] * (5 - len(words))
-                assert found.score[b, code, 0].item() == pytest.approx(score, abs=1e-4)
+                assert decoded.tokens[b, code, 0].tolist() == words + [0] * (5 - len(words))
+                assert decoded.score[b, code, 0].item() == pytest.approx(score, abs=1e-4)
 
 
 @pytest.mark.parametrize(("word", "rows"), [(NULL, [8]), (EOS, [8]), (7, [8, 8 * 3])])
-def test_rows_that_have_ended_cost_nothing(
+def test_finished_rows_are_not_computed(
     settrans: Transformer, batch: Batch, monkeypatch: pytest.MonkeyPatch, word: int, rows: list[int]
 ) -> None:
     """A network that is nearly sure of one word: its rivals are dropped when they cannot win."""
@@ -244,9 +244,9 @@ def test_top_is_that_of_the_whole_distribution(settrans: Transformer, batch: Bat
         mixture = settrans.step(state, torch.full((2 * CODES,), 2))
         whole = mixture.distribution(V + 3)
         for count in (1, 3, V + 3):
-            found = mixture.top(count)
-            expected = whole.topk(min(count, found.tokens.shape[1]))
-            torch.testing.assert_close(found.probability, expected.values)
-            real = found.probability > 0
-            theirs = whole.gather(1, found.tokens)
-            torch.testing.assert_close(theirs[real], found.probability[real])
+            best = mixture.top(count)
+            expected = whole.topk(min(count, best.tokens.shape[1]))
+            torch.testing.assert_close(best.probability, expected.values)
+            real = best.probability > 0
+            theirs = whole.gather(1, best.tokens)
+            torch.testing.assert_close(theirs[real], best.probability[real])

@@ -22,7 +22,7 @@ from one2set.prediction.engine import Engine
 from one2set.prediction.exclusion import NESTED_STEPS
 from one2set.prediction.search import Generation, Search
 from one2set.prediction.stream import WINDOW
-from tests.networks import lively_exhird
+from tests.networks import varied_exhird
 from tests.prediction.same import assert_same
 
 REFERENCE = Path(__file__).resolve().parents[2] / ".." / "shared" / "reference"
@@ -31,12 +31,12 @@ SEARCHES = [Search(), Search(beam=3), Search(beam=2, pool=True)]
 
 @pytest.fixture(params=["settrans", "transformer", "recurrent"])
 def network(request: pytest.FixtureRequest) -> Network:
-    found: Network = request.getfixturevalue(request.param)
-    return found
+    result: Network = request.getfixturevalue(request.param)
+    return result
 
 
 @pytest.mark.parametrize("search", SEARCHES, ids=str)
-def test_batched_is_one_at_a_time(
+def test_predictions_do_not_depend_on_the_batch(
     network: Network, vocabulary: WordVocabulary, documents: list[Document], search: Search
 ) -> None:
     batched = Engine(network, vocabulary, search=search, batch_tokens=4096)
@@ -112,7 +112,7 @@ def test_a_set_follows_the_specification(
 
 def test_nested_rows_are_well_formed(vocabulary: WordVocabulary, documents: list[Document]) -> None:
     generation = Generation("nested", NESTED_STEPS, Search(exclusive=1))
-    network, some = lively_exhird(), documents[::6]
+    network, some = varied_exhird(), documents[::6]
     batched, single = (
         list(Engine(network, vocabulary, generation=generation, batch_tokens=n).predict(some))
         for n in (4096, 1)
@@ -146,7 +146,9 @@ def test_any_iterable_in_order_and_in_windows(
     predictions = Engine(settrans, vocabulary).predict(stream())
     first = next(predictions)
     assert pulled == WINDOW
-    assert [first.id, *(one.id for one in predictions)] == [str(n) for n in range(WINDOW + 40)]
+    assert [first.id, *(prediction.id for prediction in predictions)] == [
+        str(n) for n in range(WINDOW + 40)
+    ]
     assert list(Engine(settrans, vocabulary).predict([])) == []
 
 
@@ -155,18 +157,18 @@ def test_a_pool_holds_a_full_beam_of_phrases_for_each_code(
 ) -> None:
     plain_engine = Engine(settrans, vocabulary, search=Search(beam=3))
     pooled = Engine(settrans, vocabulary, search=Search(beam=3, pool=True))
-    for one, pool in zip(
+    for plain, pool in zip(
         plain_engine.predict(documents[:5]), pooled.predict(documents[:5]), strict=True
     ):
-        assert [slot.code for slot in one.slots] == list(range(settrans.rows))
+        assert [slot.code for slot in plain.slots] == list(range(settrans.rows))
         assert [slot.code for slot in pool.slots] == [c for c in range(8) for _ in range(3)]
         assert all(slot.tokens[0] != "<null>" for slot in pool.slots)
-        for slot in one.slots:
+        for slot in plain.slots:
             if not slot.is_null:
                 assert slot.tokens == pool.slots[3 * slot.code].tokens
 
 
-def test_known_keyphrases_are_never_seen(
+def test_gold_keyphrases_do_not_change_predictions(
     network: Network, vocabulary: WordVocabulary, documents: list[Document]
 ) -> None:
     blind = [replace(document, keyphrases=None) for document in documents]
@@ -174,20 +176,20 @@ def test_known_keyphrases_are_never_seen(
     assert list(engine.predict(documents)) == list(engine.predict(blind))
 
 
-def test_documents_without_words_say_nothing(
+def test_documents_without_words_have_no_phrases(
     network: Network, vocabulary: WordVocabulary, documents: list[Document]
 ) -> None:
     empty = Document("empty", "", " \n ")
-    found = list(Engine(network, vocabulary).predict([empty, documents[0], empty]))
-    assert [one.id for one in found] == ["empty", documents[0].id, "empty"]
-    assert [bool(one.slots) for one in found] == [False, True, False]
-    assert found[0].source_length == 0
+    predictions = list(Engine(network, vocabulary).predict([empty, documents[0], empty]))
+    assert [prediction.id for prediction in predictions] == ["empty", documents[0].id, "empty"]
+    assert [bool(prediction.slots) for prediction in predictions] == [False, True, False]
+    assert predictions[0].source_length == 0
 
 
-def test_words_that_nobody_knows(network: Network, vocabulary: WordVocabulary) -> None:
+def test_unknown_words_are_copied(network: Network, vocabulary: WordVocabulary) -> None:
     document = Document("d", "", " ".join(f"zzq{i}x" for i in range(1500)))
-    (found,) = Engine(network, vocabulary).predict([document])
-    assert found.slots
+    (prediction,) = Engine(network, vocabulary).predict([document])
+    assert prediction.slots
 
 
 def test_a_long_document_is_truncated_and_marked(
@@ -213,15 +215,15 @@ def test_over_generation_keeps_the_most_probable_phrases(
     search = Search(beam=6, length_penalty=0.0, pool=True, keep=4)
     how = Generation("phrase", 3, search)
     for document in documents[::12]:
-        (found,) = Engine(recurrent, vocabulary, generation=how).predict([document])
+        (prediction,) = Engine(recurrent, vocabulary, generation=how).predict([document])
         (whole,) = Engine(
             recurrent, vocabulary, generation=how, search=replace(search, keep=0)
         ).predict([document])
-        assert len(found.slots) == 4 < len(whole.slots) == 6
-        assert found.slots == whole.slots[:4]
+        assert len(prediction.slots) == 4 < len(whole.slots) == 6
+        assert prediction.slots == whole.slots[:4]
         probabilities = [slot.probability for slot in whole.slots]
         assert probabilities == sorted(probabilities, reverse=True)
-        assert found.phrases == [slot for slot in found.slots if slot.text]
+        assert prediction.phrases == [slot for slot in prediction.slots if slot.text]
         assert len({slot.tokens for slot in whole.slots}) == 6
 
 
@@ -229,7 +231,7 @@ def test_over_generation_keeps_the_most_probable_phrases(
     "options",
     [{"beam": 0}, {"keep": -1}, {"length_penalty": -1.0}, {"length_penalty": float("nan")}],
 )
-def test_a_search_that_cannot_be(options: dict[str, float]) -> None:
+def test_an_invalid_search_is_an_error(options: dict[str, float]) -> None:
     with pytest.raises(ConfigError, match="expected"):
         Search(**options)  # type: ignore[arg-type]
 
@@ -245,7 +247,7 @@ def recorded_documents() -> list[Document]:
 @pytest.mark.shared
 @pytest.mark.skipif(not REFERENCE.exists(), reason="../shared is not there")
 @pytest.mark.parametrize("batch_tokens", [1, 300, 4096])
-def test_the_release_s_predictions(batch_tokens: int) -> None:
+def test_predictions_equal_those_of_the_release(batch_tokens: int) -> None:
     checkpoint = REFERENCE / "checkpoint"
     network, vocabulary = import_checkpoint(
         checkpoint / "set_best_model.pt", checkpoint / "vocab.pt", heads=4

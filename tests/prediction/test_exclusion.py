@@ -64,20 +64,20 @@ class Rigged(Network):
 
 
 def write(network: Rigged, choose: Choose, *, steps: int) -> list[int]:
-    found = greedy_sequence(network, network.encode(tiny.batch(1)), steps=steps, choose=choose)
-    tokens: list[int] = found.tokens[0, 0, : found.length[0, 0]].tolist()
+    decoded = greedy_sequence(network, network.encode(tiny.batch(1)), steps=steps, choose=choose)
+    tokens: list[int] = decoded.tokens[0, 0, : decoded.length[0, 0]].tolist()
     return tokens
 
 
 def phrases(tokens: list[int]) -> list[list[int]]:
     """What stands between separators."""
-    found: list[list[int]] = [[]]
+    result: list[list[int]] = [[]]
     for token in tokens:
         if token in (SEP, EOS):
-            found.append([])
+            result.append([])
         else:
-            found[-1].append(token)
-    return [phrase for phrase in found if phrase]
+            result[-1].append(token)
+    return [phrase for phrase in result if phrase]
 
 
 def always_w1(written: list[int]) -> list[int]:
@@ -95,12 +95,12 @@ def always_w1_nested(written: list[int]) -> list[int]:
 def test_close_phrases_begin_differently_even_if_one_word_is_always_best(nested: bool) -> None:
     def first_words(window: int) -> list[int]:
         if nested:
-            found = write(Rigged(always_w1_nested), ExclusiveNested(window), steps=40)
+            written = write(Rigged(always_w1_nested), ExclusiveNested(window), steps=40)
         else:
-            found = write(Rigged(always_w1), Exclusive(window), steps=30)
-        second = [phrase[-1] for phrase in phrases(found)]
+            written = write(Rigged(always_w1), Exclusive(window), steps=30)
+        second = [phrase[-1] for phrase in phrases(written)]
         assert second == [W1] * 10, "the rule is for first words only"
-        return [phrase[-2] for phrase in phrases(found)]
+        return [phrase[-2] for phrase in phrases(written)]
 
     assert first_words(0) == [W1] * 10
     assert first_words(1) == [W1, W2] * 5
@@ -113,7 +113,7 @@ def test_without_a_window_nothing_is_forbidden() -> None:
     memory = network.encode(tiny.batch(8))
     free = greedy_sequence(network, memory, steps=9)
     off = greedy_sequence(network, memory, steps=9, choose=Exclusive(0))
-    assert all(torch.equal(one, other) for one, other in zip(free, off, strict=True))
+    assert all(torch.equal(row, own) for row, own in zip(free, off, strict=True))
 
 
 def test_a_nested_row_is_well_formed_for_any_network() -> None:
@@ -127,10 +127,10 @@ def test_a_nested_row_is_well_formed_for_any_network() -> None:
     )
     assert len(endless) == NESTED_STEPS
     assert endless[-2:] == [SEP, EOS]
-    found = phrases(endless)
-    assert len(found) == 20
-    assert {len(phrase) for phrase in found} == {6}
-    assert [phrase[1] for phrase in found] == [W1, W2] * 10
+    result = phrases(endless)
+    assert len(result) == 20
+    assert {len(phrase) for phrase in result} == {6}
+    assert [phrase[1] for phrase in result] == [W1, W2] * 10
 
 
 def allowed_nested(written: list[int], window: int) -> set[int]:
@@ -170,22 +170,22 @@ def allowed_sequence(written: list[int], window: int) -> set[int]:
 
 @settings(max_examples=50)
 @given(st.integers(0, 10**6), st.sampled_from([0, 1, 2, 4, ALL]), st.booleans())
-def test_of_all_that_is_allowed_the_best_is_written(seed: int, window: int, nested: bool) -> None:
+def test_the_most_probable_allowed_word_is_chosen(seed: int, window: int, nested: bool) -> None:
     generator = torch.Generator().manual_seed(seed)
     order: list[list[int]] = []
 
     def moody(written: list[int]) -> list[int]:
         """Likes separators and a few words; what it likes is written down."""
         liked = torch.randperm(8, generator=generator).tolist()
-        order.append([[SEP, EOS, PEOS, ABSENT_START, W1, W2, W3, 30][one] for one in liked])
+        order.append([[SEP, EOS, PEOS, ABSENT_START, W1, W2, W3, 30][word] for word in liked])
         return order[-1]
 
     choose: Choose = ExclusiveNested(window) if nested else Exclusive(window)
-    found = write(Rigged(moody), choose, steps=40)
+    result = write(Rigged(moody), choose, steps=40)
     allowed = allowed_nested if nested else allowed_sequence
-    for number, (token, liked) in enumerate(zip(found, order, strict=True)):
-        may = allowed(found[:number], window)
-        assert token == next(one for one in [*liked, *range(V)] if one in may)
+    for number, (token, liked) in enumerate(zip(result, order, strict=True)):
+        may = allowed(result[:number], window)
+        assert token == next(word for word in [*liked, *range(V)] if word in may)
 
 
 def test_exclusion_holds_where_all_other_probabilities_vanish() -> None:
@@ -194,12 +194,12 @@ def test_exclusion_holds_where_all_other_probabilities_vanish() -> None:
             mixture = super().step(state, tokens)
             return replace(mixture, features=1000.0 * mixture.features)
 
-    found = write(Certain(always_w1), Exclusive(ALL), steps=30)
-    firsts = [phrase[0] for phrase in phrases(found)]
+    written = write(Certain(always_w1), Exclusive(ALL), steps=30)
+    firsts = [phrase[0] for phrase in phrases(written)]
     assert len(set(firsts)) == len(firsts) == 10
 
 
-def test_rows_do_not_touch_one_another() -> None:
+def test_rows_are_independent() -> None:
     """Rows that are at different places of phrases, and end at different steps."""
     network = tiny.transformer(seed=1)
     torch.manual_seed(14)

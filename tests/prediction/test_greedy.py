@@ -16,7 +16,7 @@ from tests.model import padded, tiny
 STEPS = 5
 
 
-def prone_to_stop(network: Transformer, *, seed: int) -> Transformer:
+def make_stop_likely(network: Transformer, *, seed: int) -> Transformer:
     """Networks of random weights rarely end a row; these do, at different steps."""
     torch.manual_seed(seed)
     with torch.no_grad():
@@ -41,8 +41,8 @@ def decode(network: Transformer, batch: Batch) -> DecodedRows:
 NETWORKS = pytest.mark.parametrize(
     ("network", "stop_ids"),
     [
-        (prone_to_stop(tiny.settrans(seed=0), seed=1), (EOS, NULL)),
-        (prone_to_stop(tiny.transformer(seed=1), seed=5), (EOS,)),
+        (make_stop_likely(tiny.settrans(seed=0), seed=1), (EOS, NULL)),
+        (make_stop_likely(tiny.transformer(seed=1), seed=5), (EOS,)),
     ],
     ids=["set", "sequence"],
 )
@@ -56,12 +56,12 @@ def test_rows_equal_those_of_uncached_decoding(
     tokens, distributions = padded.roll_out(network, batch, padded.encode(network, batch), STEPS)
     over = ended(tokens, stop_ids)
     assert 0 < over.sum() < over.numel()
-    found = decode(network, batch)
-    assert torch.equal(found.tokens, tokens.masked_fill(over, PAD))
-    assert torch.equal(found.length, (~over).sum(-1))
+    decoded = decode(network, batch)
+    assert torch.equal(decoded.tokens, tokens.masked_fill(over, PAD))
+    assert torch.equal(decoded.length, (~over).sum(-1))
     expected = distributions.gather(3, tokens[..., None]).squeeze(3).masked_fill(over, 0)
-    torch.testing.assert_close(found.probability, expected)
-    torch.testing.assert_close(found.null, distributions[:, :, 0, NULL])
+    torch.testing.assert_close(decoded.probability, expected)
+    torch.testing.assert_close(decoded.null, distributions[:, :, 0, NULL])
 
 
 @NETWORKS
@@ -86,11 +86,11 @@ def test_a_choice_gets_the_tokens_of_its_rows(
     memory = network.encode(tiny.batch(8))
     seen: list[tuple[Tensor, Tensor]] = []
 
-    def never_twice(rows: Tensor, mixture: Mixture, written: Tensor) -> ChosenTokens:
+    def avoid_repeats(rows: Tensor, mixture: Mixture, written: Tensor) -> ChosenTokens:
         seen.append((rows, written))
         return mixture.greedy(written)
 
-    steps = list(roll_out(network, memory, steps=STEPS, stop_ids=stop_ids, choose=never_twice))
+    steps = list(roll_out(network, memory, steps=STEPS, stop_ids=stop_ids, choose=avoid_repeats))
     if len(steps) == STEPS:
         assert len(seen) == STEPS - 1  # the last choice is made when it is asked for
         assert steps[-1].choice.tokens.shape == steps[-1].rows.shape
@@ -123,7 +123,7 @@ def test_the_chosen_token_is_the_next_input() -> None:
 
 
 @NETWORKS
-def test_ended_rows_cost_nothing(network: Transformer, stop_ids: tuple[int, ...]) -> None:
+def test_finished_rows_are_not_computed(network: Transformer, stop_ids: tuple[int, ...]) -> None:
     memory = network.encode(tiny.batch(8))
     steps = list(roll_out(network, memory, steps=STEPS, stop_ids=stop_ids))
     alive = [len(step.mixture.features) for step in steps]
@@ -132,7 +132,7 @@ def test_ended_rows_cost_nothing(network: Transformer, stop_ids: tuple[int, ...]
     assert alive[-1] < alive[0]
 
 
-def test_decoding_ends_when_every_row_has() -> None:
+def test_decoding_stops_when_all_rows_are_finished() -> None:
     network = tiny.settrans()
     with torch.no_grad():
         network.pointer.vocabulary.weight.zero_()
@@ -144,24 +144,24 @@ def test_decoding_ends_when_every_row_has() -> None:
     memory = network.encode(tiny.batch())
     assert len(list(roll_out(network, memory, steps=STEPS, stop_ids=(NULL,)))) == 1
     assert len(list(roll_out(network, memory, steps=STEPS))) == STEPS
-    found = greedy_set(network, memory, steps=STEPS)
-    assert (found.tokens[..., 0] == NULL).all()
-    assert (found.tokens[..., 1:] == PAD).all()
+    decoded = greedy_set(network, memory, steps=STEPS)
+    assert (decoded.tokens[..., 0] == NULL).all()
+    assert (decoded.tokens[..., 1:] == PAD).all()
 
 
-def test_the_most_attended_place_is_in_the_document() -> None:
+def test_the_most_attended_position_is_in_the_document() -> None:
     network, batch = tiny.settrans(), tiny.batch(8)
     memory = network.encode(batch)
-    found = greedy_set(network, memory, steps=STEPS)
-    assert (found.position < torch.tensor(batch.lengths)[:, None, None]).all()
+    decoded = greedy_set(network, memory, steps=STEPS)
+    assert (decoded.position < torch.tensor(batch.lengths)[:, None, None]).all()
     first = next(iter(roll_out(network, memory, steps=1))).mixture.attention
-    assert torch.equal(found.position[..., 0].flatten(), first.argmax(1))
+    assert torch.equal(decoded.position[..., 0].flatten(), first.argmax(1))
 
 
 def test_decoding_leaves_no_gradient() -> None:
     network = tiny.settrans()
-    found = greedy_set(network, network.encode(tiny.batch()), steps=2)
-    assert not found.probability.requires_grad
+    decoded = greedy_set(network, network.encode(tiny.batch()), steps=2)
+    assert not decoded.probability.requires_grad
 
 
 def test_numpy_and_torch_agree_on_silent_codes() -> None:
@@ -172,9 +172,9 @@ def test_numpy_and_torch_agree_on_silent_codes() -> None:
         silent = []
         for bias in (NullBias(), NullBias(-2.0, 1.5), NullBias(3.0, -1.0)):
             decoded = greedy_set(network, memory, steps=1, null_bias=bias)
-            found = (decoded.tokens[:, :, 0] == NULL).numpy()
+            result = (decoded.tokens[:, :, 0] == NULL).numpy()
             biases = np.repeat(bias, [network.rows // 2, network.rows - network.rows // 2])
             word, null = generated.probability[:, :, 0].numpy(), generated.null.numpy()
-            assert np.array_equal(is_silent(word, null, biases), found)
-            silent.append(int(found.sum()))
+            assert np.array_equal(is_silent(word, null, biases), result)
+            silent.append(int(result.sum()))
     assert len(set(silent)) == 3

@@ -41,18 +41,20 @@ def test_a_model_that_is_not_exported_needs_torch(trained: Path) -> None:
     assert 'pip install "one2set[train]"' in done.stderr
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there is no model"):
         load_predictor(tmp_path / "nothing")
 
 
-def test_the_words_of_a_model(vocabulary: WordVocabulary, trained: Path, tmp_path: Path) -> None:
+def test_the_vocabulary_of_a_model_is_loaded(
+    vocabulary: WordVocabulary, trained: Path, tmp_path: Path
+) -> None:
     export_model(trained, tmp_path / "exported")
     for folder in (trained / "model", tmp_path / "exported"):
-        found = load_model_vocabulary(folder)
-        assert isinstance(found, WordVocabulary)
-        assert found.size == vocabulary.size
-        assert found.words[: found.size] == vocabulary.words[: vocabulary.size]
+        result = load_model_vocabulary(folder)
+        assert isinstance(result, WordVocabulary)
+        assert result.size == vocabulary.size
+        assert result.words[: result.size] == vocabulary.words[: vocabulary.size]
     with pytest.raises(DataError, match=r"config\.json: cannot be read"):
         load_model_vocabulary(tmp_path)
     (tmp_path / "config.json").write_text("{}")

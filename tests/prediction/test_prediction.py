@@ -31,15 +31,15 @@ def prediction(*slots: Slot, order: Order = "score") -> Prediction:
 
 
 def test_the_score_is_the_mean_over_words_and_the_probability_the_product_over_tokens() -> None:
-    one = slot("graph network", 0.5, 0.7, 0.1)
-    assert one.score == pytest.approx(0.6)
-    assert one.probability == pytest.approx(0.5 * 0.7 * 0.1)
+    generated = slot("graph network", 0.5, 0.7, 0.1)
+    assert generated.score == pytest.approx(0.6)
+    assert generated.probability == pytest.approx(0.5 * 0.7 * 0.1)
     cut = slot("a b", 0.5, 0.7, ended=False)
     assert cut.score == pytest.approx(0.6)
     assert cut.probability == pytest.approx(0.35)
 
 
-def test_null_and_nothing_have_no_score() -> None:
+def test_null_and_empty_slots_have_no_score() -> None:
     null = Slot(0, "", ("<null>",), (0.9,), ended=True, null=0.9)
     assert null.is_null
     assert null.score == 0.0
@@ -57,17 +57,17 @@ def test_phrases_of_a_set_are_ordered_by_score_and_duplicates_stay() -> None:
         slot("low", 0.4, 1.0),
         slot("", 0.9),
     ]
-    found = prediction(*slots)
+    actual = prediction(*slots)
     expected = ["high", "first of equals", "second", "low", "low"]
-    assert [one.text for one in found.phrases] == expected
-    assert found.slots == tuple(slots)
+    assert [phrase.text for phrase in actual.phrases] == expected
+    assert actual.slots == tuple(slots)
 
 
 def test_phrases_of_a_sequence_keep_their_order() -> None:
-    found = prediction(
+    result = prediction(
         slot("low", 0.2, 1.0), slot("", 1.0), slot("high", 0.8, 0.1), order="written"
     )
-    assert [one.text for one in found.phrases] == ["low", "high"]
+    assert [phrase.text for phrase in result.phrases] == ["low", "high"]
 
 
 def said(prediction: Prediction) -> list[tuple[int, str]]:
@@ -82,11 +82,11 @@ def test_silenced_codes_are_those_of_a_biased_network(
     spoken = []
     for bias in BIASES:
         biased = list(engine.predict(documents[:12], null_bias=bias))
-        assert [said(apply_null_bias(one, bias)) for one in everything] == list(map(said, biased))
-        spoken.append(sum(len(one.phrases) for one in biased))
+        assert [said(apply_null_bias(slot, bias)) for slot in everything] == list(map(said, biased))
+        spoken.append(sum(len(slot_.phrases) for slot_ in biased))
     assert len(set(spoken)) == len(BIASES), "the biases differ in what is said"
     nulls = [slot.null for one in everything for slot in one.slots]
-    muted = (apply_null_bias(one, NullBias(1000, 1000)) for one in everything)
+    muted = (apply_null_bias(slot, NullBias(1000, 1000)) for slot in everything)
     assert [slot.null for one in muted for slot in one.slots if slot.is_null] == nulls
 
 

@@ -17,7 +17,7 @@ from one2set.model.settrans import SetTrans
 from one2set.prediction.engine import Engine
 from one2set.prediction.prediction import NO_NULL, NullBias
 from one2set.prediction.runtime import Runtime
-from tests.networks import lively_settrans
+from tests.networks import varied_settrans
 from tests.prediction.same import assert_same
 
 BIASES = [NullBias(), NullBias(-1.5, 0.7), NullBias(2.0, -math.inf), NO_NULL]
@@ -48,16 +48,16 @@ def whole_numbers(
 @pytest.fixture(scope="module")
 def many(documents: list[Document]) -> list[Document]:
     """Three hundred documents: the sample, and its words in other orders and other numbers."""
-    found = list(documents)
+    result = list(documents)
     generator = np.random.default_rng(5)
-    while len(found) < 300:
-        document = documents[len(found) % len(documents)]
+    while len(result) < 300:
+        document = documents[len(result) % len(documents)]
         words = generator.permutation(document.words())
         words = words[: generator.integers(1, len(words))]
         odd = [f"zzq{number}" for number in generator.integers(0, 9, generator.integers(0, 4))]
         text = " ".join([*words, *odd])
-        found.append(Document(f"made-{len(found)}", "", text, tokenised=True))
-    return found
+        result.append(Document(f"made-{len(result)}", "", text, tokenised=True))
+    return result
 
 
 def test_it_predicts_what_the_engine_predicts(
@@ -65,7 +65,7 @@ def test_it_predicts_what_the_engine_predicts(
 ) -> None:
     expected = list(Engine(settrans, vocabulary).predict(many))
     assert_same(list(Runtime(exported, threads=1).predict(many)), expected)
-    slots = [slot for one in expected for slot in one.slots]
+    slots = [slot for expected_one in expected for slot in expected_one.slots]
     assert len({slot.text for slot in slots}) > 300
     assert sum(slot.is_null for slot in slots) > 300
 
@@ -78,8 +78,10 @@ def test_a_null_bias_does_the_same_in_both(
     documents: list[Document],
     bias: NullBias,
 ) -> None:
-    found = Runtime(exported, threads=1).predict(documents, null_bias=bias)
-    assert_same(list(found), list(Engine(settrans, vocabulary).predict(documents, null_bias=bias)))
+    predictions = Runtime(exported, threads=1).predict(documents, null_bias=bias)
+    assert_same(
+        list(predictions), list(Engine(settrans, vocabulary).predict(documents, null_bias=bias))
+    )
 
 
 @pytest.mark.parametrize("bias", BIASES, ids=str)
@@ -89,9 +91,9 @@ def test_a_bias_silences_exactly_the_codes_whose_odds_are_below_it(
     runtime = Runtime(exported, threads=1)
     everything = list(runtime.predict(documents, null_bias=NO_NULL))
     some = list(runtime.predict(documents, null_bias=bias))
-    for full, one in zip(everything, some, strict=True):
-        for spoken, slot in zip(full.slots, one.slots, strict=True):
-            half = bias.present if slot.code < len(one.slots) // 2 else bias.absent
+    for full, biased in zip(everything, some, strict=True):
+        for spoken, slot in zip(full.slots, biased.slots, strict=True):
+            half = bias.present if slot.code < len(biased.slots) // 2 else bias.absent
             if spoken.log_odds >= half:
                 assert slot.tokens == spoken.tokens
             else:
@@ -101,7 +103,7 @@ def test_a_bias_silences_exactly_the_codes_whose_odds_are_below_it(
 
 
 @pytest.mark.parametrize("kind", ["exported", "whole_numbers"])
-def test_batched_is_one_at_a_time(
+def test_predictions_do_not_depend_on_the_batch(
     kind: str, documents: list[Document], request: pytest.FixtureRequest
 ) -> None:
     """In int8 too: every row has a scale of its own."""
@@ -115,18 +117,22 @@ def test_int8_predicts_nearly_the_same(
     exported: Path, whole_numbers: Path, documents: list[Document]
 ) -> None:
     exact, rounded = (
-        [slot.null for one in Runtime(folder, threads=1).predict(documents) for slot in one.slots]
+        [
+            slot.null
+            for prediction in Runtime(folder, threads=1).predict(documents)
+            for slot in prediction.slots
+        ]
         for folder in (exported, whole_numbers)
     )
     difference = np.abs(np.array(exact) - np.array(rounded))
     assert 0 < difference.mean() < 0.02
 
 
-def test_networks_of_other_kinds(
+def test_networks_without_codes_or_with_fewer_output_words_agree(
     vocabulary: WordVocabulary, documents: list[Document], tmp_path: Path
 ) -> None:
     """Without codes, and with words that can be read but not generated."""
-    arguments = lively_settrans().arguments | {
+    arguments = varied_settrans().arguments | {
         "control_codes": False,
         "output_size": 40,
         "num_codes": 3,
@@ -135,27 +141,29 @@ def test_networks_of_other_kinds(
     }
     network = SetTrans(**arguments).eval()
     folder = export(network, vocabulary, tmp_path)
-    found = list(Runtime(folder, threads=1).predict(documents[:20]))
-    assert_same(found, list(Engine(network, vocabulary).predict(documents[:20])))
+    predictions = list(Runtime(folder, threads=1).predict(documents[:20]))
+    assert_same(predictions, list(Engine(network, vocabulary).predict(documents[:20])))
 
 
-def test_unusual_documents(exported: Path, documents: list[Document]) -> None:
+def test_unusual_documents_have_predictions(exported: Path, documents: list[Document]) -> None:
     empty = Document("empty", "", " \n ")
     unknown = Document("unknown", "", " ".join(f"zzq{i}x" for i in range(1500)))
-    found = list(Runtime(exported, threads=1).predict([empty, unknown, documents[0], empty]))
-    assert [bool(one.slots) for one in found] == [False, True, True, False]
-    assert_same(found[2:3], list(Runtime(exported, threads=1).predict(documents[:1])))
+    predictions = list(Runtime(exported, threads=1).predict([empty, unknown, documents[0], empty]))
+    assert [bool(prediction.slots) for prediction in predictions] == [False, True, True, False]
+    assert_same(predictions[2:3], list(Runtime(exported, threads=1).predict(documents[:1])))
 
 
 def test_a_long_document_is_truncated_and_marked(exported: Path) -> None:
     long = Document("long", "", "set " * 5000)
-    (found,) = Runtime(exported, threads=1).predict([long])
-    assert (found.source_length, found.read_length) == (5000, 2048)
+    (prediction,) = Runtime(exported, threads=1).predict([long])
+    assert (prediction.source_length, prediction.read_length) == (5000, 2048)
     (short,) = Runtime(exported, threads=1, max_source_length=100).predict([long])
     assert short.read_length == 100
 
 
-def test_known_keyphrases_are_never_seen(exported: Path, documents: list[Document]) -> None:
+def test_gold_keyphrases_do_not_change_predictions(
+    exported: Path, documents: list[Document]
+) -> None:
     runtime = Runtime(exported, threads=1)
     blind = [replace(document, keyphrases=None) for document in documents]
     assert list(runtime.predict(documents)) == list(runtime.predict(blind))

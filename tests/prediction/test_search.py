@@ -22,11 +22,13 @@ from tests.model import tiny
         Generation("nested", 9, Search(exclusive=4)),
     ],
 )
-def test_a_folder_brings_it_back(generation: Generation, tmp_path: Path) -> None:
+def test_generation_settings_are_saved_with_the_model(
+    generation: Generation, tmp_path: Path
+) -> None:
     words = WordVocabulary([*SPECIALS, *map(str, range(tiny.V))], size=tiny.V)
     save_model(tmp_path / "m", tiny.transformer(), words, {"generation": asdict(generation)})
-    found = load_model(tmp_path / "m")
-    assert Generation.from_model(found.network, found.config) == generation
+    loaded = load_model(tmp_path / "m")
+    assert Generation.from_model(loaded.network, loaded.config) == generation
 
 
 def test_a_folder_without_generation_settings_is_a_transformer() -> None:

@@ -41,12 +41,16 @@ def test_every_document_once_in_order_and_batches_within_their_bounds(
 ) -> None:
     note = Note()
     stream = Stream(VOCABULARY, batch_tokens, longest)
-    found = list(stream.predict(documents(lengths), note, order="written"))
-    assert [one.id for one in found] == [str(n) for n in range(len(lengths))]
-    for n, (one, length) in enumerate(zip(found, lengths, strict=True)):
+    predictions = list(stream.predict(documents(lengths), note, order="written"))
+    assert [prediction.id for prediction in predictions] == [str(n) for n in range(len(lengths))]
+    for n, (prediction, length) in enumerate(zip(predictions, lengths, strict=True)):
         read = min(length, longest)
-        assert (one.source_length, one.read_length, one.order) == (length, read, "written")
-        assert [slot.text for slot in one.slots] == ([f"{n}:{read}"] if length else [])
+        assert (prediction.source_length, prediction.read_length, prediction.order) == (
+            length,
+            read,
+            "written",
+        )
+        assert [slot.text for slot in prediction.slots] == ([f"{n}:{read}"] if length else [])
     sizes = [[len(example.source) for example in batch] for batch in note.batches]
     assert all(len(batch) == 1 or max(batch) * len(batch) <= batch_tokens for batch in sizes)
     flat = [size for batch in sizes for size in batch]
@@ -54,7 +58,7 @@ def test_every_document_once_in_order_and_batches_within_their_bounds(
     assert all(example.present == example.absent == () for b in note.batches for example in b)
 
 
-def test_a_window_at_a_time() -> None:
+def test_at_most_one_window_is_read_ahead() -> None:
     pulled = 0
 
     def source() -> Iterator[Document]:
@@ -70,7 +74,7 @@ def test_a_window_at_a_time() -> None:
 
 
 @pytest.mark.parametrize("sizes", [(0, 1), (1, 0), (-5, 5)])
-def test_sizes_that_cannot_be(sizes: tuple[int, int]) -> None:
+def test_invalid_sizes_are_errors(sizes: tuple[int, int]) -> None:
     with pytest.raises(ConfigError, match="expected 1 or more"):
         Stream(VOCABULARY, *sizes)
 

@@ -34,7 +34,7 @@ class Ended:
         raise AssertionError("it has ended")
 
 
-def at_once(arguments: Sequence[str], log: IO[bytes], lock: IO[bytes]) -> Ended:
+def train_instantly(arguments: Sequence[str], log: IO[bytes], lock: IO[bytes]) -> Ended:
     """Train here and now, without a new process that would have to import torch."""
     result = CliRunner().invoke(app, arguments)
     log.write(result.stderr.encode())
@@ -74,6 +74,6 @@ def whole(tested_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Resu
     root = tmp_path_factory.mktemp("whole")
     setup = Setup(Corpus(tested_corpus), "tiny", 8, None, QUICK)
     jobs = setup.jobs(select_rows(PARTS), [0]) + setup.jobs(select_rows(["codes"]), [1])
-    for _ in Plan(jobs, setup, root, splits=setup.splits).run(at_once, tidy=True):
+    for _ in Plan(jobs, setup, root, splits=setup.splits).run(train_instantly, tidy=True):
         pass
     return Results(setup, root)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from one2set.reproduction.measure import CodeShares
 from one2set.reproduction.plan import ROWS
-from one2set.reproduction.published import METRICS, Metric, Value, published_value
+from one2set.reproduction.published import METRICS, Metric, Value, get_published_value
 from one2set.reproduction.results import Curve, Difference, Results
 
 SET = "kp20k"
@@ -40,7 +40,7 @@ class Invented(Results):
         if (row, metric) in self._changes:
             changed = self._changes[row, metric]
             return None if changed is None else Value(changed, 0.001)
-        known = published_value(row, split, metric)
+        known = get_published_value(row, split, metric)
         return known or Value(_OTHERS.get(metric, 0.1))
 
     def average(self, row: str, metric: Metric) -> Value | None:
@@ -60,7 +60,7 @@ class Invented(Results):
 
     def differences(self, row: str, base: str, split: str) -> dict[Metric, Difference]:
         pairs = {f: [self.value(name, split, f) for name in (row, base)] for f in METRICS}
-        found = {
+        result = {
             f: math.nan if ours is None or other is None else ours.mean - other.mean
             for f, (ours, other) in pairs.items()
         }
@@ -68,7 +68,7 @@ class Invented(Results):
             metric: Difference(x, x - 0.002, x + 0.002)
             if metric not in self._unsure
             else Difference(x, -1.0, 1.0)
-            for metric, x in found.items()
+            for metric, x in result.items()
         }
 
     def training_speed(self, row: str) -> Value | None:

@@ -17,7 +17,7 @@ from one2set.reproduction.execution import Forecast, JobEvent, Plan
 from one2set.reproduction.job import JobFolder, TrainingRecord
 from one2set.reproduction.measure import Measured
 from one2set.reproduction.plan import Job, Setup, select_rows
-from tests.reproduction.conftest import QUICK, at_once
+from tests.reproduction.conftest import QUICK, train_instantly
 
 
 def plan_for(setup: Setup, root: Path, *parts: str) -> Plan:
@@ -26,7 +26,7 @@ def plan_for(setup: Setup, root: Path, *parts: str) -> Plan:
 
 def test_jobs_are_done_in_order_and_once(quick_setup: Callable[..., Setup], tmp_path: Path) -> None:
     plan = plan_for(quick_setup(), tmp_path, "codes")
-    events = list(plan.run(at_once, tidy=True))
+    events = list(plan.run(train_instantly, tidy=True))
     assert [event.job.row.name for event in events if event.what == "begun"] == [
         "settrans",
         "settrans-fixed",
@@ -38,8 +38,8 @@ def test_jobs_are_done_in_order_and_once(quick_setup: Callable[..., Setup], tmp_
     assert events[0].seconds_left is None, "nothing is known yet"
     left = [event.seconds_left for event in ended]
     assert left[0] > left[1] > left[2] == 0  # type: ignore[operator]
-    assert list(plan.run(at_once, tidy=True)) == []
-    assert list(plan_for(quick_setup(), tmp_path, "codes").run(at_once, tidy=True)) == []
+    assert list(plan.run(train_instantly, tidy=True)) == []
+    assert list(plan_for(quick_setup(), tmp_path, "codes").run(train_instantly, tidy=True)) == []
 
 
 def test_a_job_that_fails_stops_only_those_that_need_it(
@@ -47,8 +47,12 @@ def test_a_job_that_fails_stops_only_those_that_need_it(
 ) -> None:
     plan = plan_for(quick_setup("train.frozen_layers=1"), tmp_path, "tables")
     wanted = {"catseq", "gan-mr", "transformer"}
-    plan.jobs = {name: one for name, one in plan.jobs.items() if one.job.row.name in wanted}
-    events = [(event.what, event.job.row.name) for event in plan.run(at_once, tidy=True)]
+    plan.jobs = {
+        name: job_folder
+        for name, job_folder in plan.jobs.items()
+        if job_folder.job.row.name in wanted
+    }
+    events = [(event.what, event.job.row.name) for event in plan.run(train_instantly, tidy=True)]
     assert ("done", "transformer") in events
     assert ("failed", "catseq") in events
     assert ("begun", "gan-mr") not in events
@@ -64,23 +68,23 @@ def test_jobs_of_another_process_are_waited_for(
     events: list[JobEvent] = []
     with first.locked() as lock:
         assert lock is not None
-        for event in plan.run(at_once, tidy=True):
+        for event in plan.run(train_instantly, tidy=True):
             events.append(event)
             if event.what == "waiting":
                 break
         names = [event.job.row.name for event in events if event.what == "begun"]
         assert names == ["settrans-fixed", "settrans-single"], "what nobody has claimed"
         assert events[-1].job.row.name == "settrans"
-        list(first.train(lock, at_once, tidy=True))
+        list(first.train(lock, train_instantly, tidy=True))
         list(first.measure(plan.splits))
     assert len(plan.done()) == 3
-    assert list(plan.run(at_once, tidy=True)) == []
+    assert list(plan.run(train_instantly, tidy=True)) == []
 
 
 def _do(corpus: Path, root: Path, changes: tuple[str, ...], code: str) -> None:
     """In a process that will be killed."""
     setup = Setup(Corpus(corpus), "tiny", 16, None, changes, code)
-    for _ in plan_for(setup, root, "lambda").run(at_once, tidy=False):
+    for _ in plan_for(setup, root, "lambda").run(train_instantly, tidy=False):
         pass
 
 
@@ -103,17 +107,18 @@ def test_a_killed_plan_resumes_to_the_same_results(
     os.kill(child.pid, signal.SIGKILL)
     child.join()
     assert not job.done([])
-    list(killed.run(at_once, tidy=True))
+    list(killed.run(train_instantly, tidy=True))
     assert "resuming from" in (job.folder / "train.log").read_text()
 
     whole = Plan(first, setup, tmp_path / "whole", splits=["inspec-part"])
-    list(whole.run(at_once, tidy=True))
+    list(whole.run(train_instantly, tidy=True))
     (undisturbed,) = whole.jobs.values()
-    pair = [one.measured("inspec-part") for one in (job, undisturbed)]
+    pair = [job_folder.measured("inspec-part") for job_folder in (job, undisturbed)]
     assert pair[0].figures == pair[1].figures
     assert pair[0].codes == pair[1].codes
     weights = [
-        (one.run / "model" / "weights.safetensors").read_bytes() for one in (job, undisturbed)
+        (job_folder.run / "model" / "weights.safetensors").read_bytes()
+        for job_folder in (job, undisturbed)
     ]
     assert weights[0] == weights[1]
 
@@ -150,11 +155,11 @@ class Took(JobFolder):
 
 @pytest.fixture
 def jobs(quick_setup: Callable[..., Setup], tmp_path: Path) -> dict[str, Job]:
-    found = quick_setup(documents=10).jobs(select_rows(["tables", "beyond"]), [0])
-    return {job.row.name: job for job in found}
+    result = quick_setup(documents=10).jobs(select_rows(["tables", "beyond"]), [0])
+    return {job.row.name: job for job in result}
 
 
-def test_a_system_takes_as_long_as_it_took(jobs: dict[str, Job]) -> None:
+def test_estimates_use_the_speed_of_the_same_system(jobs: dict[str, Job]) -> None:
     done = [Took(jobs["settrans"], 20.0, 1.0), Took(jobs["catseq"], 40.0, 3.0)]
     forecast = Forecast(done, ["a", "b"])
     assert forecast.seconds(jobs["settrans"]) == pytest.approx(20 + 2)

@@ -16,7 +16,7 @@ from one2set.prediction.engine import Engine
 from one2set.prediction.prediction import NullBias
 from one2set.reproduction.job import InterruptionError, JobFolder, has_ended, launch
 from one2set.reproduction.plan import Setup, select_rows
-from tests.reproduction.conftest import at_once
+from tests.reproduction.conftest import train_instantly
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def job(quick_setup: Callable[..., Setup], tmp_path: Path) -> JobFolder:
     return JobFolder(jobs["settrans-lambda-0.05"], setup, tmp_path)
 
 
-def never(arguments: Sequence[str], log: IO[bytes], lock: IO[bytes]) -> "Stubborn":
+def refuse_to_start(arguments: Sequence[str], log: IO[bytes], lock: IO[bytes]) -> "Stubborn":
     raise AssertionError("it is trained already")
 
 
@@ -52,14 +52,14 @@ def test_a_job_is_done_once(job: JobFolder, monkeypatch: pytest.MonkeyPatch) -> 
     assert not job.done(splits)
     with job.locked() as lock:
         assert lock is not None
-        list(job.train(lock, at_once, tidy=True))
+        list(job.train(lock, train_instantly, tidy=True))
         assert list(job.measure(splits[:1])) == ["kp20k-part"]
         assert job.done(splits[:1])
         assert not job.done(splits)
         assert list(job.measure(splits)) == ["inspec-part"], "what is measured is kept"
         assert job.done(splits)
-        monkeypatch.setattr(Engine, "load", never)
-        list(job.train(lock, never, tidy=True))
+        monkeypatch.setattr(Engine, "load", refuse_to_start)
+        list(job.train(lock, refuse_to_start, tidy=True))
         assert list(job.measure(splits)) == []
     record = job.training_record()
     assert record.examples_seen >= 8, "the last batch may go beyond"
@@ -78,11 +78,11 @@ def test_a_tuned_bias_is_what_is_measured(
 ) -> None:
     setup = quick_setup()
     rows = select_rows(["settrans", "settrans-bias"])
-    trained, biased = (JobFolder(one, setup, tmp_path) for one in setup.jobs(rows, [0]))
+    trained, biased = (JobFolder(job, setup, tmp_path) for job in setup.jobs(rows, [0]))
     for job in (trained, biased):
         with job.locked() as lock:
             assert lock is not None
-            list(job.train(lock, at_once, tidy=True))
+            list(job.train(lock, train_instantly, tidy=True))
     for bias, silent in ((100.0, 1.0), (-100.0, 0.0)):
         record = biased.training_record().model_copy(update={"null_bias": NullBias(bias, bias)})
         (biased.folder / "training.json").write_text(record.model_dump_json())
@@ -91,7 +91,7 @@ def test_a_tuned_bias_is_what_is_measured(
         assert {code.null for code in biased.measured("inspec-part").codes} == {silent}
 
 
-def test_a_claim_keeps_others_away(job: JobFolder) -> None:
+def test_a_lock_keeps_other_processes_away(job: JobFolder) -> None:
     with job.locked() as lock:
         assert lock is not None
         with job.locked() as other:
@@ -100,7 +100,7 @@ def test_a_claim_keeps_others_away(job: JobFolder) -> None:
         assert lock is not None
 
 
-def test_a_claim_lasts_as_long_as_the_training(
+def test_the_lock_lasts_as_long_as_the_training(
     job: JobFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A killed parent leaves a training behind; nobody must begin a second one beside it."""
@@ -128,7 +128,7 @@ def test_a_failed_training_reports_the_reason(
     with job.locked() as lock:
         assert lock is not None
         with pytest.raises(DataError, match=r"(?s)catseq could not be trained:.*only Transformers"):
-            list(job.train(lock, at_once, tidy=True))
+            list(job.train(lock, train_instantly, tidy=True))
     assert not has_ended(job.run, setup.corpus)
 
 
@@ -177,7 +177,9 @@ def start_script(folder: Path, processes: int, monkeypatch: pytest.MonkeyPatch) 
     return (folder / "log").read_text().split()
 
 
-def test_one_process_or_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_launch_starts_one_process_or_torchrun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert start_script(tmp_path, 1, monkeypatch) == ["-m", "one2set", "train", "corpus"]
     assert start_script(tmp_path, 2, monkeypatch) == [
         "-m",

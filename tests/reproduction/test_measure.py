@@ -9,7 +9,7 @@ import pytest
 from one2set.data.corpus.corpus import Corpus
 from one2set.data.document import Document
 from one2set.errors import ConfigError
-from one2set.evaluation.metrics import count_phrases, metrics_from_sums
+from one2set.evaluation.metrics import compute_from_sums, count_phrases
 from one2set.evaluation.protocols import YE2021
 from one2set.evaluation.scoring import evaluate, gold_from_document, score
 from one2set.prediction.engine import Engine
@@ -24,7 +24,7 @@ from one2set.reproduction.measure import (
     measure,
     tune_null_bias,
 )
-from tests.networks import lively_settrans, small_vocabulary
+from tests.networks import small_vocabulary, varied_settrans
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def documents(corpus_folder: Path) -> list[Document]:
 
 @pytest.fixture(scope="module")
 def engine(documents: list[Document]) -> Engine:
-    return Engine(lively_settrans(), small_vocabulary(documents))
+    return Engine(varied_settrans(), small_vocabulary(documents))
 
 
 def test_documents_come_back_from_a_corpus(documents: list[Document], corpus_folder: Path) -> None:
@@ -48,22 +48,24 @@ def test_documents_come_back_from_a_corpus(documents: list[Document], corpus_fol
 def test_measured_metrics_equal_those_of_evaluation(
     engine: Engine, documents: list[Document]
 ) -> None:
-    found, addends = measure(engine, documents)
-    said = [[slot.text for slot in one.phrases] for one in engine.predict(documents)]
-    figures = evaluate(documents, said)
-    scores = score([gold_from_document(document) for document in documents], said)
+    measured, addends = measure(engine, documents)
+    phrases = [
+        [slot.text for slot in prediction.phrases] for prediction in engine.predict(documents)
+    ]
+    figures = evaluate(documents, phrases)
+    scores = score([gold_from_document(document) for document in documents], phrases)
     for name, (group, cutoff) in CELLS.items():
-        assert found.figures[name] == figures[group][cutoff].f1
+        assert measured.figures[name] == figures[group][cutoff].f1
     absent = count_phrases(scores.groups["absent"])
-    assert found.figures["num_absent"] == absent.predicted
-    assert found.gold["num_absent"] == absent.gold
-    assert found.figures["duplication"] == scores.duplication
-    assert found.documents == len(documents)
+    assert measured.figures["num_absent"] == absent.predicted
+    assert measured.gold["num_absent"] == absent.gold
+    assert measured.figures["duplication"] == scores.duplication
+    assert measured.documents == len(documents)
     assert addends.f1.shape == (len(documents), len(CELLS), 3, 2)
-    f1 = metrics_from_sums(addends.f1.sum(axis=0), YE2021)[2]
-    assert f1.tolist() == pytest.approx([found.figures[name] for name in CELLS])
+    f1 = compute_from_sums(addends.f1.sum(axis=0), YE2021)[2]
+    assert f1.tolist() == pytest.approx([measured.figures[name] for name in CELLS])
     above, below = addends.counts.sum(axis=0).T  # (3,)
-    assert (above / below).tolist() == pytest.approx([found.figures[name] for name in COUNTS])
+    assert (above / below).tolist() == pytest.approx([measured.figures[name] for name in COUNTS])
 
 
 def slot(code: int, text: str) -> Slot:
@@ -79,7 +81,7 @@ def test_codes_are_counted_by_their_output() -> None:
         (slot(0, "robot"), slot(1, "swarm"), slot(2, "")),
         (slot(0, "dancing"), slot(1, ""), slot(2, "")),
     ]
-    predictions = [Prediction("", said, "score", 9, 9) for said in slots]
+    predictions = [Prediction("", phrases, "score", 9, 9) for phrases in slots]
     golds = [gold_from_document(document) for document in documents]
     assert compute_code_shares(golds, predictions) == (
         CodeShares(present=1, absent=0, null=0),
@@ -88,10 +90,10 @@ def test_codes_are_counted_by_their_output() -> None:
     )
 
 
-class Talker(Engine):
-    """Four codes, two of either half, each with its phrase and its doubts."""
+class FixedEngine(Engine):
+    """Four codes, two of each side, each with a phrase and its log odds against ∅."""
 
-    said = (("robots", 3.0), ("set", -1.2), ("swarm", 0.4), ("bee hive", -2.2))
+    phrases = (("robots", 3.0), ("set", -1.2), ("swarm", 0.4), ("bee hive", -2.2))
 
     def __init__(self) -> None:
         pass
@@ -106,13 +108,13 @@ class Talker(Engine):
     ) -> Iterator[Prediction]:
         for document in documents:
             slots = []
-            for code, (text, odds) in enumerate(self.said):
-                speaks = odds >= null_bias[code // 2]
+            for code, (text, odds) in enumerate(self.phrases):
+                generates = odds >= null_bias[code // 2]
                 probability = 0.2 * math.exp(odds) / math.exp(3)
                 null = 0.2 / math.exp(3)
-                words = tuple(text.split()) if speaks else ("<null>",)
-                shares = (probability,) * len(words) if speaks else (null,)
-                slots.append(Slot(code, text * speaks, words, shares, not speaks, null))
+                words = tuple(text.split()) if generates else ("<null>",)
+                shares = (probability,) * len(words) if generates else (null,)
+                slots.append(Slot(code, text * generates, words, shares, not generates, null))
             yield Prediction(document.id, tuple(slots), "score", 9, 9)
 
 
@@ -129,7 +131,7 @@ def test_the_tuned_bias_keeps_codes_that_are_correct(
     keyphrases: tuple[str, ...], present: float, absent: float
 ) -> None:
     documents = [Document("1", "Sets", "A set of robots.", keyphrases)]
-    assert tune_null_bias(Talker(), documents) == NullBias(present, absent)
+    assert tune_null_bias(FixedEngine(), documents) == NullBias(present, absent)
 
 
 def test_the_bias_is_tuned_by_both_f1s() -> None:
@@ -139,5 +141,5 @@ def test_the_bias_is_tuned_by_both_f1s() -> None:
         Document(str(n), "Sets", "A set of robots.", phrases)
         for n, phrases in enumerate((("robots", "set"), ("robots",)))
     )
-    assert tune_null_bias(Talker(), [right, wrong]).present == -1.5
-    assert tune_null_bias(Talker(), [right, wrong, wrong]).present == 0.0
+    assert tune_null_bias(FixedEngine(), [right, wrong]).present == -1.5
+    assert tune_null_bias(FixedEngine(), [right, wrong, wrong]).present == 0.0

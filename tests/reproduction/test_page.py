@@ -49,7 +49,7 @@ class Tags(HTMLParser):
         self.words.append(data)
 
 
-def test_markdown() -> None:
+def test_a_page_becomes_markdown() -> None:
     text = to_markdown("Title", _BLOCKS, figures="figures")
     assert text.startswith("# Title\n\n## Numbers & words\n\nSome `code`")
     assert "|  | kp20k F1@5 | kp20k F1@M |\n| --- | ---: | ---: |\n" in text

@@ -14,9 +14,9 @@ from one2set.reproduction.plan import (
     STEPS,
     ReportRow,
     Setup,
+    name_steps_row,
     order_rows,
     select_rows,
-    steps_row,
 )
 from one2set.training.config import Config
 from one2set.training.systems import SYSTEMS
@@ -29,7 +29,7 @@ def test_the_plan_has_every_system_of_the_paper_after_its_dependency() -> None:
     for name in names:
         after = ROWS[name].after
         assert after is None or names.index(after) < names.index(name)
-    assert all(steps_row(k) in ROWS for k in STEPS)
+    assert all(name_steps_row(k) in ROWS for k in STEPS)
 
 
 def test_a_part_includes_only_its_dependencies() -> None:
@@ -45,12 +45,12 @@ def test_a_part_includes_only_its_dependencies() -> None:
         select_rows(["tables", "figures"])
 
 
-def test_rows_beyond_the_plan_bring_their_own_beginnings() -> None:
+def test_rows_outside_the_plan_add_their_dependencies() -> None:
     asked = [ReportRow("gan-mr", "gan-mr", "gan-mr"), ReportRow("catseq", "catseq", "catseq")]
     assert [row.name for row in order_rows(asked, {})] == ["catseq", "gan-mr"]
 
 
-def test_visits_are_the_same_for_all_but_those_that_start_from_another(
+def test_all_rows_see_the_same_number_of_examples_except_fine_tuned_ones(
     quick_setup: Callable[..., Setup],
 ) -> None:
     jobs = quick_setup(documents=20).jobs(select_rows(PARTS), [0])
@@ -70,7 +70,9 @@ def test_the_scale_sets_the_default_number_of_examples(tested_corpus: Path) -> N
     assert num_examples["gan-mr"] == 7
 
 
-def test_a_job_is_another_where_its_outcome_could_be(quick_setup: Callable[..., Setup]) -> None:
+def test_the_key_changes_with_everything_that_affects_the_result(
+    quick_setup: Callable[..., Setup],
+) -> None:
     def keys(setup: Setup, seed: int = 0) -> dict[str, str]:
         return {job.row.name: job.key for job in setup.jobs(select_rows(PARTS), [seed])}
 

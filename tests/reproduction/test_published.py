@@ -10,10 +10,10 @@ from one2set.reproduction.published import (
     METRICS,
     Metric,
     Value,
-    paper_set,
-    published_figures,
-    published_speed,
-    published_value,
+    find_paper_set,
+    get_published_value,
+    load_published_figures,
+    load_published_speed,
 )
 from one2set.training.systems import SYSTEMS
 
@@ -45,20 +45,20 @@ _NUMBER = re.compile(r"([\d.]+)\$?(?:_\{?(\d+)\}?)?\$?")
 
 
 def test_every_number_has_a_known_system_set_and_figure() -> None:
-    systems = {system for system, _, _ in published_figures()}
+    systems = {system for system, _, _ in load_published_figures()}
     assert systems - SYSTEMS.keys() == {"oracle"}
-    assert {name for _, name, _ in published_figures()} == published_statistics().keys()
-    assert {metric for *_, metric in published_figures()} == set(METRICS)
-    assert all(value.mean >= 0 for value in published_figures().values())
+    assert {name for _, name, _ in load_published_figures()} == published_statistics().keys()
+    assert {metric for *_, metric in load_published_figures()} == set(METRICS)
+    assert all(value.mean >= 0 for value in load_published_figures().values())
 
 
 def test_a_split_is_recognised_as_one_of_the_papers_sets() -> None:
-    assert paper_set("kp20k-500") == "kp20k"
-    assert paper_set("mine") is None
-    assert published_value("settrans", "kp20k-500", "present_f1_m") == Value(0.392, 0.004)
-    assert published_value("exhird", "nus", "present_f1_m") is None
-    assert published_value("settrans", "mine", "present_f1_m") is None
-    assert published_speed().generation == 6.44
+    assert find_paper_set("kp20k-500") == "kp20k"
+    assert find_paper_set("mine") is None
+    assert get_published_value("settrans", "kp20k-500", "present_f1_m") == Value(0.392, 0.004)
+    assert get_published_value("exhird", "nus", "present_f1_m") is None
+    assert get_published_value("settrans", "mine", "present_f1_m") is None
+    assert load_published_speed().generation == 6.44
 
 
 @pytest.mark.shared
@@ -70,7 +70,7 @@ def test_the_numbers_are_those_of_the_papers_source(shared: Path) -> None:
         "tab:dup": (("num_present", "num_absent", "duplication"), ["krapivin", "semeval", "kp20k"]),
         "tab:ablation": (_TABLE5, ["kp20k"]),
     }
-    found: dict[tuple[str, str, Metric], Value] = {}
+    result: dict[tuple[str, str, Metric], Value] = {}
     for label, (figures, sets) in sides.items():
         start = source.rindex(r"\toprule", 0, source.index(rf"\label{{{label}}}"))
         table = source[start : source.index(r"\bottomrule", start)]
@@ -84,5 +84,7 @@ def test_the_numbers_are_those_of_the_papers_source(shared: Path) -> None:
                 match = _NUMBER.search(re.sub(r"\\textbf\{|\{|\}(?![\d}])", "", cell))
                 if match:
                     deviation = int(match[2]) / 1000 if match[2] else None
-                    found.setdefault((name, name_of_set, metric), Value(float(match[1]), deviation))
-    assert found == published_figures()
+                    result.setdefault(
+                        (name, name_of_set, metric), Value(float(match[1]), deviation)
+                    )
+    assert result == load_published_figures()

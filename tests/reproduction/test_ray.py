@@ -18,8 +18,8 @@ from one2set.reproduction.execution import Plan
 from one2set.reproduction.job import InterruptionError, JobFolder
 from one2set.reproduction.plan import Setup, select_rows
 from one2set.reproduction.ray import run_plan_on_ray
-from tests.clusters import said_on_ray
-from tests.reproduction.conftest import QUICK, at_once
+from tests.clusters import capture_on_ray
+from tests.reproduction.conftest import QUICK, train_instantly
 
 # Its own process: Ray leaves threads and warnings behind. The worker is killed with -9 when the
 # training has begun.
@@ -57,7 +57,7 @@ for event in run_plan_on_ray(plan, processes=1, tidy=True):
     print(event.what, event.job.row.name, event.jobs_done, event.examples_done, flush=True)
 
 from one2set.reproduction import ray as ray_plans
-ray_plans.code_version = lambda: "another"
+ray_plans.hash_code = lambda: "another"
 again = Plan(jobs[:1], setup, Path("again"), splits=setup.splits)
 for event in run_plan_on_ray(again, processes=1, tidy=True):
     pass
@@ -66,12 +66,12 @@ print(*again.failed.values())
 
 
 def assert_alike(together: Plan, alone: Plan) -> None:
-    names = [one.job.name for one in alone.done()]
-    assert [one.job.name for one in together.done()] == names != []
+    names = [job_folder.job.name for job_folder in alone.done()]
+    assert [job_folder.job.name for job_folder in together.done()] == names != []
     for name in names:
-        one, other = together.jobs[name], alone.jobs[name]
+        job_folder, own = together.jobs[name], alone.jobs[name]
         for split in alone.splits:
-            assert one.measured(split).figures == other.measured(split).figures
+            assert job_folder.measured(split).figures == own.measured(split).figures
 
 
 def plan_for(setup: Setup, root: Path, *rows: str) -> Plan:
@@ -85,20 +85,20 @@ def test_a_cluster_gives_the_results_of_one_machine_even_if_a_worker_dies(
     pytest.importorskip("ray", reason="ray is not installed: pip install 'one2set[ray]'")
     setup = quick_setup()
     corpus = os.path.relpath(setup.corpus.folder, tmp_path)
-    lines = said_on_ray(SCRIPT, corpus, *QUICK, folder=tmp_path).splitlines()
+    lines = capture_on_ray(SCRIPT, corpus, *QUICK, folder=tmp_path).splitlines()
     assert "killed" in lines
     assert re.match(
         r"the code on \S+ has the version \w+, where the plan was begun another", lines[-1]
     )
-    told = [line for line in lines if line.startswith(("begun", "done"))]
-    assert told == [
+    collect_events = [line for line in lines if line.startswith(("begun", "done"))]
+    assert collect_events == [
         "begun settrans 0 0",
         "done settrans 1 8",
         "begun settrans-beam 1 8",
         "done settrans-beam 2 8",
     ]
     alone = plan_for(setup, tmp_path / "alone", "settrans-beam")
-    list(alone.run(at_once, tidy=True))
+    list(alone.run(train_instantly, tidy=True))
     assert_alike(plan_for(setup, tmp_path / "together", "settrans-beam"), alone)
 
 
@@ -136,10 +136,10 @@ class MadeUp:
         self.cancelled: list[object] = []
 
     def nodes(self) -> list[dict[str, Any]]:
-        return [{"Alive": True, "Resources": one} for one in self.machines]
+        return [{"Alive": True, "Resources": machine} for machine in self.machines]
 
     def cluster_resources(self) -> dict[str, float]:
-        return {name: one[name] for one in self.machines for name in one}
+        return {name: machine[name] for machine in self.machines for name in machine}
 
     def remote(self, function: Callable[..., None]) -> "MadeUpTask":
         return MadeUpTask(self, function)
@@ -185,13 +185,13 @@ class MadeUpResult:
 
 @pytest.fixture
 def ray(monkeypatch: pytest.MonkeyPatch) -> MadeUp:
-    made_up = MadeUp({"CPU": 2.0}, {"CPU": 1.0})
-    monkeypatch.setattr(ray_plans, "connect_to_ray", lambda: made_up)
-    monkeypatch.setattr(ray_plans, "launch", lambda processes: at_once)
-    return made_up
+    make_documents = MadeUp({"CPU": 2.0}, {"CPU": 1.0})
+    monkeypatch.setattr(ray_plans, "connect_to_ray", lambda: make_documents)
+    monkeypatch.setattr(ray_plans, "launch", lambda processes: train_instantly)
+    return make_documents
 
 
-def told(plan: Plan) -> list[str]:
+def collect_events(plan: Plan) -> list[str]:
     events = run_plan_on_ray(plan, processes=1, tidy=True)
     return [f"{event.what} {event.job.row.name}" for event in events if event.what != "training"]
 
@@ -200,13 +200,13 @@ def test_jobs_fill_the_cluster_in_order_of_dependency(
     ray: MadeUp, quick_setup: Callable[..., Setup], tmp_path: Path
 ) -> None:
     plan = plan_for(quick_setup(), tmp_path, "settrans-beam", "codes")
-    heard = told(plan)
-    assert heard.index("done settrans") < heard.index("begun settrans-beam")
+    events = collect_events(plan)
+    assert events.index("done settrans") < events.index("begun settrans-beam")
     assert ray.most == 3, "three CPUs"
-    assert heard[:3] == ["begun settrans", "begun settrans-fixed", "begun settrans-single"]
+    assert events[:3] == ["begun settrans", "begun settrans-fixed", "begun settrans-single"]
     assert ray.asked == {"max_retries": 3, "num_cpus": 1}
     assert len(plan.done()) == 4
-    assert told(plan) == []
+    assert collect_events(plan) == []
 
 
 def test_errors_are_reported_as_without_ray(
@@ -217,10 +217,10 @@ def test_errors_are_reported_as_without_ray(
         "settrans-fixed": [RayError("The worker died unexpectedly.")],
         "settrans-single": [RayTaskError.of(InterruptionError(15))],
     }
-    heard = told(plan)
-    assert heard.count("begun settrans-single") == 2, "it was asked to stop, and taken up again"
-    assert {"failed catseq", "failed settrans-fixed", "done settrans-single"} <= {*heard}
-    assert "begun gan-mr" not in heard
+    events = collect_events(plan)
+    assert events.count("begun settrans-single") == 2, "it was asked to stop, and taken up again"
+    assert {"failed catseq", "failed settrans-fixed", "done settrans-single"} <= {*events}
+    assert "begun gan-mr" not in events
     errors = {name.split("-seed")[0]: error for name, error in plan.failed.items()}
     assert "only Transformers have layers to freeze" in str(errors["catseq"])
     assert "Traceback" not in str(errors["catseq"])
@@ -232,16 +232,16 @@ def test_errors_are_reported_as_without_ray(
     plan = plan_for(quick_setup(), tmp_path, "settrans")
     ray.fate = {"settrans": [RayTaskError.of(ZeroDivisionError("a mistake"))]}
     with pytest.raises(RayTaskError, match="a mistake"):
-        told(plan)
+        collect_events(plan)
 
 
 def test_other_code_on_another_machine_is_refused(
     ray: MadeUp, quick_setup: Callable[..., Setup], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     versions = iter(["here", "there"])
-    monkeypatch.setattr(ray_plans, "code_version", lambda: next(versions))
+    monkeypatch.setattr(ray_plans, "hash_code", lambda: next(versions))
     plan = plan_for(quick_setup(), tmp_path, "settrans")
-    told(plan)
+    collect_events(plan)
     (error,) = plan.failed.values()
     assert "has the version there, where the plan was begun here; install the same" in str(error)
 
@@ -252,7 +252,7 @@ def test_a_disk_that_is_not_shared_is_noticed(
     monkeypatch.setattr(ray_plans, "_SECONDS_TO_BE_SEEN", 0)
     monkeypatch.setattr(ray_plans, "_do", lambda *_: None)
     plan = plan_for(quick_setup(), tmp_path, "settrans")
-    assert told(plan) == ["begun settrans", "failed settrans"]
+    assert collect_events(plan) == ["begun settrans", "failed settrans"]
     (error,) = plan.failed.values()
     assert "--output must be a folder that all machines of the cluster share" in str(error)
 
@@ -290,7 +290,7 @@ def test_the_command_shows_progress_and_writes_the_report(
     corpus = str(quick_setup().corpus.folder)
     arguments = ["reproduce", corpus, "-o", str(tmp_path / "out"), "--engine", "ray"]
     arguments += ["--scale", "tiny", "--documents", "8", "--seeds", "1", "--only", "settrans"]
-    result = CliRunner().invoke(app, [*arguments, *(f"--set={one}" for one in QUICK)])
+    result = CliRunner().invoke(app, [*arguments, *(f"--set={setting}" for setting in QUICK)])
     assert result.exit_code == 0, result.exception
     assert "training settrans (seed 0)" in result.stderr
     assert "1 of 1 jobs, 8 of 8 examples" in result.stderr

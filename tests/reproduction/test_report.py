@@ -12,7 +12,14 @@ from one2set.reproduction.page import PageTable, TableCell
 from one2set.reproduction.plan import ROWS
 from one2set.reproduction.report import write_report
 from one2set.reproduction.results import Results
-from one2set.reproduction.tables import beyond, jobs, present_or_absent, table1, table4, table5
+from one2set.reproduction.tables import (
+    tabulate_ablations,
+    tabulate_beyond,
+    tabulate_f1,
+    tabulate_jobs,
+    tabulate_numbers,
+    tabulate_statistics,
+)
 from tests.reproduction.invented import Invented
 from tests.reproduction.test_page import Tags
 
@@ -27,7 +34,7 @@ def _text(cell: TableCell | str) -> str:
 
 
 def test_our_numbers_are_beside_the_published_ones(whole: Results) -> None:
-    table = present_or_absent(whole, "present")
+    table = tabulate_f1(whole, "present")
     assert table.groups == [("inspec-part", 2), ("kp20k-part", 2)]
     ours = whole.value("settrans", "kp20k-part", "present_f1_m")
     assert ours is not None
@@ -37,26 +44,26 @@ def test_our_numbers_are_beside_the_published_ones(whole: Results) -> None:
     assert row_of(table, "catSeq")[1].note == "0.225"
 
 
-def test_the_best_of_ours_is_strong() -> None:
-    table = present_or_absent(Invented(), "present")
+def test_our_best_value_is_bold() -> None:
+    table = tabulate_f1(Invented(), "present")
     strong = {row[0]: [cell.strong for cell in row_of(table, _text(row[0]))] for row in table.rows}
     assert strong.pop("SetTrans") == [False, True, True]
     assert not any(map(any, strong.values()))
 
 
 def test_counts_have_an_oracle_and_ablations_their_rows(whole: Results) -> None:
-    oracle = row_of(table4(whole), "Oracle")
+    oracle = row_of(tabulate_numbers(whole), "Oracle")
     assert oracle[4] == TableCell(f"{whole.gold('kp20k-part', 'num_present'):.2f}", "3.31")
     assert oracle[6].text == "–"
-    assert row_of(table5(whole), "− teacher forcing")[-1].note == "0.89"
-    first = row_of(table1(whole), "kp20k-part")
+    assert row_of(tabulate_ablations(whole), "− teacher forcing")[-1].note == "0.89"
+    first = row_of(tabulate_statistics(whole), "kp20k-part")
     assert (first[1].text, first[1].note) == ("10", "20,000")
 
 
 def test_duplication_of_nothing_is_not_zero() -> None:
     silent = Invented({("settrans-no-codes", "duplication"): None})
-    assert row_of(table5(silent), "− control codes")[-1] == TableCell("–", "0.95")
-    assert row_of(table5(silent), "SetTrans")[-1].text == "0.08"
+    assert row_of(tabulate_ablations(silent), "− control codes")[-1] == TableCell("–", "0.95")
+    assert row_of(tabulate_ablations(silent), "SetTrans")[-1].text == "0.08"
 
 
 def test_claims_are_counted_by_their_verdicts(
@@ -65,8 +72,8 @@ def test_claims_are_counted_by_their_verdicts(
     claim = CLAIMS[0]
     doubt: Verdict = "holds, not significant"
     verdicts: list[Verdict] = ["holds", doubt, doubt, "does not hold"]
-    told = [CheckedClaim(claim, verdict, "", "") for verdict in verdicts]
-    monkeypatch.setattr("one2set.reproduction.report.check_claims", lambda results: told)
+    claims = [CheckedClaim(claim, verdict, "", "") for verdict in verdicts]
+    monkeypatch.setattr("one2set.reproduction.report.check_claims", lambda results: claims)
     monkeypatch.setattr("one2set.reproduction.report.draw_figures", lambda results: {})
     monkeypatch.setattr(whole, "root", tmp_path)
     page = write_report(whole, command="one2set reproduce …").with_suffix(".md").read_text()
@@ -74,7 +81,7 @@ def test_claims_are_counted_by_their_verdicts(
 
 
 def test_rows_beyond_the_paper_show_their_gain_and_cost(whole: Results) -> None:
-    table = beyond(whole)
+    table = tabulate_beyond(whole)
     assert row_of(table, "SetTrans")[-1].text == "–"
     gained, _, training, cost = row_of(table, "SetTrans, beam 5")[-4:]
     difference = whole.differences("settrans-beam", "settrans", whole.reference)["present_f1_m"]
@@ -86,7 +93,7 @@ def test_rows_beyond_the_paper_show_their_gain_and_cost(whole: Results) -> None:
 
 
 def test_every_job_shows_its_cost(whole: Results) -> None:
-    table = jobs(whole)
+    table = tabulate_jobs(whole)
     assert len(table.rows) == sum(map(len, whole.rows.values()))
     assert (
         row_of(table, "gan-mr")[2].text
@@ -100,12 +107,12 @@ def written(whole: Results) -> Path:
 
 
 def test_drawing_is_deterministic(whole: Results, written: Path) -> None:
-    found = draw_figures(whole)
-    assert found.keys() == {"lambda", "steps", "codes", "curves"}
-    for name, figure in found.items():
+    figures = draw_figures(whole)
+    assert figures.keys() == {"lambda", "steps", "codes", "curves"}
+    for name, figure in figures.items():
         assert (written / "figures" / f"{name}.svg").read_bytes() == figure.svg
-    assert b"<svg" in found["codes"].svg
-    assert "kp20k-part" in found["codes"].caption
+    assert b"<svg" in figures["codes"].svg
+    assert "kp20k-part" in figures["codes"].caption
 
 
 def test_the_report_is_whole(whole: Results, written: Path) -> None:
@@ -125,13 +132,13 @@ def test_the_report_is_whole(whole: Results, written: Path) -> None:
     assert markdown.count("](figures/") == 4
 
 
-def test_programs_can_read_it_too(whole: Results, written: Path) -> None:
-    found = json.loads((written / "results.json").read_text())
-    assert len(found["rows"]) == 2 * sum(map(len, whole.rows.values()))
-    verdicts = {claim["verdict"] for claim in found["claims"]}
+def test_results_json_has_every_number(whole: Results, written: Path) -> None:
+    record = json.loads((written / "results.json").read_text())
+    assert len(record["rows"]) == 2 * sum(map(len, whole.rows.values()))
+    verdicts = {claim["verdict"] for claim in record["claims"]}
     assert verdicts <= {"holds", "holds, not significant", "does not hold"}
     one = next(
-        row for row in found["rows"] if row["row"] == "exhird" and row["set"] == "kp20k-part"
+        row for row in record["rows"] if row["row"] == "exhird" and row["set"] == "kp20k-part"
     )
     assert (
         one["duplication"] == whole.rows["exhird"][0].measured("kp20k-part").figures["duplication"]
@@ -140,9 +147,9 @@ def test_programs_can_read_it_too(whole: Results, written: Path) -> None:
 
 
 def test_every_job_lists_its_hours_examples_and_parameters(whole: Results, written: Path) -> None:
-    found = json.loads((written / "results.json").read_text())["jobs"]
-    assert len(found) == sum(map(len, whole.rows.values()))
-    job = next(one for one in found if one["row"] == "gan-mr")
+    jobs = json.loads((written / "results.json").read_text())["jobs"]
+    assert len(jobs) == sum(map(len, whole.rows.values()))
+    job = next(job for job in jobs if job["row"] == "gan-mr")
     record = whole.rows["gan-mr"][0].training_record()
     assert job["starts_from"] == "catseq"
     assert job["examples_seen"] == record.examples_seen > 0
@@ -154,10 +161,12 @@ def test_every_job_lists_its_hours_examples_and_parameters(whole: Results, writt
 
 def test_rank_correlations_are_in_the_tables_and_the_json(whole: Results, written: Path) -> None:
     rows = [row.name for row in ROWS.values() if "tables" in row.parts]
-    found = json.loads((written / "results.json").read_text())["rank_correlations"]
-    one = next(x for x in found if x["set"] == "kp20k-part" and x["metric"] == "num_present")
+    rank_correlations = json.loads((written / "results.json").read_text())["rank_correlations"]
+    one = next(
+        x for x in rank_correlations if x["set"] == "kp20k-part" and x["metric"] == "num_present"
+    )
     assert sorted(one["systems"]) == sorted(rows)
     assert one["spearman"] == whole.rank_correlation(rows, "kp20k-part", "num_present")
     at = 1 + 3 * whole.splits.index("kp20k-part")  # each set has three columns
-    cell = row_of(table4(whole), "rank correlation")[at].text
+    cell = row_of(tabulate_numbers(whole), "rank correlation")[at].text
     assert cell == ("–" if one["spearman"] is None else f"{one['spearman']:+.2f}")

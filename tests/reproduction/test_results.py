@@ -16,14 +16,14 @@ from scipy.stats import spearmanr
 
 from one2set.data.corpus.corpus import Corpus
 from one2set.data.corpus.prepare import Inputs, prepare
-from one2set.evaluation.metrics import metrics_from_sums
+from one2set.evaluation.metrics import compute_from_sums
 from one2set.evaluation.protocols import YE2021
 from one2set.prediction.prediction import AS_TRAINED
 from one2set.reproduction.execution import JOBS
 from one2set.reproduction.job import JobFolder, TrainingRecord
 from one2set.reproduction.measure import CELLS, CodeShares, Measured
 from one2set.reproduction.plan import ROWS, Setup, select_rows
-from one2set.reproduction.published import METRICS, Value, published_value
+from one2set.reproduction.published import METRICS, Value, get_published_value
 from one2set.reproduction.results import Results
 from tests.reproduction.invented import Changes, Invented
 
@@ -40,8 +40,8 @@ def test_every_row_is_there_and_the_reference_is_kp20k(whole: Results) -> None:
 
 def test_means_and_deviations_are_over_seeds(whole: Results) -> None:
     jobs = whole.rows["settrans"]
-    assert [one.job.seed for one in jobs] == [0, 1]
-    ours = [one.measured("kp20k-part").figures["num_absent"] for one in jobs]
+    assert [job.job.seed for job in jobs] == [0, 1]
+    ours = [job.measured("kp20k-part").figures["num_absent"] for job in jobs]
     value = whole.value("settrans", "kp20k-part", "num_absent")
     assert value is not None
     assert value.mean == fmean(ours)
@@ -52,23 +52,23 @@ def test_means_and_deviations_are_over_seeds(whole: Results) -> None:
     assert whole.value("never", "kp20k-part", "num_absent") is None
     average = whole.average("settrans", "num_absent")
     everywhere = [
-        one.measured(split).figures["num_absent"] for one in jobs for split in whole.splits
+        job.measured(split).figures["num_absent"] for job in jobs for split in whole.splits
     ]
     assert average is not None
     assert average.mean == pytest.approx(fmean(everywhere))
     codes = whole.codes("settrans", "kp20k-part")
     assert len(codes) == 8
-    assert all(one.present + one.absent + one.null == pytest.approx(1) for one in codes)
+    assert all(code.present + code.absent + code.null == pytest.approx(1) for code in codes)
     assert whole.codes("transformer", "kp20k-part") == []
 
 
 def test_a_difference_is_that_of_the_figures(whole: Results) -> None:
-    found = whole.differences("catseq", "exhird", "kp20k-part")
-    assert tuple(found) == METRICS
+    differences = whole.differences("catseq", "exhird", "kp20k-part")
+    assert tuple(differences) == METRICS
     for at, metric in enumerate(CELLS):
-        difference = found[metric]
+        difference = differences[metric]
         ours, theirs = (
-            metrics_from_sums(whole.rows[row][0].addends("kp20k-part").f1.sum(axis=0), YE2021)[2][
+            compute_from_sums(whole.rows[row][0].addends("kp20k-part").f1.sum(axis=0), YE2021)[2][
                 at
             ]
             for row in ("catseq", "exhird")
@@ -79,7 +79,7 @@ def test_a_difference_is_that_of_the_figures(whole: Results) -> None:
         assert value is not None
         assert value.mean == pytest.approx(ours)
     same = whole.differences("catseq", "catseq", "kp20k-part")
-    assert not any(one.significant for one in same.values())
+    assert not any(difference.significant for difference in same.values())
 
 
 def test_speeds_and_curves(whole: Results) -> None:
@@ -125,7 +125,7 @@ def write_job(
     cpu_seconds: float = 10.0,
 ) -> None:
     """A job that is done. In all cells, `hits` documents have P = R = F1 = 1, the others 0."""
-    (job,) = [one for one in setup.jobs(select_rows([row]), [seed]) if one.row.name == row]
+    (job,) = [job for job in setup.jobs(select_rows([row]), [seed]) if job.row.name == row]
     folder = JobFolder(job, setup, root / JOBS).folder
     (folder / "measured").mkdir(parents=True)
     record = TrainingRecord(
@@ -174,8 +174,8 @@ def test_a_better_row_has_a_positive_difference(setup: Setup, tmp_path: Path) ->
         ("settrans", "transformer", 3 / 4 - 1 / 4),
         ("transformer", "settrans", 1 / 4 - 3 / 4),
     ):
-        found = results.differences(row, base, "kp20k-part")
-        for metric, difference in found.items():
+        differences = results.differences(row, base, "kp20k-part")
+        for metric, difference in differences.items():
             ours, theirs = (results.value(name, "kp20k-part", metric) for name in (row, base))
             assert ours is not None
             assert theirs is not None
@@ -194,12 +194,14 @@ def test_differences_of_counts_and_duplication(setup: Setup, tmp_path: Path) -> 
     write_job(setup, tmp_path, "transformer", said=4.0, duplication=0.5)
     write_job(setup, tmp_path, "catseq", said=0.0, duplication=0.0)
     results = Results(setup, tmp_path)
-    found = results.differences("settrans", "transformer", "kp20k-part")
-    assert found["num_present"] == pytest.approx((1.0, 1.0, 1.0)), "every document has one more"
-    assert found["duplication"] == pytest.approx((-0.25, -0.25, -0.25))
-    assert found["num_present"].significant
-    assert found["duplication"].significant
-    assert not found["num_absent"].significant
+    differences = results.differences("settrans", "transformer", "kp20k-part")
+    assert differences["num_present"] == pytest.approx((1.0, 1.0, 1.0)), (
+        "every document has one more"
+    )
+    assert differences["duplication"] == pytest.approx((-0.25, -0.25, -0.25))
+    assert differences["num_present"].significant
+    assert differences["duplication"].significant
+    assert not differences["num_absent"].significant
     silent = results.differences("settrans", "catseq", "kp20k-part")["duplication"]
     assert np.isnan(silent).all()
     assert not silent.significant
@@ -231,7 +233,7 @@ def test_without_predictions_there_is_no_duplication(setup: Setup, tmp_path: Pat
         assert spoken.mean == 2.0, "of both seeds"
 
 
-def test_speeds_are_by_the_processors_time(setup: Setup, tmp_path: Path) -> None:
+def test_speeds_use_cpu_time(setup: Setup, tmp_path: Path) -> None:
     write_job(setup, tmp_path, "settrans", seconds=100.0, cpu_seconds=10.0)
     write_job(setup, tmp_path, "transformer", seconds=1.0, cpu_seconds=10.0)
     write_job(setup, tmp_path, "catseq", seconds=100.0, cpu_seconds=0.0)
@@ -259,13 +261,13 @@ def test_jobs_of_another_plan_are_left_out_and_counted(whole: Results) -> None:
 def test_the_rank_correlation_is_scipys(values: list[int]) -> None:
     rows = ["catseq", "catseqtg", "gan-mr", "transformer", "settrans"]
     ours: Changes = {(row, "present_f1_m"): float(x) for row, x in zip(rows, values, strict=True)}
-    found = Invented(ours).rank_correlation(rows, "kp20k", "present_f1_m")
+    actual = Invented(ours).rank_correlation(rows, "kp20k", "present_f1_m")
     if len(set(values)) == 1:
-        assert found is None
+        assert actual is None
     else:
-        known = [published_value(row, "kp20k", "present_f1_m") for row in rows]
+        known = [get_published_value(row, "kp20k", "present_f1_m") for row in rows]
         expected = spearmanr(values, [value.mean for value in known if value is not None])
-        assert found == pytest.approx(expected.statistic)
+        assert actual == pytest.approx(expected.statistic)
 
 
 def test_too_few_systems_have_no_rank_correlation() -> None:

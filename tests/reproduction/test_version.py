@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from one2set.reproduction import version
-from one2set.reproduction.version import code_version
+from one2set.reproduction.version import hash_code
 
 _CODE = """\
 '''Adds.'''
@@ -47,7 +47,7 @@ def package(tmp_path: Path) -> Path:
 @pytest.fixture
 def version_of(package: Path) -> Callable[[], str]:
     """The version of the package as it is now."""
-    return lambda: code_version.__wrapped__(package)
+    return lambda: hash_code.__wrapped__(package)
 
 
 def edit(path: Path, old: str, new: str) -> None:
@@ -56,12 +56,12 @@ def edit(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new), encoding="utf-8")
 
 
-def test_only_code_counts(tmp_path: Path) -> None:
+def test_only_code_changes_the_version(tmp_path: Path) -> None:
     (tmp_path / "training").mkdir()
 
     def version_with(text: str) -> str:
         (tmp_path / "training/loop.py").write_text(text, encoding="utf-8")
-        return code_version.__wrapped__(tmp_path)
+        return hash_code.__wrapped__(tmp_path)
 
     base = version_with(_CODE)
     for old, new in (
@@ -83,7 +83,7 @@ def test_the_version_covers_training_but_not_extraction(
     package: Path, version_of: Callable[[], str]
 ) -> None:
     base = version_of()
-    assert base == code_version()
+    assert base == hash_code()
     edit(package / "extraction" / "phrase_classifier.py", "_DROPOUT = 128, 3", "_DROPOUT = 129, 3")
     edit(package / "cli" / "train.py", "Optimizer steps", "Steps")
     assert version_of() == base
@@ -95,9 +95,7 @@ def test_the_version_covers_training_but_not_extraction(
     assert version_of() != base
 
 
-def test_moving_a_module_makes_no_other_version(
-    package: Path, version_of: Callable[[], str]
-) -> None:
+def test_moving_a_module_keeps_the_version(package: Path, version_of: Callable[[], str]) -> None:
     base = version_of()
     (package / "elsewhere").mkdir()
     (package / "training" / "objectives" / "set_loss.py").rename(
@@ -120,7 +118,7 @@ def test_moving_a_module_makes_no_other_version(
 
 
 def test_the_version_covers_training_and_measuring_but_not_the_report(package: Path) -> None:
-    names = {str(path.relative_to(package)) for path in version._modules(package)}
+    names = {str(path.relative_to(package)) for path in version._collect_modules(package)}
     assert {"training/loop.py", "training/objectives/set_loss.py", "model/exhird.py"} <= names
     assert {"evaluation/metrics.py", "prediction/engine.py", "data/batch.py"} <= names
     assert not {path.split("/")[0] for path in names} & {

@@ -18,7 +18,7 @@ from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalib
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.model.folder import save_model
 from one2set.serving.app import create_app
-from tests.networks import VOCABULARY_SIZE, lively_settrans
+from tests.networks import VOCABULARY_SIZE, varied_settrans
 from tests.serving.running import URL
 
 
@@ -32,12 +32,12 @@ def model(documents: list[Document], tmp_path_factory: pytest.TempPathFactory) -
     path = tmp_path_factory.mktemp("served")
     words = Counter(word for document in documents for word in document.words() if word.isalpha())
     vocabulary = WordVocabulary([*SPECIALS, *words], size=VOCABULARY_SIZE)
-    save_model(path / "trained", lively_settrans(), vocabulary)
-    said = LogisticModel(0.1, {"probability": 0.1, "occurrences": 0.5, "codes": 0.2})
+    save_model(path / "trained", varied_settrans(), vocabulary)
+    generated = LogisticModel(0.1, {"probability": 0.1, "occurrences": 0.5, "codes": 0.2})
     suggested = LogisticModel(-0.2, {"candidate_score": 0.4, "keyphrase_count": 0.1})
     halves = (
-        SideCalibration(-1.0, 0.4, said, suggested),
-        SideCalibration(-0.5, 0.35, said, suggested),
+        SideCalibration(-1.0, 0.4, generated, suggested),
+        SideCalibration(-0.5, 0.35, generated, suggested),
     )
     Calibration(*halves).save(path / "trained")
     export_model(path / "trained", path / "exported", int8=False)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import uvicorn
 from fastapi import FastAPI
 
-from one2set.serving.connections import limited_protocol
+from one2set.serving.connections import make_limited_protocol
 from one2set.serving.limits import Limits
 
 URL = "http://localhost"  # a name that the server answers to
@@ -23,7 +23,7 @@ def served(
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         bound.listen()
-        config = uvicorn.Config(app, http=limited_protocol(limits), log_level="warning")
+        config = uvicorn.Config(app, http=make_limited_protocol(limits), log_level="warning")
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
         thread.start()

@@ -24,16 +24,19 @@ KEYPHRASES, EXPLORE = "/v1/keyphrases", "/v1/explore"
 JSON = {"content-type": "application/json"}
 
 
-def assert_same(answer: list[dict[str, Any]], found: list[Keyphrase]) -> None:
+def assert_same(answer: list[dict[str, Any]], keyphrases: list[Keyphrase]) -> None:
     """The library's keyphrases, with four digits of the score."""
-    keys = [(one["text"], one["present"], one["spans"]) for one in answer]
-    assert keys == [(one.text, one.present, [list(span) for span in one.spans]) for one in found]
-    assert [one["score"] for one in answer] == pytest.approx(
-        [one.score for one in found], abs=0.00011
+    keys = [(entry["text"], entry["present"], entry["spans"]) for entry in answer]
+    assert keys == [
+        (keyphrase.text, keyphrase.present, [list(span) for span in keyphrase.spans])
+        for keyphrase in keyphrases
+    ]
+    assert [entry["score"] for entry in answer] == pytest.approx(
+        [keyphrase.score for keyphrase in keyphrases], abs=0.00011
     )
 
 
-def test_one_document(
+def test_one_document_has_the_keyphrases_of_the_library(
     client: TestClient, generator: KeyphraseGenerator, documents: list[Document]
 ) -> None:
     text = documents[0].text
@@ -50,14 +53,16 @@ def test_many_documents_in_any_form(
     client: TestClient, generator: KeyphraseGenerator, documents: list[Document]
 ) -> None:
     given = [
-        {"id": one.id, "title": one.title, "text": one.abstract} if number % 2 else one.text
-        for number, one in enumerate(documents[:9])
+        {"id": document.id, "title": document.title, "text": document.abstract}
+        if number % 2
+        else document.text
+        for number, document in enumerate(documents[:9])
     ]
     answers = client.post(KEYPHRASES, json={"documents": given}).json()["documents"]
     for number, (answer, document) in enumerate(zip(answers, documents[:9], strict=True)):
         assert answer["id"] == (document.id if number % 2 else f"text {number + 1}")
-        ((_, found),) = generator.stream([document])
-        assert_same(answer["keyphrases"], found)
+        ((_, result),) = generator.stream([document])
+        assert_same(answer["keyphrases"], result)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +75,7 @@ def test_options_are_those_of_the_command_line(
     documents: list[Document],
     options: dict[str, Any],
 ) -> None:
-    texts = [one.text for one in documents[:6]]
+    texts = [document.text for document in documents[:6]]
     answers = client.post(KEYPHRASES, json={"documents": texts, **options}).json()["documents"]
     usual = client.post(KEYPHRASES, json={"documents": texts}).json()["documents"]
     assert answers != usual
@@ -78,7 +83,7 @@ def test_options_are_those_of_the_command_line(
         assert_same(answer["keyphrases"], generator.generate(text, **options))
 
 
-def test_clients_at_once_get_each_their_own(
+def test_concurrent_clients_get_their_own_answers(
     client: TestClient, generator: KeyphraseGenerator, documents: list[Document]
 ) -> None:
     """Several options, one and many documents, all mixed."""
@@ -87,7 +92,7 @@ def test_clients_at_once_get_each_their_own(
     def ask(number: int) -> None:
         options = wishes[number % 4]
         chosen = [documents[(number * 3 + n) % 8] for n in range(1 + number % 3)]
-        body = {"documents": [one.text for one in chosen], **options}
+        body = {"documents": [keyphrase.text for keyphrase in chosen], **options}
         answers = client.post(KEYPHRASES, json=body).json()["documents"]
         for answer, document in zip(answers, chosen, strict=True):
             assert_same(answer["keyphrases"], expected[document.id, number % 4])
@@ -101,7 +106,7 @@ def test_clients_at_once_get_each_their_own(
         list(threads.map(ask, range(24)))
 
 
-def test_exploring(
+def test_explore_has_every_position_and_code(
     client: TestClient, generator: KeyphraseGenerator, documents: list[Document]
 ) -> None:
     text = documents[3].text
@@ -111,15 +116,17 @@ def test_exploring(
         assert_same(position["keyphrases"], generator.generate(text, more=position["more"]))
     (codes,) = answer["passages"]
     assert [code["code"] for code in codes] == list(range(8))
-    said = {code["stems"] for code in codes if code["speaks"]}
-    widest = {one["stems"] for one in answer["dial"][-1]["keyphrases"]}
-    assert widest & said, "codes say some of them"
-    assert widest - said, "others are known"
+    generated = {code["stems"] for code in codes if code["generates"]}
+    widest = {keyphrase["stems"] for keyphrase in answer["dial"][-1]["keyphrases"]}
+    assert widest & generated, "codes say some of them"
+    assert widest - generated, "others are known"
     assert answer["title"] == documents[3].title
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=list(HOSTILE))
-def test_hostile_texts(client: TestClient, generator: KeyphraseGenerator, text: str) -> None:
+def test_hostile_texts_are_answered(
+    client: TestClient, generator: KeyphraseGenerator, text: str
+) -> None:
     body = json.dumps({"documents": [text], "more": 3})  # in ASCII, which can write all of them
     response = client.post(KEYPHRASES, content=body, headers=JSON)
     try:
@@ -127,8 +134,8 @@ def test_hostile_texts(client: TestClient, generator: KeyphraseGenerator, text: 
     except UnicodeEncodeError:
         assert response.status_code == 422
         return
-    ((_, found),) = generator.stream([document_from_text(text)], more=3)
-    assert_same(response.json()["documents"][0]["keyphrases"], found)
+    ((_, result),) = generator.stream([document_from_text(text)], more=3)
+    assert_same(response.json()["documents"][0]["keyphrases"], result)
     assert client.post(EXPLORE, json={"text": text}).status_code == 200
 
 
@@ -165,24 +172,24 @@ def test_hostile_texts(client: TestClient, generator: KeyphraseGenerator, text: 
         ),
     ],
 )
-def test_what_is_wrong_is_told(client: TestClient, body: str, message: str) -> None:
+def test_invalid_requests_are_explained(client: TestClient, body: str, message: str) -> None:
     response = client.post(KEYPHRASES, content=body, headers=JSON)
     assert response.status_code in (400, 422)
     assert message in response.json()["detail"]
     assert len(response.content) < 1_000
 
 
-def test_odd_texts_are_noticed(client: TestClient) -> None:
+def test_unusual_texts_have_notices(client: TestClient) -> None:
     foreign = next(iter(FOREIGN.values()))
     texts = ["", "?!", foreign, "Words of a set are in a set of words."]
     answers = client.post(KEYPHRASES, json={"documents": texts}).json()["documents"]
-    told = [" ".join(answer["notices"]) for answer in answers]
-    assert ["no words" in one for one in told] == [True, True, False, False]
-    assert ["English" in one for one in told] == [False, False, True, False]
+    answers = [" ".join(answer["notices"]) for answer in answers]
+    assert ["no words" in entry for entry in answers] == [True, True, False, False]
+    assert ["English" in entry for entry in answers] == [False, False, True, False]
     assert answers[0]["keyphrases"] == []
 
 
-def test_health(generator: KeyphraseGenerator) -> None:
+def test_health_and_readiness_are_reported(generator: KeyphraseGenerator) -> None:
     app = create_app(generator)
     stopped = TestClient(app, base_url=URL)
     assert stopped.get("/healthz").status_code == 200
@@ -191,7 +198,7 @@ def test_health(generator: KeyphraseGenerator) -> None:
         assert client.get("/readyz").json() == {"status": "ready"}
 
 
-def test_it_describes_itself(client: TestClient) -> None:
+def test_openapi_describes_every_path(client: TestClient) -> None:
     described = client.get("/openapi.json").json()
     assert described["openapi"].startswith("3.1")
     operation = described["paths"][KEYPHRASES]["post"]
@@ -207,7 +214,9 @@ def test_it_describes_itself(client: TestClient) -> None:
         assert {text[start:end] for start, end in phrase["spans"]} <= {phrase["text"]}
 
 
-def test_no_page_of_elsewhere_may_use_it(generator: KeyphraseGenerator, client: TestClient) -> None:
+def test_other_origins_are_not_allowed_by_default(
+    generator: KeyphraseGenerator, client: TestClient
+) -> None:
     origin = {"Origin": "https://example.org"}
     asked = {**origin, "Access-Control-Request-Method": "POST"}
     body = {"documents": ["a"]}
@@ -224,7 +233,7 @@ def test_no_page_of_elsewhere_may_use_it(generator: KeyphraseGenerator, client: 
 @pytest.mark.parametrize(
     "path", ["/../../etc/passwd", "/page/..%2f..%2fapp.py", "/static/app.py", "/redoc", "/v1"]
 )
-def test_other_paths_lead_nowhere(client: TestClient, path: str) -> None:
+def test_unknown_paths_are_404(client: TestClient, path: str) -> None:
     assert client.get(path).status_code == 404
     assert json.loads(client.get(path).content) == {"detail": "Not Found"}
 

@@ -67,13 +67,13 @@ def from_clients(batcher: Batcher, *sent: tuple[str, str]) -> list[Coroutine[Any
 async def begun(batcher: Batcher, *asked: Coroutine[Any, Any, Any]) -> list[asyncio.Task[Any]]:
     """The requests, all of them in the queue, the first one in the engine."""
     tasks = []
-    for one in asked:
-        tasks.append(asyncio.ensure_future(one))
+    for request in asked:
+        tasks.append(asyncio.ensure_future(request))
         await asyncio.sleep(0.01)
     return tasks
 
 
-def test_what_waits_is_one_turn() -> None:
+def test_waiting_documents_are_one_batch() -> None:
     async def test() -> None:
         batcher = make(engine := Engine())
         async with batcher.run():
@@ -87,7 +87,7 @@ def test_what_waits_is_one_turn() -> None:
     run(test())
 
 
-def test_different_wishes_have_different_turns() -> None:
+def test_different_operations_have_different_batches() -> None:
     async def test() -> None:
         batcher = make(engine := Engine())
         async with batcher.run():
@@ -105,7 +105,7 @@ def test_different_wishes_have_different_turns() -> None:
 
 
 @pytest.mark.parametrize(("text", "size"), [("words", 64), ("x" * 20_000, 5), ("x" * 20_001, 1)])
-def test_turns_are_limited(text: str, size: int) -> None:
+def test_batches_are_limited(text: str, size: int) -> None:
     async def test() -> None:
         batcher = make(engine := Engine())
         async with batcher.run():
@@ -118,7 +118,7 @@ def test_turns_are_limited(text: str, size: int) -> None:
     run(test())
 
 
-def test_clients_share_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clients_share_batches_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
     """However much one has sent: who had a turn goes behind those who had none."""
     monkeypatch.setattr(batching, "_BATCH_DOCUMENTS", 3)
 
@@ -186,21 +186,21 @@ def test_a_long_document_delays_no_short_one() -> None:
     run(test())
 
 
-def test_a_document_that_fails_spoils_no_other() -> None:
+def test_a_failing_document_does_not_affect_others() -> None:
     async def test() -> None:
         batcher = make(engine := Engine())
         async with batcher.run():
             asked = [batcher.answer(documents(id), Shout(), "") for id in ("a", "b", "bad", "c")]
             tasks = await begun(batcher, *asked)
             engine.free.set()
-            found = await asyncio.gather(*tasks, return_exceptions=True)
-        assert found[:2] + found[3:] == [["a!"], ["b!"], ["c!"]]
-        assert isinstance(found[2], LookupError)
+            result = await asyncio.gather(*tasks, return_exceptions=True)
+        assert result[:2] + result[3:] == [["a!"], ["b!"], ["c!"]]
+        assert isinstance(result[2], LookupError)
 
     run(test())
 
 
-def test_the_queue_is_limited_and_who_leaves_makes_room() -> None:
+def test_the_queue_is_limited_and_disconnected_clients_free_it() -> None:
     async def test() -> None:
         batcher = make(engine := Engine(), queue=3)
         async with batcher.run():
@@ -220,7 +220,7 @@ def test_the_queue_is_limited_and_who_leaves_makes_room() -> None:
     run(test())
 
 
-def test_the_time_to_come_again_grows_with_the_queue() -> None:
+def test_retry_after_grows_with_the_queue() -> None:
     async def test() -> None:
         batcher = make(engine := Engine())
         assert batcher.retry_after() == 1
@@ -235,7 +235,7 @@ def test_the_time_to_come_again_grows_with_the_queue() -> None:
     run(test())
 
 
-def test_it_ends_when_all_is_answered() -> None:
+def test_shutdown_waits_for_all_answers() -> None:
     async def test() -> None:
         batcher = make(engine := Engine())
         assert not batcher.running
@@ -250,7 +250,7 @@ def test_it_ends_when_all_is_answered() -> None:
     run(test())
 
 
-def test_it_ends_when_all_is_answered_by_slow_threads() -> None:
+def test_shutdown_waits_for_slow_threads() -> None:
     """On a busy machine a batch may be taken long before its thread runs."""
 
     async def test() -> None:
@@ -293,7 +293,7 @@ class Work:
         return [document.id for document in documents]
 
 
-def test_work_ends_when_all_its_clients_have_gone() -> None:
+def test_a_batch_is_cancelled_when_all_its_clients_disconnect() -> None:
     """And not before: the last one may still wait."""
 
     async def test() -> None:
@@ -301,7 +301,7 @@ def test_work_ends_when_all_its_clients_have_gone() -> None:
         operation = Work()
         async with batcher.run():
             both = (batcher.answer(documents(id), operation, id) for id in "ab")
-            tasks = [asyncio.ensure_future(one) for one in both]
+            tasks = [asyncio.ensure_future(task) for task in both]
             await asyncio.to_thread(operation.begun.wait, PATIENCE)
             tasks[0].cancel()
             assert not await asyncio.to_thread(operation.ended.wait, 0.1)

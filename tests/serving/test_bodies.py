@@ -15,7 +15,7 @@ from one2set.serving.schema import ExploreRequest, KeyphrasesRequest, SizedReque
 
 
 @pytest.mark.parametrize(("length", "apart"), [(10, False), (100_000, True)])
-def test_large_bodies_do_not_hold_up_the_event_loop(
+def test_large_bodies_do_not_block_the_event_loop(
     client: TestClient, monkeypatch: pytest.MonkeyPatch, length: int, apart: bool
 ) -> None:
     names: list[str] = []
@@ -35,9 +35,9 @@ def test_what_was_parsed_is_what_is_answered(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """FastAPI neither parses a body again nor validates it."""
-    found = ExploreRequest(text="Words of a set.")
-    expected = client.post("/v1/explore", json={"text": found.text}).json()
-    monkeypatch.setattr(bodies, "parse", lambda *_: found)
+    actual = ExploreRequest(text="Words of a set.")
+    expected = client.post("/v1/explore", json={"text": actual.text}).json()
+    monkeypatch.setattr(bodies, "parse", lambda *_: actual)
     assert client.post("/v1/explore", json={"never": "read"}).json() == expected
 
 
@@ -56,7 +56,7 @@ def refused(model: type[SizedRequest], body: bytes, **limits: int) -> ProblemErr
         {"documents": [{f"k{n}": 1 for n in range(1_000)}] * 64},
     ],
 )
-def test_errors_are_few(given: dict[str, Any]) -> None:
+def test_at_most_three_errors_are_reported(given: dict[str, Any]) -> None:
     """However many things are wrong: what a client can make many of makes one error."""
     with pytest.raises(ValidationError) as found:
         KeyphrasesRequest.model_validate(given)
@@ -64,7 +64,7 @@ def test_errors_are_few(given: dict[str, Any]) -> None:
     assert len(refused(KeyphrasesRequest, json.dumps(given).encode()).detail) < 500
 
 
-def test_sizes_come_before_all_else(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sizes_are_checked_before_validation(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: object) -> None:
         raise AssertionError("it is too large to be validated")
 
@@ -78,16 +78,16 @@ def test_sizes_come_before_all_else(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[" * 100_000, b'{"text": "\xff"}'])
-def test_what_is_no_json(body: bytes) -> None:
+def test_invalid_json_is_refused(body: bytes) -> None:
     assert refused(ExploreRequest, body).status_code == 400
 
 
 @pytest.mark.parametrize("body", [b"7", b"[]", b"null", b'"text"', b"[[[1]]]"])
-def test_what_is_no_object(body: bytes) -> None:
+def test_json_that_is_not_an_object_is_refused(body: bytes) -> None:
     assert refused(ExploreRequest, body).status_code == 422
 
 
-def test_other_types_are_not_json(client: TestClient) -> None:
+def test_other_content_types_are_refused(client: TestClient) -> None:
     """Pages of other sites can send these without asking the server first."""
     body = json.dumps({"documents": ["a"]})
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):

@@ -69,12 +69,14 @@ def opened(
     page = context.new_page()
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
-    page.on("request", lambda one: None if one.url.startswith(url) else wrong.append(one.url))
+    page.on(
+        "console", lambda message: wrong.append(message.text) if message.type == "error" else None
+    )
+    page.on("request", lambda event: None if event.url.startswith(url) else wrong.append(event.url))
     page.goto(url)
     yield page
     context.close()
-    assert [one for one in wrong if not any(part in one for part in expected)] == []
+    assert [event for event in wrong if not any(part in event for part in expected)] == []
 
 
 def find(page: Page, text: str) -> None:
@@ -84,7 +86,7 @@ def find(page: Page, text: str) -> None:
     expect(page.locator("#found")).to_be_visible()
 
 
-def turn(page: Page, position: int) -> None:
+def move_slider(page: Page, position: int) -> None:
     page.evaluate("n => { dial.value = n; dial.dispatchEvent(new Event('input')) }", position)
 
 
@@ -103,18 +105,22 @@ def test_every_position_shows_what_the_library_finds(
         page.on("request", lambda request: asked.append(request.url))
         shown = set()
         for position, more in enumerate(BIASES):
-            turn(page, position)
-            found = generator.generate(text, more=more)
-            assert listed(page, "present") == [one.text for one in found if one.present]
-            assert listed(page, "absent") == [one.text for one in found if not one.present]
+            move_slider(page, position)
+            keyphrases = generator.generate(text, more=more)
+            assert listed(page, "present") == [
+                keyphrase.text for keyphrase in keyphrases if keyphrase.present
+            ]
+            assert listed(page, "absent") == [
+                keyphrase.text for keyphrase in keyphrases if not keyphrase.present
+            ]
             whole = page.locator("#marked").text_content() or ""
             assert whole == text.replace("\n", "", 1), "the title has an element of its own"
             marked = page.evaluate(MARKED)
-            for one in found:
-                if one.present:
-                    places = "".join(text[start:end] for start, end in one.spans)
-                    assert marked[explored.stems(one.text)] == places
-            shown.add(len(found))
+            for keyphrase in keyphrases:
+                if keyphrase.present:
+                    places = "".join(text[start:end] for start, end in keyphrase.spans)
+                    assert marked[explored.stems(keyphrase.text)] == places
+            shown.add(len(keyphrases))
         assert len(shown) > 2
     assert asked == [], "the slider needs no server"
 
@@ -151,7 +157,7 @@ WORK = """([text, phrases]) => import('/page/marking.js').then(({ segments }) =>
 })"""
 
 
-def test_pieces_of_a_text_are_those_of_a_slow_search(browser: Browser, url: str) -> None:
+def test_segments_equal_those_of_a_slow_search(browser: Browser, url: str) -> None:
     chance = Random(7)
     with opened(browser, url) as page:
         for _ in range(30):
@@ -173,7 +179,7 @@ def test_pieces_of_a_text_are_those_of_a_slow_search(browser: Browser, url: str)
                 assert piece["sorted"]
 
 
-def test_work_grows_with_the_length_of_a_text(browser: Browser, url: str) -> None:
+def test_segmentation_is_linear(browser: Browser, url: str) -> None:
     """Also of one repeated word, where every phrase stands everywhere."""
     looked = []
     with opened(browser, url) as page:
@@ -190,46 +196,50 @@ def test_work_grows_with_the_length_of_a_text(browser: Browser, url: str) -> Non
     assert looked[2] < 2.1 * looked[1]
 
 
-def test_text_is_text(browser: Browser, url: str, documents: list[Document]) -> None:
+def test_html_in_a_text_is_not_interpreted(
+    browser: Browser, url: str, documents: list[Document]
+) -> None:
     with opened(browser, url) as page:
         find(page, INJECTION + documents[0].abstract)
-        turn(page, len(BIASES) - 1)
+        move_slider(page, len(BIASES) - 1)
         assert page.locator("#marked").text_content() == INJECTION + documents[0].abstract
         assert page.locator("#marked img, #marked script").count() == 0
         page.click("#tab-codes")
         assert page.evaluate("window.hurt") is None
 
 
-def test_the_control_codes(
+def test_the_page_shows_the_control_codes(
     browser: Browser, url: str, generator: KeyphraseGenerator, documents: list[Document]
 ) -> None:
     (explored,) = generator.explore([Document("", "", documents[1].abstract)])
-    (voices,) = explored.passages
+    (outputs,) = explored.passages
     with opened(browser, url) as page:
         find(page, documents[1].abstract)
         page.click("#tab-codes")
-        speaking = [one for one in voices if one.slot.text and one.speaks]
+        speaking = [output for output in outputs if output.slot.text and output.generates]
         filled = []
         for position in (0, 6, 12):
-            turn(page, position)
-            expect(page.locator(".code")).to_have_count(len(voices))
-            assert page.locator(".code.silent").count() == len(voices) - len(speaking)
+            move_slider(page, position)
+            expect(page.locator(".code")).to_have_count(len(outputs))
+            assert page.locator(".code.silent").count() == len(outputs) - len(speaking)
             tiles = page.locator(".code:not(.silent)").evaluate_all(
                 "all => all.map(tile => tile.dataset.stems)"
             )
-            assert tiles == [one.stems for one in speaking]
-            shown = {explored.stems(one.text) for one in explored.dial[position][1]}
+            assert tiles == [output.stems for output in speaking]
+            shown = {explored.stems(keyphrase.text) for keyphrase in explored.dial[position][1]}
             filled.append(page.locator(".code.present, .code.absent").count())
-            assert filled[-1] == sum(one.stems in shown for one in speaking)
+            assert filled[-1] == sum(output.stems in shown for output in speaking)
         assert filled == sorted(filled)
-        assert 0 < len(speaking) < len(voices)
+        assert 0 < len(speaking) < len(outputs)
 
 
-def test_looking_and_the_keyboard(browser: Browser, url: str, documents: list[Document]) -> None:
+def test_phrases_are_highlighted_by_pointer_and_keyboard(
+    browser: Browser, url: str, documents: list[Document]
+) -> None:
     with opened(browser, url) as page:
         page.keyboard.type("Words ")  # the text has the focus
         find(page, documents[2].text)
-        turn(page, len(BIASES) - 1)
+        move_slider(page, len(BIASES) - 1)
         first = page.locator("#present button").first
         first.hover()
         stems = first.get_attribute("data-stems")
@@ -255,11 +265,11 @@ def test_looking_and_the_keyboard(browser: Browser, url: str, documents: list[Do
         assert page.input_value("#text") == documents[2].text
 
 
-def test_copying(
+def test_results_can_be_copied_and_downloaded(
     browser: Browser, url: str, generator: KeyphraseGenerator, documents: list[Document]
 ) -> None:
     text = documents[2].text
-    found = generator.generate(text)
+    keyphrases = generator.generate(text)
     clipboard = "navigator.clipboard.readText()"
     with opened(browser, url, permissions=["clipboard-read", "clipboard-write"]) as page:
         find(page, text)
@@ -268,21 +278,24 @@ def test_copying(
             page.click(f"[data-copy={name}]")
             expect(page.locator(f"[data-copy={name}]")).to_have_text("Copied")
             copied[name] = page.evaluate(clipboard)
-        assert copied["list"].splitlines() == [one.text for one in found]
+        assert copied["list"].splitlines() == [keyphrase.text for keyphrase in keyphrases]
         expected = [
             {"text": o.text, "present": o.present, "spans": [list(s) for s in o.spans]}
-            for o in found
+            for o in keyphrases
         ]
         given = json.loads(copied["json"])
-        assert [{k: v for k, v in one.items() if k != "score"} for one in given] == expected
-        assert copied["bibtex"] == f"keywords = {{{', '.join(one.text for one in found)}}},\n"
+        assert [{k: v for k, v in entry.items() if k != "score"} for entry in given] == expected
+        assert (
+            copied["bibtex"]
+            == f"keywords = {{{', '.join(keyphrase.text for keyphrase in keyphrases)}}},\n"
+        )
         odd = page.evaluate(
             "import('/page/formats.js').then(m => m.copies.bibtex([{text: 'a_b & 50% {c} \\\\'}]))"
         )
         assert odd == "keywords = {a\\_b \\& 50\\% \\{c\\} \\textbackslash{}},\n"
 
 
-def test_guesses_stand_behind_the_keywords(browser: Browser, url: str) -> None:
+def test_unlikely_keyphrases_follow_the_keywords(browser: Browser, url: str) -> None:
     phrases = [
         {"text": "guess", "stems": "guess", "present": False, "score": 0.02},
         {"text": "absent", "stems": "absent", "present": False, "score": 0.4},
@@ -300,7 +313,7 @@ def test_guesses_stand_behind_the_keywords(browser: Browser, url: str) -> None:
         assert page.evaluate(script, []) == "–"
 
 
-def test_a_file_is_dropped_on_a_phone_at_night(
+def test_a_file_can_be_dropped_on_a_phone_in_dark_mode(
     browser: Browser, url: str, documents: list[Document]
 ) -> None:
     phone = {"width": 360, "height": 700}
@@ -317,7 +330,7 @@ def test_a_file_is_dropped_on_a_phone_at_night(
         for view in ("#tab-codes", "#tab-phrases"):
             page.click(view)
             assert page.evaluate("document.documentElement.scrollWidth") <= phone["width"]
-        places = [page.locator(one).bounding_box() for one in ("#present", "#marked")]
+        places = [page.locator(selector).bounding_box() for selector in ("#present", "#marked")]
         heights = [place["y"] for place in places if place]
         assert heights[0] < heights[1], "phrases come first"
         page.evaluate(drop, "a\0b")
@@ -343,7 +356,7 @@ def saved(page: Page, button: str) -> str:
     return download.value.path().read_text(encoding="utf-8")
 
 
-def test_several_files_give_a_table(
+def test_several_files_make_a_table(
     browser: Browser, url: str, generator: KeyphraseGenerator, documents: list[Document]
 ) -> None:
     texts = {
@@ -356,41 +369,49 @@ def test_several_files_give_a_table(
         rows = page.locator("#documents tr")
         assert [row.locator("th").text_content() for row in rows.all()] == ["b.txt", "a.txt"]
         assert listed(page, "present") == [
-            one.text for one in generator.generate(texts["a.txt"]) if one.present
+            keyphrase.text for keyphrase in generator.generate(texts["a.txt"]) if keyphrase.present
         ]
         page.click("#documents button >> text=b.txt")
         expect(page.locator("#marked")).to_contain_text("sets of cafés.\nMore.")
         expect(page.locator("#documents [aria-current] th")).to_have_text("b.txt")
 
-        found = {
+        actual = {
             name: generator.generate(text.replace("\r\n", "\n")) for name, text in texts.items()
         }
         table = saved(page, "[data-download-all=csv]").removeprefix("\ufeff")
         rows_of = list(csv.DictReader(io.StringIO(table)))
-        expected = [(name, one.text, one.present) for name, some in found.items() for one in some]
+        expected = [
+            (name, keyphrase.text, keyphrase.present)
+            for name, some in actual.items()
+            for keyphrase in some
+        ]
         assert [
             (row["document"], row["keyphrase"], row["present"] == "yes") for row in rows_of
         ] == expected
-        first = next(one for one in found["a.txt"] if one.present)
+        first = next(keyphrase for keyphrase in actual["a.txt"] if keyphrase.present)
         row = next(row for row in rows_of if row["keyphrase"] == first.text)
         spans = [tuple(map(int, span.split("-"))) for span in row["spans"].split()]
         assert spans == list(first.spans)
         given = json.loads(saved(page, "[data-download-all=json]"))
-        assert [one["id"] for one in given] == ["a.txt", "b.txt"]
-        assert [one["text"] for one in given[0]["keyphrases"]] == [o.text for o in found["a.txt"]]
+        assert [entry["id"] for entry in given] == ["a.txt", "b.txt"]
+        assert [keyphrase["text"] for keyphrase in given[0]["keyphrases"]] == [
+            o.text for o in actual["a.txt"]
+        ]
         entries = saved(page, "[data-download-all=bib]")
         assert entries.count("@misc{") == 2
         assert f"title = {{{documents[2].title}}}" in entries
         lines = saved(page, "[data-download-all=txt]")
-        assert lines.startswith(f"a.txt\n{found['a.txt'][0].text}\n")
-        turn(page, len(BIASES) - 1)
+        assert lines.startswith(f"a.txt\n{actual['a.txt'][0].text}\n")
+        move_slider(page, len(BIASES) - 1)
         shown = listed(page, "present") + listed(page, "absent")
         alone = saved(page, "[data-download=txt]").splitlines()
         assert shown
         assert sorted(alone) == sorted(shown), "what is shown now, of the text that is shown"
 
 
-def test_some_files_may_fail(browser: Browser, url: str, documents: list[Document]) -> None:
+def test_files_that_fail_are_reported_together(
+    browser: Browser, url: str, documents: list[Document]
+) -> None:
     with opened(browser, url) as page:
         choose(page, bad__txt=b"a\0b", good__txt=documents[0].text.encode())
         expect(page.locator("#message")).to_contain_text("bad.txt: This is not a text")
@@ -399,7 +420,7 @@ def test_some_files_may_fail(browser: Browser, url: str, documents: list[Documen
         expect(page.locator("#marked h1")).to_have_text(documents[0].title)
 
 
-def test_the_server_reads_what_is_no_plain_text(browser: Browser, url: str) -> None:
+def test_the_server_reads_other_formats(browser: Browser, url: str) -> None:
     html = b"<!doctype html><html><title>Sets</title><body><p>Words &amp; <b>sets</b> of words."
     with opened(browser, url, expected=["422"]) as page:
         choose(page, a__pdf=samples.pdf(), b__html=html, c__docx=b"PK\x03\x04 and no more")
@@ -411,7 +432,7 @@ def test_the_server_reads_what_is_no_plain_text(browser: Browser, url: str) -> N
         expect(page.locator("#marked")).to_have_text("SetsWords & sets of words.")
 
 
-def test_blanks_are_told(browser: Browser, url: str) -> None:
+def test_an_empty_text_is_reported(browser: Browser, url: str) -> None:
     with opened(browser, url) as page:
         for text in ("", "  \n "):
             page.fill("#text", text)
@@ -420,7 +441,7 @@ def test_blanks_are_told(browser: Browser, url: str) -> None:
             expect(page.locator("#text")).to_be_focused()
 
 
-def test_texts_are_kept_until_they_are_forgotten(
+def test_texts_are_stored_until_they_are_deleted(
     browser: Browser, url: str, documents: list[Document]
 ) -> None:
     with opened(browser, url) as page:
@@ -435,7 +456,7 @@ def test_texts_are_kept_until_they_are_forgotten(
         expect(page.locator("#marked h1")).to_have_text(documents[0].title)
         expect(page.locator("#documents tr")).to_have_count(1)
         page.click("#forget")
-        expect(page.locator("#message")).to_contain_text("keeps none of your texts")
+        expect(page.locator("#message")).to_contain_text("are deleted from this browser")
         for _ in range(2):
             assert page.input_value("#text") == ""
             expect(page.locator("#session")).to_be_hidden()
@@ -460,7 +481,7 @@ def test_without_storage_it_works_until_a_reload(
         assert page.input_value("#text") == ""
 
 
-def test_a_link_brings_the_text(browser: Browser, url: str, documents: list[Document]) -> None:
+def test_a_link_contains_the_text(browser: Browser, url: str, documents: list[Document]) -> None:
     text = ODD.replace("\r", "") + "100 % of #words & sets\n" + documents[1].abstract
     sent: list[str] = []
     with opened(browser, url, permissions=["clipboard-read", "clipboard-write"]) as page:
@@ -482,10 +503,10 @@ def test_a_link_brings_the_text(browser: Browser, url: str, documents: list[Docu
         assert page.input_value("#text") == "My own draft", "a link does not replace it"
         page.goto(f"{url}#text=%E0%A4%A")
         expect(page.locator("#message")).to_contain_text("The link is damaged")
-    assert not any("set" in one for one in sent), "no server sees what stands behind the #"
+    assert not any("set" in request for request in sent), "no server sees what stands behind the #"
 
 
-def test_the_interface_is_described(browser: Browser, url: str) -> None:
+def test_the_docs_page_lists_all_paths(browser: Browser, url: str) -> None:
     with opened(browser, url) as page:
         page.click("footer a")
         expect(page.locator("#paths h2").first).to_have_text("POST /v1/keyphrases")
@@ -495,16 +516,18 @@ def test_the_interface_is_described(browser: Browser, url: str) -> None:
             assert word in described
 
 
-def test_words_are_those_of_people(browser: Browser, url: str, documents: list[Document]) -> None:
+def test_the_page_has_no_internal_terms(
+    browser: Browser, url: str, documents: list[Document]
+) -> None:
     with opened(browser, url) as page:
         find(page, documents[0].text)
         for position in range(len(BIASES)):
-            turn(page, position)
+            move_slider(page, position)
             assert "dial" not in page.locator("body").inner_text().lower()
         assert "more than usual" in (page.locator("#count").text_content() or "")
 
 
-def test_refusals_are_told_and_a_token_is_asked_for(
+def test_errors_are_shown_and_a_token_is_requested(
     browser: Browser, generator: KeyphraseGenerator
 ) -> None:
     app = create_app(generator, Limits(characters=1_000), Access("geheim"))
@@ -524,7 +547,7 @@ def test_refusals_are_told_and_a_token_is_asked_for(
         context.close()
 
 
-def test_examples_are_there_to_try(browser: Browser, url: str) -> None:
+def test_examples_can_be_tried(browser: Browser, url: str) -> None:
     with opened(browser, url) as page:
         buttons = page.locator("#examples button")
         assert buttons.count() >= 3

@@ -31,7 +31,7 @@ SOON, LATE = 0.3, 60.0  # seconds; tests that pass never wait for the second
 
 
 @contextmanager
-def listening(**limits: float) -> Iterator[tuple[str, int]]:
+def run_server(**limits: float) -> Iterator[tuple[str, int]]:
     """The address of a server."""
     chosen = Limits(**limits)  # type: ignore[arg-type]
     with served(create_app(Slow(0), chosen), chosen) as url:
@@ -51,22 +51,22 @@ def send(client: socket.socket, *pieces: bytes) -> None:
 
 def read(client: socket.socket) -> bytes:
     """Until the server closes."""
-    found = b""
+    result = b""
     with contextlib.suppress(ConnectionResetError):
         while piece := client.recv(65_536):
-            found += piece
-    return found
+            result += piece
+    return result
 
 
 def read_answer(client: socket.socket) -> bytes:
     """One answer. Its body may arrive after its head, if the machine is busy."""
-    found = b""
+    result = b""
     while piece := client.recv(65_536):
-        found += piece
-        head, end, body = found.partition(b"\r\n\r\n")
+        result += piece
+        head, end, body = result.partition(b"\r\n\r\n")
         if end and len(body) >= int(head.lower().partition(b"content-length: ")[2].split()[0]):
             break
-    return found
+    return result
 
 
 def connect_and_send(address: tuple[str, int], request: bytes) -> tuple[socket.socket, bytes]:
@@ -94,10 +94,10 @@ def chunk(content: bytes) -> bytes:
 @pytest.mark.parametrize(
     "header", [b"X: " + b"x" * 3_000 + b"\r\n", b"X: x\r\n" * 400, b"X: x\r\n" * 20]
 )
-def test_a_head_that_is_too_large(header: bytes, piece: int) -> None:
+def test_a_head_that_is_too_large_gets_431(header: bytes, piece: int) -> None:
     """In one header or in many, at once or in pieces."""
     head = GET + header + b"Connection: close\r\n\r\n"
-    with listening(head=2_000) as address, connect(address) as client:
+    with run_server(head=2_000) as address, connect(address) as client:
         send(client, *(head[n : n + piece] for n in range(0, len(head), piece)))
         answer = read(client)
         if len(head) < 2_000:
@@ -107,35 +107,35 @@ def test_a_head_that_is_too_large(header: bytes, piece: int) -> None:
             assert "more than 2,000 bytes" in json.loads(answer.split(b"\r\n\r\n")[1])["detail"]
 
 
-def test_a_head_without_end_is_not_read() -> None:
+def test_an_endless_head_is_not_read() -> None:
     endless = b"x" * 20_000_000
     with (
-        listening(head=2_000, head_seconds=600) as address,
+        run_server(head=2_000, head_seconds=600) as address,
         connect(address) as client,
         pytest.raises(ConnectionError),
     ):
         client.sendall(GET + endless)
 
 
-def test_the_next_head_and_its_body_do_not_count() -> None:
+def test_sizes_are_counted_per_request() -> None:
     """Limits are those of one request, not of a connection."""
     body = json.dumps({"documents": ["x" * 1_500]}).encode()
     post = POST + b"X: " + b"x" * 1_500 + b"\r\n\r\n" + chunk(body) + b"0\r\n\r\n"
-    with listening(head=2_000, body=2_000) as address, connect(address) as client:
+    with run_server(head=2_000, body=2_000) as address, connect(address) as client:
         for _ in range(5):
             client.sendall(post)
             assert status(read_answer(client)) == 200
 
 
 @pytest.mark.parametrize("begun", [b"\r\n", b"GET / HT", GET + b"X: 1\r\n"])
-def test_a_head_that_never_ends(begun: bytes) -> None:
+def test_a_slow_head_times_out(begun: bytes) -> None:
     """On a new connection, and after an answer."""
-    with listening(head_seconds=SOON) as address, connect(address) as client:
+    with run_server(head_seconds=SOON) as address, connect(address) as client:
         assert read(client) == b"", "nor does one that never begins"
-    with listening(head_seconds=SOON) as address, connect(address) as client:
+    with run_server(head_seconds=SOON) as address, connect(address) as client:
         send(client, begun)
         assert read(client) == b""
-    with listening(head_seconds=SOON) as address:
+    with run_server(head_seconds=SOON) as address:
         client, answer = connect_and_send(address, GET + b"\r\n")
         with client:
             assert status(answer) == 200
@@ -143,7 +143,7 @@ def test_a_head_that_never_ends(begun: bytes) -> None:
             assert read(client) == b""
 
 
-def test_time_for_the_head_is_no_time_for_the_answer() -> None:
+def test_the_head_timeout_does_not_apply_to_the_answer() -> None:
     limits = Limits(head_seconds=SOON)
     body = json.dumps({"documents": ["a"]}).encode()
     with served(create_app(Slow(3 * SOON), limits), limits) as url:
@@ -155,7 +155,7 @@ def test_time_for_the_head_is_no_time_for_the_answer() -> None:
 
 def test_a_refused_body_is_read_for_a_while() -> None:
     """So that a client which sends first and reads then learns why; but not for ever."""
-    with listening(body=1_000, head_seconds=SOON) as address:
+    with run_server(body=1_000, head_seconds=SOON) as address:
         client, answer = connect_and_send(address, POST + b"\r\n" + chunk(b"x" * 500_000) * 4)
         with client:
             assert status(answer) == 413
@@ -168,7 +168,7 @@ def test_a_refused_body_is_read_for_a_while() -> None:
 )
 def test_chunks_and_trailers_are_limited(junk: bytes) -> None:
     """What a body may have of its own around its content."""
-    with listening(body=50_000, head=2_000) as address, connect(address) as client:
+    with run_server(body=50_000, head=2_000) as address, connect(address) as client:
         send(client, POST + b"\r\n", junk)
         answer = read(client)
         assert not answer or status(answer) == 413
@@ -176,16 +176,16 @@ def test_chunks_and_trailers_are_limited(junk: bytes) -> None:
 
 def test_trailers_are_dropped() -> None:
     body = json.dumps({"documents": ["a"]}).encode()
-    with listening() as address, connect(address) as client:
+    with run_server() as address, connect(address) as client:
         client.sendall(POST + b"\r\n" + chunk(body) + b"0\r\nHost: elsewhere\r\n\r\n")
         assert status(read_answer(client)) == 200
 
 
-def test_requests_sent_ahead_are_limited() -> None:
-    with listening() as address, connect(address) as client:
+def test_pipelined_requests_are_limited() -> None:
+    with run_server() as address, connect(address) as client:
         send(client, (GET + b"\r\n") * 12 + GET + b"Connection: close\r\n\r\n")
         assert read(client).count(b"HTTP/1.1 200") == 13
-    with listening() as address, connect(address) as client:
+    with run_server() as address, connect(address) as client:
         send(client, (GET + b"\r\n") * 1_000)
         assert read(client).count(b"HTTP/1.1 200") < 100
 
@@ -193,7 +193,7 @@ def test_requests_sent_ahead_are_limited() -> None:
 @pytest.mark.parametrize("limits", [{"connections": 3}, {"client_connections": 3}])
 def test_connections_are_limited(limits: dict[str, float]) -> None:
     """Those that are refused learn why, and those that end make room."""
-    with listening(**limits) as address, ExitStack() as stack:
+    with run_server(**limits) as address, ExitStack() as stack:
         clients = [stack.enter_context(connect(address)) for _ in range(3)]
         for client in clients:
             client.sendall(GET + b"\r\n")
@@ -210,7 +210,7 @@ def test_connections_are_limited(limits: dict[str, float]) -> None:
 
 
 def test_clients_are_told_apart_by_their_address() -> None:
-    with listening(client_connections=1) as address, ExitStack() as stack:
+    with run_server(client_connections=1) as address, ExitStack() as stack:
         for source in ("127.0.0.1", "127.0.0.2"):
             client = socket.create_connection(address, timeout=LATE, source_address=(source, 0))
             stack.enter_context(client)
@@ -218,8 +218,8 @@ def test_clients_are_told_apart_by_their_address() -> None:
             assert status(read_answer(client)) == 200
 
 
-def test_many_at_once_are_served() -> None:
-    with listening() as address, ThreadPoolExecutor(16) as threads:
+def test_many_concurrent_clients_are_served() -> None:
+    with run_server() as address, ThreadPoolExecutor(16) as threads:
 
         def ask(_: int) -> int:
             with connect(address) as client:
@@ -229,7 +229,7 @@ def test_many_at_once_are_served() -> None:
         assert set(threads.map(ask, range(300))) == {200}
 
 
-def test_a_client_that_does_not_read_is_let_go() -> None:
+def test_a_client_that_does_not_read_is_disconnected() -> None:
     """Its answer stays in memory no longer than a request may take."""
     texts = [f"{n} " * 300 for n in range(64)]
     body = json.dumps({"documents": [{"id": text * 16, "text": text} for text in texts]}).encode()
@@ -275,7 +275,7 @@ class Endless(Slow):
         yield from ()
 
 
-def test_work_ends_when_its_client_leaves() -> None:
+def test_work_ends_when_its_client_disconnects() -> None:
     """And what else it has sent is not begun."""
     body = json.dumps({"documents": ["x" * 30_000] * 3}).encode()  # long ones are batches
     generator = Endless()

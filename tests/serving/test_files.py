@@ -55,7 +55,7 @@ def test_every_format_gives_what_the_library_reads(client: TestClient) -> None:
         (b"x" * 1_001, "a.txt", "the file has 1,001 characters of text; at most 1,000"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_told(
+def test_unreadable_files_are_explained(
     generator: KeyphraseGenerator, content: bytes, name: str, message: str
 ) -> None:
     with TestClient(create_app(generator, Limits(characters=1_000)), base_url=URL) as client:
@@ -65,7 +65,7 @@ def test_what_is_wrong_with_a_file_is_told(
         assert name not in response.json()["detail"], "the client knows it"
 
 
-def test_bytes_only_and_so_many(generator: KeyphraseGenerator) -> None:
+def test_only_octet_streams_within_the_limit_are_read(generator: KeyphraseGenerator) -> None:
     limits, access = Limits(body=100, file=1_000), Access("geheim")
     app = create_app(generator, limits, access)
     token = {"Authorization": "Bearer geheim"}
@@ -93,7 +93,7 @@ def test_a_missing_package_is_named(client: TestClient, monkeypatch: pytest.Monk
     assert 'pip install "one2set[documents]"' in response.json()["detail"]
 
 
-def test_files_are_read_apart(
+def test_files_do_not_block_the_event_loop(
     generator: KeyphraseGenerator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While two are read, more are sent away, and texts are answered."""
@@ -120,7 +120,7 @@ def test_files_are_read_apart(
         texts = client.post("/v1/keyphrases", json={"documents": ["Words of a set."]})
         assert texts.status_code == 200
         held.set()
-        assert [one.result().status_code for one in asked] == [200] * 2
+        assert [request.result().status_code for request in asked] == [200] * 2
     assert all("AnyIO worker" in name for name in names)
 
 
@@ -142,10 +142,10 @@ def test_few_files_are_read_at_once(
         ThreadPoolExecutor(2) as threads,
     ):
         answers = list(threads.map(lambda _: send(client, b"words"), range(2)))
-    assert [one.status_code for one in answers] == [200] * 2
+    assert [answer.status_code for answer in answers] == [200] * 2
 
 
-def test_a_file_that_takes_too_long(
+def test_a_file_that_takes_too_long_gets_503(
     generator: KeyphraseGenerator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held = threading.Event()

@@ -57,7 +57,7 @@ def served(generator: KeyphraseGenerator, **limits: Any) -> TestClient:
     return TestClient(create_app(generator, Limits(**limits)), base_url=URL)
 
 
-def test_a_body_that_is_too_large() -> None:
+def test_a_body_that_is_too_large_gets_413() -> None:
     with served(Slow(0), body=100) as client:
         assert client.post(KEYPHRASES, json=BODY).status_code == 200
         response = client.post(KEYPHRASES, json={"documents": ["x" * 100]})
@@ -67,7 +67,7 @@ def test_a_body_that_is_too_large() -> None:
         assert client.post(KEYPHRASES, content=iter(parts)).status_code == 413
 
 
-def test_texts_and_requests_that_are_too_long() -> None:
+def test_texts_and_requests_that_are_too_long_get_422() -> None:
     with served(Slow(0), characters=10, documents=2) as client:
         for documents, status, message in (
             (["x" * 10, "y"], 200, None),
@@ -81,7 +81,7 @@ def test_texts_and_requests_that_are_too_long() -> None:
         assert client.post("/v1/explore", json={"text": "x" * 11}).status_code == 422
 
 
-def test_more_than_can_wait_is_sent_away() -> None:
+def test_a_full_queue_gets_429() -> None:
     """And what was taken is answered."""
     generator = Held()
     with served(generator, queue=4, documents=4) as client, ThreadPoolExecutor(24) as threads:
@@ -93,15 +93,15 @@ def test_more_than_can_wait_is_sent_away() -> None:
         asked = [threads.submit(ask) for _ in range(24)]
         next(as_completed(asked))  # nobody is answered yet, so this one is sent away
         generator.free.set()
-        found = [one.result() for one in asked]
-    statuses = [status for status, _ in found]
+        result = [request.result() for request in asked]
+    statuses = [status for status, _ in result]
     assert set(statuses) == {200, 429}
     assert generator.done == 2 * statuses.count(200)
-    assert {after is None for status, after in found if status == 200} == {True}
-    assert all(1 <= int(after or 0) <= 60 for status, after in found if status == 429)
+    assert {after is None for status, after in result if status == 200} == {True}
+    assert all(1 <= int(after or 0) <= 60 for status, after in result if status == 429)
 
 
-def test_a_request_that_takes_too_long() -> None:
+def test_a_request_that_takes_too_long_gets_503() -> None:
     """It is told so, and what it left in the queue is not computed."""
     generator = Held()
     with served(generator, seconds=0.3) as client:
@@ -129,7 +129,7 @@ def test_a_request_that_takes_too_long() -> None:
         (None, 401),
     ],
 )
-def test_the_token(header: str | None, status: int) -> None:
+def test_a_missing_or_wrong_token_gets_401(header: str | None, status: int) -> None:
     with TestClient(create_app(Slow(0), access=Access("geheim")), base_url=URL) as client:
         headers = {} if header is None else {"Authorization": header.encode("latin-1")}
         response = client.post(KEYPHRASES, json=BODY, headers=headers)  # type: ignore[arg-type]
@@ -142,7 +142,7 @@ def test_the_token(header: str | None, status: int) -> None:
 
 
 @pytest.mark.parametrize("token", ["", " ", "geheim ", "\n"])
-def test_a_token_that_protects_nothing(token: str) -> None:
+def test_an_empty_or_padded_token_is_an_error(token: str) -> None:
     with pytest.raises(ConfigError, match=r"the token (is empty|begins or ends with)"):
         Access(token)
 
@@ -162,7 +162,7 @@ def test_a_token_that_protects_nothing(token: str) -> None:
         ("", 400),
     ],
 )
-def test_the_name_of_the_server(host: str, status: int) -> None:
+def test_other_host_headers_get_400(host: str, status: int) -> None:
     """Pages of a site that points its name at the server (DNS rebinding) learn nothing."""
     with served(Slow(0)) as client:
         for path in ("/", "/healthz", "/openapi.json"):
@@ -174,7 +174,7 @@ def test_the_name_of_the_server(host: str, status: int) -> None:
             assert "--allowed-host" in response.json()["detail"]
 
 
-def test_other_names_of_the_server() -> None:
+def test_only_allowed_hosts_are_accepted() -> None:
     for hosts, allowed in ((("keyphrases.example", "10.0.0.7"), "10.0.0.7"), (("*",), "any")):
         app = create_app(Slow(0), access=Access(hosts=hosts))
         with TestClient(app, base_url=f"http://{allowed}") as client:
@@ -192,7 +192,7 @@ def test_other_names_of_the_server() -> None:
 @pytest.mark.parametrize(
     ("path", "status"), [("/", 200), ("/healthz", 200), (KEYPHRASES, 405), ("/none", 404)]
 )
-def test_head_is_get_without_the_body(path: str, status: int) -> None:
+def test_head_answers_like_get_without_the_body(path: str, status: int) -> None:
     with served(Slow(0)) as client:
         head, get = client.head(path), client.get(path)
         assert head.status_code == get.status_code == status
@@ -208,11 +208,11 @@ class Repeated(Slow):
     ) -> Iterator[tuple[Document, KeyphraseList]]:
         for document in map(StemmedDocument.of, documents):
             spans = [(n, n + 1) for n in range(len(document.document.text))]
-            found = [Keyphrase("x", 1.0, present=True, spans=tuple(spans))]
-            yield document.document, KeyphraseList(found)
+            result = [Keyphrase("x", 1.0, present=True, spans=tuple(spans))]
+            yield document.document, KeyphraseList(result)
 
 
-def test_an_answer_that_is_too_large() -> None:
+def test_an_answer_that_is_too_large_gets_422() -> None:
     """By what can be guessed of it, and by what it is; answers of many pieces arrive whole."""
     with served(Repeated(0), answer=100_000) as client:
         response = client.post(KEYPHRASES, json={"documents": ["x" * 7_000]})
@@ -227,7 +227,7 @@ def test_an_answer_that_is_too_large() -> None:
             assert "at most 100,000 are sent" in response.json()["detail"]
 
 
-def test_limits_that_cannot_be() -> None:
+def test_invalid_limits_are_errors() -> None:
     with pytest.raises(ConfigError, match="the limit of body is 0"):
         Limits(body=0)
     with pytest.raises(ConfigError, match="only 10 can wait"):
@@ -257,7 +257,7 @@ ANYWHERE = Access(hosts=("*",))
 SCOPE: Scope = {"type": "http", "method": "POST", "path": KEYPHRASES, "headers": []}
 
 
-def test_a_body_that_never_ends() -> None:
+def test_a_slow_body_times_out() -> None:
     async def never(scope: Scope, receive: Receive, send: Send) -> None:
         raise AssertionError("nothing has been asked yet")
 
@@ -268,7 +268,7 @@ def test_a_body_that_never_ends() -> None:
 
 
 @pytest.mark.parametrize("parts", [(b"begins",), (b"whole", b"")])
-def test_a_client_that_leaves(parts: tuple[bytes, ...]) -> None:
+def test_work_is_cancelled_when_its_client_disconnects(parts: tuple[bytes, ...]) -> None:
     """Before or after it has asked: what it wanted is given up."""
     given_up = []
 
@@ -290,23 +290,25 @@ def test_a_client_that_leaves(parts: tuple[bytes, ...]) -> None:
     assert len(given_up) == len(parts) - 1
 
 
-def test_bodies_are_held_for_so_many_clients_only() -> None:
+def test_the_number_of_bodies_in_memory_is_limited() -> None:
     async def forever(scope: Scope, receive: Receive, send: Send) -> None:
         await asyncio.sleep(60)
 
     async def visit() -> None:
         gate = Gate(forever, Limits(connections=2), ANYWHERE, lambda: 3)
         clients = [Client(b"x", b"") for _ in range(3)]
-        tasks = [asyncio.ensure_future(gate(SCOPE, one.receive, one.send)) for one in clients]
+        tasks = [
+            asyncio.ensure_future(gate(SCOPE, client.receive, client.send)) for client in clients
+        ]
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED, timeout=50)
-        assert [one.answers[0]["status"] if one.answers else None for one in clients] == [
+        assert [client.answers[0]["status"] if client.answers else None for client in clients] == [
             None,
             None,
             429,
         ]
         assert (b"retry-after", b"3") in clients[2].answers[0]["headers"]
-        for one in clients:
-            one.leaves.set()
+        for client in clients:
+            client.leaves.set()
         await asyncio.wait(tasks, timeout=50)
         late = Client(b"x", b"")
         late.leaves.set()
@@ -316,7 +318,7 @@ def test_bodies_are_held_for_so_many_clients_only() -> None:
     asyncio.run(visit())
 
 
-def test_a_client_that_reads_too_slowly() -> None:
+def test_a_client_that_reads_too_slowly_is_disconnected() -> None:
     """Its answer has begun, so that nothing else can be said."""
 
     async def slow(scope: Scope, receive: Receive, send: Send) -> None:
@@ -327,16 +329,16 @@ def test_a_client_that_reads_too_slowly() -> None:
     client = Client(b"whole", b"")
     gate = Gate(slow, Limits(seconds=0.05), ANYWHERE, lambda: 3)
     asyncio.run(gate(SCOPE, client.receive, client.send))
-    assert [one["type"] for one in client.answers] == ["http.response.start"]
+    assert [answer["type"] for answer in client.answers] == ["http.response.start"]
 
 
 def test_a_body_is_read_once() -> None:
     """Who asks again waits until the client leaves."""
-    heard: list[str] = []
+    received: list[str] = []
 
     async def listen(scope: Scope, receive: Receive, send: Send) -> None:
         for _ in range(2):
-            heard.append((await receive())["type"])
+            received.append((await receive())["type"])
 
     async def visit() -> None:
         client = Client(b"whole", b"")
@@ -345,11 +347,11 @@ def test_a_body_is_read_once() -> None:
         await asyncio.wait_for(gate(SCOPE, client.receive, client.send), 50)
 
     asyncio.run(visit())
-    assert heard[0] == "http.request"
-    assert heard[1:] in ([], ["http.disconnect"])
+    assert received[0] == "http.request"
+    assert received[1:] in ([], ["http.disconnect"])
 
 
-def test_an_error_of_ours_is_not_hidden() -> None:
+def test_internal_errors_are_not_hidden() -> None:
     async def broken(scope: Scope, receive: Receive, send: Send) -> None:
         raise LookupError("ours")
 

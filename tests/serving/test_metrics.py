@@ -4,7 +4,7 @@ from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
 
-def counted(client: TestClient) -> dict[tuple[str, ...], float]:
+def read_counters(client: TestClient) -> dict[tuple[str, ...], float]:
     response = client.get("/metrics")
     assert response.headers["content-type"].startswith("text/plain")
     return {
@@ -14,24 +14,24 @@ def counted(client: TestClient) -> dict[tuple[str, ...], float]:
     }
 
 
-def test_requests_documents_and_turns_are_counted(client: TestClient) -> None:
+def test_requests_documents_and_batches_are_counted(client: TestClient) -> None:
     client.post("/v1/keyphrases", json={"documents": ["words", "of", "a set"]})
     client.post("/v1/keyphrases", json={"documents": []})
-    found = counted(client)
-    assert found["one2set_requests_total", "/v1/keyphrases", "200"] == 1
-    assert found["one2set_requests_total", "/v1/keyphrases", "422"] == 1
-    assert found["one2set_documents_total",] == 3
-    assert found["one2set_batch_documents_sum",] == 3
-    assert found["one2set_batch_seconds_count",] == 1
-    assert found["one2set_batch_seconds_sum",] > 0
-    assert found["one2set_request_seconds_count", "/v1/keyphrases"] == 2
-    assert found["one2set_waiting_documents",] == 0
-    assert counted(client)["one2set_requests_total", "/metrics", "200"] == 1
+    result = read_counters(client)
+    assert result["one2set_requests_total", "/v1/keyphrases", "200"] == 1
+    assert result["one2set_requests_total", "/v1/keyphrases", "422"] == 1
+    assert result["one2set_documents_total",] == 3
+    assert result["one2set_batch_documents_sum",] == 3
+    assert result["one2set_batch_seconds_count",] == 1
+    assert result["one2set_batch_seconds_sum",] > 0
+    assert result["one2set_request_seconds_count", "/v1/keyphrases"] == 2
+    assert result["one2set_waiting_documents",] == 0
+    assert read_counters(client)["one2set_requests_total", "/metrics", "200"] == 1
 
 
-def test_made_up_paths_are_one(client: TestClient) -> None:
+def test_unknown_paths_are_one_series(client: TestClient) -> None:
     for number in range(5):
         client.get(f"/made-up-{number}")
-    found = counted(client)
-    assert found["one2set_requests_total", "other", "404"] == 5
-    assert not [key for key in found if "/made-up-1" in key]
+    result = read_counters(client)
+    assert result["one2set_requests_total", "other", "404"] == 5
+    assert not [key for key in result if "/made-up-1" in key]

@@ -49,7 +49,9 @@ def test_every_path_is_tried(schema: Any) -> None:
         (_SEND, GenerationMode.POSITIVE),
     ],
 )
-def test_it_answers_as_it_says(schema: Any, path: str, mode: GenerationMode) -> None:
+def test_answers_conform_to_the_openapi_description(
+    schema: Any, path: str, mode: GenerationMode
+) -> None:
     """Requests as described, and such that are not."""
     operation = schema[path]["GET" if path in _READ else "POST"]
     statuses = set()

@@ -14,7 +14,7 @@ PATHS = {name: f"/page/{name}" for name in FILES} | {"index.html": "/", "docs.ht
 
 
 @pytest.mark.parametrize("name", sorted(FILES))
-def test_every_file_is_served_strictly(client: TestClient, name: str) -> None:
+def test_every_file_has_the_content_security_policy(client: TestClient, name: str) -> None:
     response = client.get(PATHS[name])
     assert response.text == FILES[name]
     assert response.headers["x-content-type-options"] == "nosniff"

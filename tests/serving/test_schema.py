@@ -9,24 +9,24 @@ from one2set.serving.schema import ExploreRequest, KeyphrasesRequest
 TEXT = "On sets\nA set has no order."
 
 
-def test_a_text_is_what_the_generator_makes_of_it() -> None:
-    (found,) = KeyphrasesRequest.model_validate({"documents": [TEXT]}).to_documents()
-    assert found == document_from_text(TEXT)
-    assert found.title == "On sets"
+def test_a_text_becomes_the_document_of_the_generator() -> None:
+    (document,) = KeyphrasesRequest.model_validate({"documents": [TEXT]}).to_documents()
+    assert document == document_from_text(TEXT)
+    assert document.title == "On sets"
     assert ExploreRequest(text=TEXT).to_document() == document_from_text(TEXT)
 
 
 def test_parts_keep_their_ids() -> None:
     given = [{"text": TEXT}, {"text": "a set", "title": "On\nsets", "id": ""}, "third"]
-    found = KeyphrasesRequest.model_validate({"documents": given}).to_documents()
+    documents = KeyphrasesRequest.model_validate({"documents": given}).to_documents()
     titled = make_document("", title="On\nsets", abstract="a set", keyphrases=None)
-    assert found == [
+    assert documents == [
         document_from_text(TEXT, "text 1"),
         titled,
         document_from_text("third", "text 3"),
     ]
 
 
-def test_limits_hold() -> None:
+def test_sizes_beyond_the_limits_are_refused() -> None:
     with pytest.raises(ProblemError, match="at most 5 are read"):
         ExploreRequest.check_size({"text": "123456"}, Limits(characters=5))

@@ -32,9 +32,9 @@ def serving(*options: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     assert process.stderr is not None
     try:
         line = process.stderr.readline()
-        found = re.search(r"http://\S+", line)
-        assert found, line + process.stderr.read()
-        yield process, found[0]
+        result = re.search(r"http://\S+", line)
+        assert result, line + process.stderr.read()
+        yield process, result[0]
     finally:
         process.kill()
         process.wait()
@@ -49,7 +49,7 @@ def ask(url: str, texts: list[str]) -> list[list[str]]:
     )
     with urllib.request.urlopen(request, timeout=60) as answer:
         documents = json.load(answer)["documents"]
-    return [[one["text"] for one in document["keyphrases"]] for document in documents]
+    return [[keyphrase["text"] for keyphrase in document["keyphrases"]] for document in documents]
 
 
 def metric(url: str, name: str) -> float:
@@ -58,7 +58,7 @@ def metric(url: str, name: str) -> float:
     return float(re.findall(rf"^{name} (\S+)$", text, re.MULTILINE)[0])
 
 
-def test_what_was_accepted_is_answered(
+def test_accepted_requests_are_answered_before_exit(
     model: Path, generator: KeyphraseGenerator, documents: list[Document]
 ) -> None:
     long = [" ".join([document.abstract] * 40) for document in documents[:6]]
@@ -69,14 +69,16 @@ def test_what_was_accepted_is_answered(
             # The first request is being computed, the others wait.
             while metric(url, "one2set_waiting_documents") < 2:
                 assert time.monotonic() < deadline
-                assert not any(one.done() for one in asked)
+                assert not any(request.done() for request in asked)
                 time.sleep(0.02)
             process.terminate()
-            answers = [phrases for one in asked for phrases in one.result()]
+            answers = [phrases for request in asked for phrases in request.result()]
         assert process.wait(60) == 0
         assert process.stderr is not None
         assert process.stderr.read() == ""
-    assert answers == [[one.text for one in found] for found in generator.generate(long)]
+    assert answers == [
+        [keyphrase.text for keyphrase in keyphrases] for keyphrases in generator.generate(long)
+    ]
 
 
 def test_loopback_a_token_and_ctrl_c(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +93,7 @@ def test_loopback_a_token_and_ctrl_c(model: Path, monkeypatch: pytest.MonkeyPatc
         assert process.stderr.read() == ""
 
 
-def test_it_says_where_it_cannot_listen() -> None:
+def test_an_address_that_cannot_be_bound_is_reported() -> None:
     def never(url: str) -> None:
         raise AssertionError(url)
 
@@ -99,5 +101,5 @@ def test_it_says_where_it_cannot_listen() -> None:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
         for host, chosen in (("127.0.0.1", port), ("no.such.host.invalid", 0)):
-            with pytest.raises(ConfigError, match=f"{host}:{chosen} cannot be served at"):
+            with pytest.raises(ConfigError, match=f"cannot listen on {host}:{chosen}"):
                 run(FastAPI(), host=host, port=chosen, limits=Limits(seconds=1.0), started=never)

@@ -37,11 +37,11 @@ def run(name: str, *arguments: str | Path) -> str:
 
 
 @pytest.mark.parametrize("example", _EXAMPLES, ids=lambda example: example.name)
-def test_they_are_short(example: Path) -> None:
+def test_example_scripts_are_short(example: Path) -> None:
     assert len(example.read_text(encoding="utf-8").splitlines()) < 60
 
 
-def test_tag_a_folder(model: Path, tmp_path: Path) -> None:
+def test_tag_folder_writes_a_table(model: Path, tmp_path: Path) -> None:
     papers = tmp_path / "papers"
     papers.mkdir()
     documents = list(read(SAMPLE))[:2]
@@ -51,12 +51,14 @@ def test_tag_a_folder(model: Path, tmp_path: Path) -> None:
     run("tag_folder.py", papers, "--output", table, "--top", "3", "--model", model)
     with table.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    found = KeyphraseGenerator(model, threads=1).generate([d.text for d in documents], top=3)
-    assert [row["keyphrase"] for row in rows] == [one.text for some in found for one in some]
+    keyphrases = KeyphraseGenerator(model, threads=1).generate([d.text for d in documents], top=3)
+    assert [row["keyphrase"] for row in rows] == [
+        keyphrase.text for some in keyphrases for keyphrase in some
+    ]
     assert {row["document"] for row in rows} == {f"{document.id}.txt" for document in documents}
 
 
-def test_keywords_for_bibtex(model: Path, tmp_path: Path) -> None:
+def test_bibtex_keywords_fills_in_keywords(model: Path, tmp_path: Path) -> None:
     document = next(iter(read(SAMPLE)))
     library = tmp_path / "library.bib"
     entry = (
@@ -65,35 +67,39 @@ def test_keywords_for_bibtex(model: Path, tmp_path: Path) -> None:
     others = "@book{b, title = {B}}\n% a remark\n@misc{c, abstract = {x}, keywords = {mine}}\n"
     library.write_text(f"{entry},\n}}\n{others}")
     tagged = run("bibtex_keywords.py", library, "--top", "4", "--model", model)
-    found = KeyphraseGenerator(model, threads=1).generate(document.text, top=4)
-    assert found
-    keywords = ", ".join(one.text for one in found)
+    keyphrases = KeyphraseGenerator(model, threads=1).generate(document.text, top=4)
+    assert keyphrases
+    keywords = ", ".join(keyphrase.text for keyphrase in keyphrases)
     assert tagged == f"{entry},\n  keywords = {{{keywords}}}\n}}\n{others}"
 
 
-def test_an_index(model: Path) -> None:
+def test_search_index_finds_documents(model: Path) -> None:
     generator = KeyphraseGenerator(model, threads=1)
-    found = dict(generator.stream(read(SAMPLE)))
-    phrase = next(some[0].text for some in found.values() if some)
+    actual = dict(generator.stream(read(SAMPLE)))
+    phrase = next(some[0].text for some in actual.values() if some)
     shown = run("search_index.py", SAMPLE, phrase.upper(), "nothing of the kind", "--model", model)
-    expected = {d.id for d, some in found.items() if phrase in [one.text for one in some]}
+    expected = {
+        d.id for d, some in actual.items() if phrase in [keyphrase.text for keyphrase in some]
+    }
     lines = re.findall(r"^(.*)\t([\d.]+)\t(.*)$", shown, re.MULTILINE)
     assert expected <= {id for _, _, id in lines} or len(lines) == 10
     assert {query for query, _, _ in lines} == {phrase.upper()}
 
 
-def test_fine_tuning_on_a_csv(model: Path, tmp_path: Path) -> None:
+def test_fine_tune_trains_on_a_csv(model: Path, tmp_path: Path) -> None:
     table = tmp_path / "papers.csv"
     with table.open("w", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(["title", "abstract", "keyphrases"])
         for document in read(SAMPLE):
             rows.writerow([document.title, document.abstract, ";".join(document.keyphrases or ())])
-    said = run(
+    output = run(
         *("fine_tune.py", table, tmp_path / "mine", "--model", model),
         *("--scale", "tiny", "--minutes", "0.05"),
     )
-    assert "done: one2set generate" in said
-    found = KeyphraseGenerator(tmp_path / "mine" / "model", threads=1).generate("Graphs of words.")
-    assert isinstance(found, list)
+    assert "done: one2set generate" in output
+    keyphrases = KeyphraseGenerator(tmp_path / "mine" / "model", threads=1).generate(
+        "Graphs of words."
+    )
+    assert isinstance(keyphrases, list)
     assert (tmp_path / "mine" / "model" / "calibration.json").exists()

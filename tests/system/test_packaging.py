@@ -17,10 +17,10 @@ def normalise(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def pins(text: str) -> dict[str, str]:
+def parse_pins(text: str) -> dict[str, str]:
     """The versions of packages, by their names."""
-    found = re.findall(r"^([\w.-]+)==([^\s;]+)", text, re.MULTILINE)
-    return {normalise(name): version for name, version in found}
+    result = re.findall(r"^([\w.-]+)==([^\s;]+)", text, re.MULTILINE)
+    return {normalise(name): version for name, version in result}
 
 
 def names(*extras: str) -> Iterator[str]:
@@ -33,7 +33,7 @@ def names(*extras: str) -> Iterator[str]:
 
 def test_the_lock_has_what_a_server_needs_with_hashes() -> None:
     """If it fails: make lock."""
-    locked = pins(LOCK)
+    locked = parse_pins(LOCK)
     assert set(names("data", "serve")) <= set(locked)
     entries = re.split(r"\n(?=\w)", LOCK.strip())
     assert len(entries) == len(locked)
@@ -41,15 +41,17 @@ def test_the_lock_has_what_a_server_needs_with_hashes() -> None:
 
 
 def test_lock_and_constraints_have_the_same_versions() -> None:
-    constraints = pins((ROOT / "constraints.txt").read_text(encoding="utf-8"))
+    constraints = parse_pins((ROOT / "constraints.txt").read_text(encoding="utf-8"))
     in_browsers = {"httpx2-jsfetch"}  # which nobody installs here
-    locked = {name: version for name, version in pins(LOCK).items() if name not in in_browsers}
+    locked = {
+        name: version for name, version in parse_pins(LOCK).items() if name not in in_browsers
+    }
     assert locked.items() <= constraints.items()
 
 
 def test_every_required_package_is_pinned() -> None:
     extras = set(PROJECT["project"]["optional-dependencies"])
-    constraints = pins((ROOT / "constraints.txt").read_text(encoding="utf-8"))
+    constraints = parse_pins((ROOT / "constraints.txt").read_text(encoding="utf-8"))
     assert set(names(*extras)) <= set(constraints)
 
 

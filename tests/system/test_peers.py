@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.networks import lively_settrans, small_vocabulary
+from tests.networks import small_vocabulary, varied_settrans
 
 from one2set.data.document import Document
 from one2set.data.reading.readers import read
@@ -27,19 +27,26 @@ def data(tmp_path: Path) -> Path:
     """Sets as `../shared/data` has them: in the field's form, and a cased one."""
     folder = tmp_path / "data"
     # One document has Arabic marks, which the field's form does not know.
-    raw = [one for one in read(str(_SAMPLE)) if looks_tokenised(" ".join(one.words()))]
+    raw = [
+        document for document in read(str(_SAMPLE)) if looks_tokenised(" ".join(document.words()))
+    ]
     cased = [
-        {"id": one.id, "title": one.title, "abstract": one.abstract, "keywords": one.keyphrases}
-        for one in raw
+        {
+            "id": record.id,
+            "title": record.title,
+            "abstract": record.abstract,
+            "keywords": record.keyphrases,
+        }
+        for record in raw
     ]
     in_form = [
         {
-            "id": one.id,
-            "title": " ".join(words_of(one.title)),
-            "abstract": " ".join(words_of(one.abstract)),
-            "keywords": [" ".join(words) for words in one.phrase_words()],
+            "id": record.id,
+            "title": " ".join(words_of(record.title)),
+            "abstract": " ".join(words_of(record.abstract)),
+            "keywords": [" ".join(words) for words in record.phrase_words()],
         }
-        for one in raw
+        for record in raw
     ]
     _write(folder / "valid/kp20k.jsonl", in_form[:20])
     _write(folder / "test/kp20k-500.jsonl", in_form[20:])
@@ -75,7 +82,7 @@ def _test_set(data: Path) -> list[Document]:
     return list(read(str(data / "test/kp20k-500.jsonl")))
 
 
-def test_the_field_form_is_brought_back_and_returned() -> None:
+def test_preprocessed_text_survives_the_round_trip() -> None:
     tools = runpy.run_path(str(_ROOT / "benchmarks/peer_tools.py"))
     document = {
         "title": "reading ieee 802.11 frames",
@@ -91,7 +98,7 @@ def test_the_field_form_is_brought_back_and_returned() -> None:
 
 def test_figures_are_those_of_the_predictions(data: Path, tmp_path: Path) -> None:
     documents = _test_set(data)
-    save_model(tmp_path / "model", lively_settrans(), small_vocabulary(documents))
+    save_model(tmp_path / "model", varied_settrans(), small_vocabulary(documents))
     page = _run(data, "--model", str(tmp_path / "model"), "--documents", "0")
     peers = _cached(data, "first-phrases")
     ours = _cached(data, "one2set")
@@ -102,9 +109,9 @@ def test_figures_are_those_of_the_predictions(data: Path, tmp_path: Path) -> Non
     best = evaluate(documents, [phrases[:count] for phrases in peers], protocol="mean-f1")
     assert cell.split()[0] == f"{best['present']['M'].f1:.3f}"
     assert cell[-1] == ">", "random weights are worse than any rule"
-    found = evaluate(documents, ours, protocol="mean-f1")
+    figures = evaluate(documents, ours, protocol="mean-f1")
     cell = _row(page, heading, "one2set")[1]
-    assert cell.split()[0] == f"{found['present']['M'].f1:.3f}"
+    assert cell.split()[0] == f"{figures['present']['M'].f1:.3f}"
     assert cell.endswith("]"), "ours is not compared with itself"
 
 

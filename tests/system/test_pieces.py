@@ -34,21 +34,21 @@ def test_from_pieces_to_a_model_that_is_trained_further(tmp_path: Path) -> None:
         options = ["--tokenizer", str(tmp_path / "pieces.json")]
         invoke(*prepare, *options)
         bert = ["model.encoder=bert", "train.frozen_layers=1", "train.encoder_lr_factor=0.3"]
-        settings = [part for one in bert for part in ("--set", one)]
+        settings = [part for name in bert for part in ("--set", name)]
         train(tmp_path / "corpus", tmp_path / "run", "--steps", "3", *QUICK, *settings)
         model = tmp_path / "model"
         export_model(tmp_path / "run", model, int8=False)
         engine = Engine.load(tmp_path / "run" / "model")
         runtime = Runtime(model, threads=1)
         bias = NullBias(-20.0, -20.0)  # so that it speaks, little trained as it is
-        said = [
+        texts = [
             [
-                [(slot.text, round(slot.probability, 4)) for slot in one.slots]
-                for one in each.predict(documents[:20], null_bias=bias)
+                [(slot.text, round(slot.probability, 4)) for slot in prediction.slots]
+                for prediction in each.predict(documents[:20], null_bias=bias)
             ]
             for each in (engine, runtime)
         ]
-        assert said[0] == said[1]
+        assert texts[0] == texts[1]
         prepare[1] = str(tmp_path / "more")
         invoke(*prepare, "--vocabulary", model)
     train(tmp_path / "more", tmp_path / "after", "--from", str(model), "--steps", "1")

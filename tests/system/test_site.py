@@ -38,7 +38,7 @@ def test_the_site_builds(site: Path) -> None:
     assert "calibrated" in (site / "faq" / "index.html").read_text(encoding="utf-8")
 
 
-def test_it_loads_nothing_from_elsewhere(site: Path) -> None:
+def test_the_site_loads_nothing_from_other_hosts(site: Path) -> None:
     pages = list(site.rglob("*.html"))
     assert len(pages) > 15
     for page in pages:
@@ -51,7 +51,7 @@ def test_it_loads_nothing_from_elsewhere(site: Path) -> None:
         assert _STYLES.findall(style.read_text(encoding="utf-8")) == [], style
 
 
-def test_what_loads_is_recognised() -> None:
+def test_the_pattern_finds_external_resources() -> None:
     loading = '<link rel="stylesheet" href="https://fonts.example/a.css"><img src=//a.example/b>'
     assert _LOADING.findall(loading) == ["https://fonts.example/a.css", "//a.example/b"]
     assert _LOADING.findall('<a href="https://example.org">and <link href="a.css">') == []

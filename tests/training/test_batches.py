@@ -21,9 +21,9 @@ def test_an_epoch_has_every_document_once_within_the_limits(
 ) -> None:
     documents, tokens = limits
     batches = Batches(np.array(lengths), documents=documents, tokens=tokens, pool=pool, seed=1)
-    found = batches.epoch(epoch)
-    assert sorted(np.concatenate(found).tolist()) == list(range(len(lengths)))
-    for batch in found:
+    result = batches.epoch(epoch)
+    assert sorted(np.concatenate(result).tolist()) == list(range(len(lengths)))
+    for batch in result:
         longest = max(lengths[index] for index in batch)
         assert lengths[batch[0]] == longest
         assert not documents or len(batch) <= documents

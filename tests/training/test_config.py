@@ -9,7 +9,7 @@ from one2set.errors import ConfigError
 from one2set.training.config import SCALES, Config, fingerprint
 
 
-def test_the_paper_scale_is_the_papers() -> None:
+def test_the_scale_paper_has_the_settings_of_the_paper() -> None:
     paper = Config.scale("paper")
     assert paper.model.model_dump() == {
         "vocabulary_size": 50_002,
@@ -150,7 +150,7 @@ def test_a_saved_file_may_have_the_old_names_of_renamed_settings(tmp_path: Path)
         config.override(["train.shares=2"])
 
 
-def test_what_a_run_cannot_change_has_a_fingerprint() -> None:
+def test_the_fingerprint_covers_fixed_settings() -> None:
     tiny = Config.scale("tiny")
     same = tiny.override(["limits.steps=5", "train.learning_rate=1e-5", "machine.threads=2"])
     other = tiny.override(["train.batch_documents=9"])

@@ -109,7 +109,7 @@ def test_without_dropout_micro_batches_do_not_matter(corpus_folder: Path, tmp_pa
         assert row[2:] == pytest.approx(other[2:], rel=1e-5)
 
 
-def test_a_signal_to_one_stops_all_and_another_number_of_processes_can_go_on(
+def test_a_signal_stops_all_processes_and_another_number_can_resume(
     corpus_folder: Path, tmp_path: Path
 ) -> None:
     calm, run = tmp_path / "calm", tmp_path / "run"
@@ -144,7 +144,7 @@ def test_a_user_error_is_printed_once_and_ends_all_processes(
     assert "Traceback" not in output.read_text()
 
 
-def test_alone_everything_is_trivial() -> None:
+def test_one_process_needs_no_communication() -> None:
     alone = Processes(rank=0, count=1)
     assert alone.is_main
     assert alone.sum([1.0, 2.0]) == [1.0, 2.0]

@@ -42,7 +42,7 @@ def partial_checkpoints(folder: Path) -> set[str]:
     return {path.name for path in folder.glob("checkpoints/.*.partial-*")}
 
 
-def see_partials(folder: Path, seen: set[str]) -> int:
+def watch_partials(folder: Path, seen: set[str]) -> int:
     """How many different ones have been seen."""
     seen |= partial_checkpoints(folder)
     return len(seen)
@@ -61,7 +61,7 @@ def await_growth(count: Callable[[], int], by: int, child: BaseProcess) -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_kills_change_nothing(
+def test_a_killed_run_resumes_to_the_same_weights(
     seed: int, corpus_folder: Path, tmp_path: Path, weights: Callable[[Run], dict[str, Tensor]]
 ) -> None:
     calm, killed = tmp_path / "calm", tmp_path / "killed"
@@ -80,7 +80,7 @@ def test_kills_change_nothing(
             time.sleep(chance.uniform(0, 0.05))
         else:  # the process is in the midst of its first new checkpoint, or of one after that
             seen: set[str] = set()
-            await_growth(partial(see_partials, killed, seen), chance.randint(1, 2), child)
+            await_growth(partial(watch_partials, killed, seen), chance.randint(1, 2), child)
             time.sleep(chance.uniform(0, 0.02))
         kills += child.is_alive()
         child.kill()

@@ -64,15 +64,15 @@ def test_an_interrupted_run_resumes_to_the_same_weights(
 
     run = miniature.run(tmp_path / "run", *settings, system=system, init=init)
     for number in (signal.SIGINT, signal.SIGTERM):
-        heard = []
+        events = []
         for event in miniature.events(run):
-            heard.append(event)
-            if isinstance(event, Step) and len([e for e in heard if isinstance(e, Step)]) == 3:
+            events.append(event)
+            if isinstance(event, Step) and len([e for e in events if isinstance(e, Step)]) == 3:
                 os.kill(os.getpid(), number)
-        ended = last(heard)
+        ended = last(events)
         # The signal came while the third step was being told of; the fourth was still made.
         assert (ended.reason, ended.signal) == ("interrupted", number)
-        assert len([e for e in heard if isinstance(e, Step)]) == 4
+        assert len([e for e in events if isinstance(e, Step)]) == 4
     assert last(miniature.train(Run.load(run.folder))).reason == "limit"
     assert_same(weights(run), weights(calm))
 
@@ -95,7 +95,7 @@ def test_an_interrupted_validation_is_repeated(
     assert_same(weights(run), weights(calm))
 
 
-def test_a_finished_run_can_be_given_more_to_do(
+def test_a_finished_run_can_continue_with_a_higher_limit(
     miniature: Miniature, tmp_path: Path, weights: Weights
 ) -> None:
     whole = miniature.run(tmp_path / "whole", "limits.steps=8")
@@ -145,7 +145,7 @@ def test_patience_ends_a_run_and_the_model_is_the_best(
 
 def averaged(run: Run, weights: Weights) -> dict[str, Tensor]:
     """What the last checkpoint has as the network's moving average, which is not its weights."""
-    found = {
+    result = {
         kind: {
             name.removeprefix(f"{kind}/network."): tensor
             for name, tensor in weights(run).items()
@@ -153,9 +153,9 @@ def averaged(run: Run, weights: Weights) -> dict[str, Tensor]:
         }
         for kind in ("average", "weights")
     }
-    assert found["average"]
-    assert not any(torch.equal(x, found["weights"][name]) for name, x in found["average"].items())
-    return found["average"]
+    assert result["average"]
+    assert not any(torch.equal(x, result["weights"][name]) for name, x in result["average"].items())
+    return result["average"]
 
 
 def test_validation_measures_and_saves_the_averaged_weights_without_dropout(
@@ -175,18 +175,18 @@ def test_validation_measures_and_saves_the_averaged_weights_without_dropout(
     predict_examples = Engine.predict_examples
     monkeypatch.setattr(Engine, "predict_examples", predict)
     with run.locked():
-        told = list(train(task, processes=ALONE))
+        events_ = list(train(task, processes=ALONE))
     expected = averaged(run, weights)
     assert generating
-    for found in generating:
-        assert_same(found, expected)
+    for actual in generating:
+        assert_same(actual, expected)
     saved = load_model(run.model).network.state_dict()
     assert_same({name: saved[name] for name in expected}, expected)
 
     again = miniature.task(run).built
     again.objective.load_state_dict({f"network.{n}": x for n, x in expected.items()})
     loss = again.objective.eval()(again.collate(task.valid[:]))
-    (validated,) = [event for event in told if isinstance(event, Validated)]
+    (validated,) = [event for event in events_ if isinstance(event, Validated)]
     assert validated.metrics["loss"] == pytest.approx(loss.total.item(), rel=1e-4)
     # Training went on with its own weights, and with dropout.
     assert network.training
@@ -217,18 +217,18 @@ def test_the_best_weights_are_selected_by_the_configured_metric(
         return [[task.vocabulary.text(phrase) for phrase in gold[e.id]] for e in examples]
 
     monkeypatch.setattr(Task, "generate", generate)
-    told, models = [], []
+    events_, models = [], []
     with run.locked():
         for event in train(task, processes=ALONE):
             if isinstance(event, Step):
                 steps_done = event.step
             if isinstance(event, Validated):
-                told.append(event)
+                events_.append(event)
                 models.append((run.model / "weights.safetensors").read_bytes())
-    losses = [event.metrics["loss"] for event in told]
+    losses = [event.metrics["loss"] for event in events_]
     assert losses == sorted(losses)
-    assert [event.metrics["f1"] > 0 for event in told] == [False, False, True, False]
-    assert [event.best for event in told] == best
+    assert [event.metrics["f1"] > 0 for event in events_] == [False, False, True, False]
+    assert [event.best for event in events_] == best
     assert models[0] == models[1]
     assert (models[1] != models[2]) == best[2]
     assert models[2] == models[3]
@@ -242,12 +242,12 @@ def test_validation_does_not_depend_on_earlier_random_numbers(
     def losses(drawn: int) -> list[float]:
         settings = ("limits.steps=2", "validation.every=1")
         run = miniature.run(tmp_path / str(drawn), *settings, system="settrans-random")
-        found = []
+        result = []
         for event in miniature.events(run):
             torch.rand(drawn)
             if isinstance(event, Validated):
-                found.append(event.metrics["loss"])
-        return found
+                result.append(event.metrics["loss"])
+        return result
 
     assert losses(1) == losses(8)
 
@@ -275,12 +275,12 @@ def test_checkpoints_are_written_by_steps_and_by_the_clock(
 ) -> None:
     def saved(*settings: str) -> list[int]:
         run = miniature.run(tmp_path / "-".join(settings), *settings, "validation.every=50")
-        found = []
+        result = []
         for event in miniature.events(run):
             if isinstance(event, Step):
                 names = [path.name for path in run.checkpoints.glob("*")]
-                found.append(max(map(int, names), default=0))
-        return found
+                result.append(max(map(int, names), default=0))
+        return result
 
     limit = "limits.steps=7"
     by_steps = saved(limit, "logging.checkpoint_steps=3", "logging.checkpoint_minutes=0")
@@ -294,14 +294,14 @@ def test_an_automatic_precision_is_reported_once(
 ) -> None:
     monkeypatch.setattr("one2set.model.layers._WIDE", 8)
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
-    said: dict[str, list[str]] = {}
+    messages: dict[str, list[str]] = {}
     for precision in ("auto", "float32", "bfloat16"):
         settings = ["limits.steps=2", f"machine.precision={precision}", "machine.device=cpu"]
         events = miniature.train(miniature.run(tmp_path / precision, *settings))
-        said[precision] = [event.text for event in events if isinstance(event, Message)]
-    assert len(said["auto"]) == 1
-    assert "computing in bfloat16" in said["auto"][0]
-    assert said["float32"] == said["bfloat16"] == []
+        messages[precision] = [event.text for event in events if isinstance(event, Message)]
+    assert len(messages["auto"]) == 1
+    assert "computing in bfloat16" in messages["auto"][0]
+    assert messages["float32"] == messages["bfloat16"] == []
 
 
 def test_a_run_resumes_in_another_precision(
@@ -328,16 +328,16 @@ def test_steps_report_the_learning_rate_and_the_fraction_done(
 ) -> None:
     settings = ("train.schedule=linear", "train.warmup_steps=2", "limits.steps=8")
     run = miniature.run(tmp_path / "run", *settings)
-    told = [event for event in miniature.train(run) if isinstance(event, Step)]
-    assert [event.fraction_done for event in told] == [step / 8 for step in range(1, 9)]
-    rates = [event.learning_rate for event in told]
+    events_ = [event for event in miniature.train(run) if isinstance(event, Step)]
+    assert [event.fraction_done for event in events_] == [step / 8 for step in range(1, 9)]
+    rates = [event.learning_rate for event in events_]
     expected = [0.5, 0.875, 0.75, 0.625, 0.5, 0.375, 0.25, 0.125]
     assert rates == pytest.approx([0.005 * part for part in expected])
-    assert [event.step for event in told] == list(range(1, 9))
-    assert all(event.seconds_left >= 0 for event in told)
+    assert [event.step for event in events_] == list(range(1, 9))
+    assert all(event.seconds_left >= 0 for event in events_)
 
 
-def test_the_clock_goes_on_where_it_was_and_looks_at_the_last_steps(
+def test_the_clock_continues_and_averages_the_last_steps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = 1_000.0
@@ -356,7 +356,7 @@ def test_the_clock_goes_on_where_it_was_and_looks_at_the_last_steps(
     assert speeds[19:] == pytest.approx([5, 5])
 
 
-def assert_same(found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
-    assert found.keys() == expected.keys()
+def assert_same(actual: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
+    assert actual.keys() == expected.keys()
     for name, tensor in expected.items():
-        assert torch.equal(tensor, found[name]), name
+        assert torch.equal(tensor, actual[name]), name

@@ -23,9 +23,9 @@ PEOS = SetLayout(8, separate=False, peos=True)
 
 def network() -> SetTrans:
     path = reference.FOLDER / "checkpoint" / "set_best_model.pt"
-    found = import_network(path, heads=reference.HEADS, dropout=0.0)
-    assert isinstance(found, SetTrans)
-    return found
+    imported = import_network(path, heads=reference.HEADS, dropout=0.0)
+    assert isinstance(imported, SetTrans)
+    return imported
 
 
 def scores_and_order(kind: str, layout: SetLayout) -> tuple[Tensor, Tensor]:
@@ -117,5 +117,5 @@ def test_six_training_steps_are_the_recorded_ones() -> None:
         # Adam has moved weights by up to 6e-4. A bias of keys shifts all scores of a query alike:
         # its gradient is zero but for rounding, which Adam blows up to steps of either sign.
         tolerance = 12e-4 if name.endswith("k_proj.bias") else 1e-5
-        found = weights[rename_weight(name)].detach()
-        torch.testing.assert_close(found, weight, rtol=0, atol=tolerance, msg=name)
+        result = weights[rename_weight(name)].detach()
+        torch.testing.assert_close(result, weight, rtol=0, atol=tolerance, msg=name)

@@ -12,7 +12,7 @@ from one2set.training.run import Run
 from tests.training.conftest import Miniature
 
 
-def test_a_run_is_read_back(miniature: Miniature, tmp_path: Path) -> None:
+def test_a_saved_run_loads_unchanged(miniature: Miniature, tmp_path: Path) -> None:
     run = miniature.run(tmp_path / "run", seed=7)
     with run.locked():
         pass
@@ -78,7 +78,7 @@ def test_a_run_resumes_with_its_own_arguments(miniature: Miniature, tmp_path: Pa
         run.check_arguments(system=None, seed=None, corpus=Corpus(tmp_path / "other"))
 
 
-def test_one_process_at_a_time(miniature: Miniature, tmp_path: Path) -> None:
+def test_a_locked_run_refuses_other_processes(miniature: Miniature, tmp_path: Path) -> None:
     run = miniature.run(tmp_path / "run")
     busy = pytest.raises(ConfigError, match="another process is training")
     with run.locked(), busy, run.locked():
@@ -87,7 +87,7 @@ def test_one_process_at_a_time(miniature: Miniature, tmp_path: Path) -> None:
         pass
 
 
-def test_old_names_of_settings_leave_the_fingerprint_as_it_was(
+def test_old_names_of_settings_do_not_change_the_fingerprint(
     miniature: Miniature, tmp_path: Path
 ) -> None:
     run = miniature.run(tmp_path / "run", "train.micro_batches=3", "train.encoder_lr_factor=0.5")
@@ -102,7 +102,7 @@ def test_old_names_of_settings_leave_the_fingerprint_as_it_was(
     assert (again.config, again.fingerprint) == (run.config, run.fingerprint)
 
 
-def test_a_setting_that_a_later_version_brings_leaves_checkpoints_their_run(
+def test_new_settings_do_not_change_the_fingerprint(
     miniature: Miniature, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = miniature.run(tmp_path / "run")

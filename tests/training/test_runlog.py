@@ -42,7 +42,7 @@ def test_a_resumed_log_drops_steps_after_the_checkpoint(tmp_path: Path) -> None:
         ({"loss": 2.0, "f1": 0.1, "reward": 0.3, "accuracy": 0.9}, 4),
     ],
 )
-def test_curves_are_a_picture(figures: dict[str, float], panels: int, tmp_path: Path) -> None:
+def test_curves_are_drawn_as_png(figures: dict[str, float], panels: int, tmp_path: Path) -> None:
     log = RunLog(tmp_path, QUIET, Progress())
     log.write("train", 1, {"loss": 3.0})
     log.write("valid", 1, figures)

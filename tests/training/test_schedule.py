@@ -29,7 +29,7 @@ def test_the_rate_rises_then_follows_its_shape(
         assert Progress(step=step).learning_rate(done, train) == pytest.approx(expected)
 
 
-def test_a_plateau_halves_the_rate_at_every_miss_down_to_the_authors_floor() -> None:
+def test_a_plateau_halves_the_rate_down_to_the_authors_minimum() -> None:
     train, validation = (
         TrainSettings(schedule="plateau", learning_rate=1e-4),
         ValidationSettings(patience=0),
@@ -49,9 +49,10 @@ def test_a_plateau_halves_the_rate_at_every_miss_down_to_the_authors_floor() -> 
 def test_the_best_is_the_lowest_loss_or_the_highest_f1() -> None:
     train = TrainSettings()
     by_loss, by_f1 = Progress(), Progress()
-    found = [{"loss": x, "f1": x} for x in (2.0, 1.0, 3.0, math.nan)]
+    result = [{"loss": x, "f1": x} for x in (2.0, 1.0, 3.0, math.nan)]
     assert [
-        by_loss.record_validation(one, ValidationSettings(select_by="loss"), train) for one in found
+        by_loss.record_validation(metrics, ValidationSettings(select_by="loss"), train)
+        for metrics in result
     ] == [
         True,
         True,
@@ -59,7 +60,8 @@ def test_the_best_is_the_lowest_loss_or_the_highest_f1() -> None:
         False,
     ]
     assert [
-        by_f1.record_validation(one, ValidationSettings(select_by="f1"), train) for one in found
+        by_f1.record_validation(metrics, ValidationSettings(select_by="f1"), train)
+        for metrics in result
     ] == [
         True,
         False,
@@ -97,7 +99,7 @@ def test_of_equal_f1s_the_one_with_the_lower_loss_is_the_best() -> None:
     )
 
 
-def test_patience_counts_misses_in_a_row() -> None:
+def test_patience_counts_consecutive_validations_without_improvement() -> None:
     train, validation, progress = TrainSettings(), ValidationSettings(patience=2), Progress()
     endings = []
     for value in (5.0, 6.0, 4.0, 4.0, 4.5):

@@ -58,7 +58,9 @@ def stepper(system: str, settings: Config) -> Stepper:
 
 @pytest.mark.parametrize("system", ["settrans", "transformer"])
 @pytest.mark.parametrize("clip", [1e-3, 1e3])
-def test_steps_are_the_textbooks(system: str, clip: float, examples: list[Example]) -> None:
+def test_steps_equal_those_of_textbook_adam(
+    system: str, clip: float, examples: list[Example]
+) -> None:
     settings = config("train.micro_batches=1", f"train.clip_norm={clip}")
     ours = stepper(system, settings)
     objective = copy.deepcopy(ours.objective)
@@ -87,9 +89,9 @@ def test_micro_batches_give_the_step_of_the_whole_batch(
     parted = stepper("settrans", config(f"train.micro_batches={micro_batches}"))
     for number in range(3):
         expected = whole.step(examples, INDICES, number=number, learning_rate=1e-2)
-        found = parted.step(examples, INDICES, number=number, learning_rate=1e-2)
-        assert found[0] == pytest.approx(expected[0], rel=1e-5)
-        assert found[1] == expected[1]
+        outcome = parted.step(examples, INDICES, number=number, learning_rate=1e-2)
+        assert outcome[0] == pytest.approx(expected[0], rel=1e-5)
+        assert outcome[1] == expected[1]
     assert_alike(parted.objective, whole.objective)
 
 
@@ -98,15 +100,15 @@ def test_dropout_depends_only_on_seed_step_and_micro_batch(examples: list[Exampl
 
     def loss(number: int) -> float:
         torch.rand(number)  # what was drawn before must not matter
-        one = stepper("settrans", settings)
+        trained = stepper("settrans", settings)
         torch.rand(7)
-        return one.step(examples, INDICES, number=number, learning_rate=1e-3)[0]["loss"]
+        return trained.step(examples, INDICES, number=number, learning_rate=1e-3)[0]["loss"]
 
     assert loss(4) == loss(4)
     assert loss(4) != loss(5)
 
 
-def test_every_step_is_taken_into_the_average(examples: list[Example]) -> None:
+def test_every_step_updates_the_average(examples: list[Example]) -> None:
     ours = stepper("settrans", config())
     expected = copy.deepcopy(dict(ours.objective.named_parameters()))
     for number in range(3):
@@ -187,10 +189,10 @@ def test_bfloat16_computes_nearly_the_same(
     monkeypatch.setattr("one2set.model.layers._WIDE", 8)
     exact = stepper("settrans", config())
     mixed = stepper("settrans", config("machine.precision=bfloat16"))
-    found = mixed.step(examples, INDICES, number=0, learning_rate=1e-3)[0]["loss"]
+    loss = mixed.step(examples, INDICES, number=0, learning_rate=1e-3)[0]["loss"]
     expected = exact.step(examples, INDICES, number=0, learning_rate=1e-3)[0]["loss"]
-    assert found != expected
-    assert found == pytest.approx(expected, rel=0.02)
+    assert loss != expected
+    assert loss == pytest.approx(expected, rel=0.02)
     assert all(weight.dtype == torch.float32 for weight in mixed.objective.parameters())
 
 
@@ -198,18 +200,18 @@ def test_narrow_networks_compute_in_float32_on_a_cpu(examples: list[Example]) ->
     exact = stepper("settrans", config())
     narrow = stepper("settrans", config("machine.precision=bfloat16"))
     assert not narrow.bfloat16
-    found, expected = (
-        one.step(examples, INDICES, number=0, learning_rate=1e-3) for one in (narrow, exact)
+    actual, expected = (
+        each.step(examples, INDICES, number=0, learning_rate=1e-3) for each in (narrow, exact)
     )
-    assert found == expected
+    assert actual == expected
 
 
-def assert_alike(found: nn.Module, expected: nn.Module) -> None:
-    for (name, a), b in zip(found.named_parameters(), expected.parameters(), strict=True):
+def assert_alike(actual: nn.Module, expected: nn.Module) -> None:
+    for (name, a), b in zip(actual.named_parameters(), expected.parameters(), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5, msg=name)
 
 
-def test_the_encoder_may_learn_slower(examples: list[Example]) -> None:
+def test_the_encoder_has_its_own_learning_rate(examples: list[Example]) -> None:
     """Adam's first step is as long as the rate, whatever the gradient."""
     slow = stepper("settrans", config("train.encoder_lr_factor=0.1", "train.epsilon=1e-20"))
     before = copy.deepcopy(dict(slow.objective.named_parameters()))
@@ -229,10 +231,10 @@ def test_wide_products_have_the_precision_that_is_set(precision: str) -> None:
     settings = config(f"machine.precision={precision}", "machine.device=cpu")
     torch.manual_seed(0)
     wide = Linear(256, 256)
-    one = Stepper(wide, lambda examples: tiny.batch(), settings, seed=1, processes=ALONE)
+    trained = Stepper(wide, lambda examples: tiny.batch(), settings, seed=1, processes=ALONE)
     x = torch.randn(20, 256)
-    with one.autocast():
-        found = wide(x)
+    with trained.autocast():
+        actual = wide(x)
     expected = nn.functional.linear(x, wide.weight, wide.bias)
-    assert torch.allclose(found, expected, atol=0.05)
-    assert torch.allclose(found, expected, atol=1e-5) == (precision == "float32")
+    assert torch.allclose(actual, expected, atol=0.05)
+    assert torch.allclose(actual, expected, atol=1e-5) == (precision == "float32")

@@ -166,16 +166,16 @@ def test_an_ablation_is_settrans_with_one_option_changed(
     assert ablated == full
 
 
-def built_unusually(name: str) -> BuiltSystem:
+def build_with_unusual_settings(name: str) -> BuiltSystem:
     return build(name, Config.scale("tiny").override(UNUSUAL), tiny.vocabulary(60))
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_every_row_reaches_network_targets_objective_and_search(name: str) -> None:
-    expected, built = EXPECTED[name], built_unusually(name)
+    expected, built = EXPECTED[name], build_with_unusual_settings(name)
     assert type(built.network) is expected.network
-    found = {key: built.network.arguments[key] for key in expected.arguments}
-    assert found == expected.arguments
+    actual = {key: built.network.arguments[key] for key in expected.arguments}
+    assert actual == expected.arguments
     dropouts = {module.rate for module in built.network.modules() if isinstance(module, Dropout)}
     assert dropouts == ({0.25} if "dropout" in expected.arguments else set())
 
@@ -204,7 +204,7 @@ def test_every_row_reaches_network_targets_objective_and_search(name: str) -> No
 def test_settings_reach_the_set_loss(
     name: str, assignment: str, teacher_forcing: bool, null_weight: list[float]
 ) -> None:
-    objective = built_unusually(name).objective
+    objective = build_with_unusual_settings(name).objective
     assert isinstance(objective, SetLoss)
     assert objective.null_weight.tolist() == pytest.approx(null_weight)
     assert (objective.assignment, objective.teacher_forcing) == (assignment, teacher_forcing)
@@ -213,18 +213,18 @@ def test_settings_reach_the_set_loss(
 
 
 def test_settings_reach_rewards_and_discriminator() -> None:
-    reinforced = built_unusually("catseqtg-2rf1").objective
+    reinforced = build_with_unusual_settings("catseqtg-2rf1").objective
     assert isinstance(reinforced, SelfCritical)
     assert isinstance(reinforced.reward, AdaptiveReward)
     assert (reinforced.steps, reinforced.samples) == (17, 3)
 
-    made = built_unusually("gan-mr").objective
-    assert isinstance(made, AdversarialLoss)
-    assert (made.steps, made.samples) == (17, 3)
+    objective = build_with_unusual_settings("gan-mr").objective
+    assert isinstance(objective, AdversarialLoss)
+    assert (objective.steps, objective.samples) == (17, 3)
     # Five steps of the discriminator, four of the generator, two of the discriminator, …
-    rates = [made.start_step(step) for step in range(16)]
+    rates = [objective.start_step(step) for step in range(16)]
     assert rates == pytest.approx([3.0] * 5 + [1.0] * 4 + [3.0] * 2 + [1.0] * 4 + [3.0])
-    judge = made.discriminator
+    judge = objective.discriminator
     assert judge.vocabulary_size == 60
     assert (judge.embedding.embedding_dim, judge.score.in_features) == (9, 2 * 7)
     dropouts = [module.rate for module in judge.modules() if isinstance(module, Dropout)]
@@ -297,10 +297,10 @@ def test_a_network_that_cannot_be_saved_fails_when_it_is_built(
 ) -> None:
     monkeypatch.delitem(folder.NETWORKS, "recurrent")
     with pytest.raises(TypeError, match=r"Recurrent is not in model\.folder\.NETWORKS"):
-        built_unusually("catseq")
+        build_with_unusual_settings("catseq")
 
 
-def test_weights_are_the_seeds() -> None:
+def test_initial_weights_depend_on_the_seed() -> None:
     config = Config.scale("tiny").override(SETTINGS)
 
     def first(seed: int) -> torch.Tensor:
@@ -311,7 +311,7 @@ def test_weights_are_the_seeds() -> None:
     assert not torch.equal(first(1), first(2))
 
 
-def test_a_system_has_settings_of_its_own_which_the_user_overrules(
+def test_user_settings_override_those_of_the_system(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     own = System(

@@ -71,7 +71,7 @@ def test_heads_of_a_run_start_from_those_of_its_init(corpus_folder: Path, tmp_pa
 
 def test_heads_start_from_those_of_another_model(tmp_path: Path) -> None:
     def heads(*phrases: str, hidden: int = 4) -> Heads:
-        known = PhraseList({(one,): KnownPhrase(one, 20) for one in phrases})
+        known = PhraseList({(phrase,): KnownPhrase(phrase, 20) for phrase in phrases})
         return Heads(
             known, documents=90, width=16, span_width=6, phrase_width=hidden, dropout=0.0
         ).eval()

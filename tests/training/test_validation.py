@@ -86,29 +86,31 @@ def test_gold_phrases_score_one_and_no_phrases_score_zero(corpus: Corpus) -> Non
     assert (silent["f1"], silent["num_absent"]) == (0.0, 0.0)
 
 
-@pytest.mark.parametrize("said", ["present", "absent"])
-def test_f1_is_over_all_phrases_and_over_those_of_either_kind(said: str, corpus: Corpus) -> None:
+@pytest.mark.parametrize("prediction", ["present", "absent"])
+def test_f1_is_over_all_phrases_and_over_those_of_either_kind(
+    prediction: str, corpus: Corpus
+) -> None:
     """Whoever says all phrases of one kind and none of the other."""
     examples, vocabulary = list(corpus.split("valid")), corpus.vocabulary()
     phrases = {
-        example.id: [vocabulary.text(phrase) for phrase in getattr(example, said)]
+        example.id: [vocabulary.text(phrase) for phrase in getattr(example, prediction)]
         for example in examples
     }
 
     def generate(examples: Sequence[Example]) -> list[list[str]]:
         return [phrases[example.id] for example in examples]
 
-    found = make(corpus, generate=generate).run(stopped=lambda: False)
-    assert found is not None
+    outcome = make(corpus, generate=generate).run(stopped=lambda: False)
+    assert outcome is not None
     documents = [document_from_example(example, vocabulary) for example in examples]
     expected = evaluate(documents, [phrases[document.id] for document in documents])
-    assert found["f1"] == pytest.approx(expected["all"]["M"].f1)
-    assert found["f1_present"] == pytest.approx(expected["present"]["M"].f1)
-    assert found["f1_absent"] == pytest.approx(expected["absent"]["M"].f1)
-    assert 0.1 < found["f1"] < 0.9
-    assert found[f"f1_{said}"] == pytest.approx(1.0)
-    counts = {"present": found["num_present"], "absent": found["num_absent"]}
-    assert counts.pop(said) > 0
+    assert outcome["f1"] == pytest.approx(expected["all"]["M"].f1)
+    assert outcome["f1_present"] == pytest.approx(expected["present"]["M"].f1)
+    assert outcome["f1_absent"] == pytest.approx(expected["absent"]["M"].f1)
+    assert 0.1 < outcome["f1"] < 0.9
+    assert outcome[f"f1_{prediction}"] == pytest.approx(1.0)
+    counts = {"present": outcome["num_present"], "absent": outcome["num_absent"]}
+    assert counts.pop(prediction) > 0
     assert list(counts.values()) == [0.0]
 
 

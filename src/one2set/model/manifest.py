@@ -13,7 +13,7 @@ from typing import Any
 
 from one2set.atomic import atomic_file, atomic_folder
 from one2set.errors import DataError
-from one2set.model.paths import is_bundled, knowledge_folder
+from one2set.model.paths import find_knowledge_folder, is_bundled
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -91,7 +91,7 @@ def check_model(folder: Path, shared: Collection[str]) -> None:
     installed, so that their sizes are enough: hashing them would be a tenth of the time to the
     first keyphrase."""
     check_manifest(folder, sizes_only=is_bundled(folder))
-    if (other := knowledge_folder(folder)) != folder and other.is_dir():
+    if (other := find_knowledge_folder(folder)) != folder and other.is_dir():
         others = {path.name for path in other.iterdir()}.difference(shared)
         check_manifest(other, ignore=others, sizes_only=is_bundled(other))
 

@@ -63,15 +63,15 @@ def test_examples_are_the_documents(split: str, folder: Path) -> None:
 
 def test_a_split_is_a_sequence(folder: Path) -> None:
     split = Corpus(folder).split("train")
-    ids = [one.id for one in DOCUMENTS]
-    assert [one.id for one in split] == ids
-    assert [one.id for one in split[::-1]] == ids[::-1]
+    ids = [document.id for document in DOCUMENTS]
+    assert [example.id for example in split] == ids
+    assert [example.id for example in split[::-1]] == ids[::-1]
     assert [split[at].id for at in range(-3, 3)] == ids * 2
     assert split[np.int64(1)].id == ids[1]  # type: ignore[call-overload]
     for index in (3, -4):
         with pytest.raises(IndexError):
             split[index]
-    assert split.source_lengths().tolist() == [len(one.words()) for one in DOCUMENTS]
+    assert split.source_lengths().tolist() == [len(document.words()) for document in DOCUMENTS]
 
 
 def test_a_split_may_be_empty(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_split_may_be_empty(tmp_path: Path) -> None:
     assert (len(split), list(split), split.source_lengths().tolist()) == (0, [], [])
 
 
-def test_a_split_that_is_not_there(folder: Path) -> None:
+def test_a_missing_split_is_an_error(folder: Path) -> None:
     with pytest.raises(DataError, match="has no split 'valid'; it has train, same; name one"):
         Corpus(folder).split("valid")
 
@@ -155,22 +155,22 @@ EXAMPLES = st.lists(EXAMPLE, min_size=1, max_size=4)
 
 
 def write_examples(path: Path, examples: list[Example]) -> None:
-    phrases = [[*one.present, *one.absent] for one in examples]
+    phrases = [[*example.present, *example.absent] for example in examples]
     none = np.zeros(0, np.int32)
     write_shard(
         path,
-        ids=[one.id for one in examples],
-        title_lengths=[one.title_length for one in examples],
-        source=np.concatenate([one.source for one in examples]),
-        source_lengths=[len(one.source) for one in examples],
-        num_present=[len(one.present) for one in examples],
+        ids=[example.id for example in examples],
+        title_lengths=[example.title_length for example in examples],
+        source=np.concatenate([example.source for example in examples]),
+        source_lengths=[len(example.source) for example in examples],
+        num_present=[len(example.present) for example in examples],
         phrase_counts=list(map(len, phrases)),
         words=np.concatenate([none, *(ids for each in phrases for ids in each)]),
         word_counts=[len(ids) for each in phrases for ids in each],
     )
 
 
-def spelled(example: Example, new_ids: list[int] | None = None) -> tuple[object, ...]:
+def spell_words(example: Example, new_ids: list[int] | None = None) -> tuple[object, ...]:
     """An example in lists, which can be compared."""
     names = new_ids or list(range(10))
     lists = [
@@ -184,8 +184,10 @@ def spelled(example: Example, new_ids: list[int] | None = None) -> tuple[object,
 def test_a_written_shard_is_read_back(examples: list[Example], tmp_path: Path) -> None:
     write_examples(tmp_path / "0.arrow", examples)
     shard = MappedShard(tmp_path / "0.arrow")
-    assert [spelled(shard.example(at)) for at in range(len(shard))] == list(map(spelled, examples))
-    assert np.diff(shard.source_ends).tolist() == [len(one.source) for one in examples]
+    assert [spell_words(shard.example(at)) for at in range(len(shard))] == list(
+        map(spell_words, examples)
+    )
+    assert np.diff(shard.source_ends).tolist() == [len(example.source) for example in examples]
 
 
 @given(examples=EXAMPLES, new_ids=st.permutations(range(10)))
@@ -195,12 +197,12 @@ def test_remapping_changes_ids_and_nothing_else(
     write_examples(tmp_path / "0.arrow", examples)
     remap_shard(tmp_path / "0.arrow", tmp_path / "1.arrow", np.array(new_ids, np.int32))
     shard = MappedShard(tmp_path / "1.arrow")
-    assert [spelled(shard.example(at)) for at in range(len(shard))] == [
-        spelled(one, new_ids) for one in examples
+    assert [spell_words(shard.example(at)) for at in range(len(shard))] == [
+        spell_words(example, new_ids) for example in examples
     ]
 
 
-def test_the_file_is_mapped_and_not_read(tmp_path: Path) -> None:
+def test_shards_are_memory_mapped(tmp_path: Path) -> None:
     many = Example("x", source=np.zeros(1_000_000, np.int32), title_length=0)
     write_examples(tmp_path / "0.arrow", [many])
     source = MappedShard(tmp_path / "0.arrow").example(0).source

@@ -23,21 +23,21 @@ DOCUMENT = st.builds(
 
 def texts(chunk: EncodedChunk) -> list[list[list[str]]]:
     """For each document its source and its phrases, read back from the tokens."""
-    found, at = [], 0
+    result, at = [], 0
     for row in chunk.rows:
         parts = []
         for length in (row.source_length, *row.phrase_lengths):
             parts.append([chunk.words[token] for token in chunk.tokens[at : at + length]])
             at += length
-        found.append(parts)
+        result.append(parts)
     assert at == len(chunk.tokens)
-    return found
+    return result
 
 
 @given(st.lists(DOCUMENT, max_size=5))
 def test_a_chunk_has_sources_then_present_then_absent_phrases(documents: list[Document]) -> None:
     chunk = encode_documents(documents, tokenizer=None)
-    assert [row.id for row in chunk.rows] == [one.id for one in documents]
+    assert [row.id for row in chunk.rows] == [document.id for document in documents]
     for row, parts, document in zip(chunk.rows, texts(chunk), documents, strict=True):
         phrases = document.phrase_words()
         split = split_present_absent(phrases, document.words())
@@ -49,24 +49,26 @@ def test_a_chunk_has_sources_then_present_then_absent_phrases(documents: list[Do
 
 def test_pieces_are_encoded_with_their_final_ids(tokenizer: Path) -> None:
     chunk = encode_documents(list(DOCUMENTS), tokenizer=tokenizer)
-    examples = [PieceVocabulary.from_file(tokenizer).encode(one) for one in DOCUMENTS]
+    examples = [PieceVocabulary.from_file(tokenizer).encode(document) for document in DOCUMENTS]
     expected = [
         id
-        for one in examples
-        for ids in (one.source, *one.present, *one.absent)
+        for example in examples
+        for ids in (example.source, *example.present, *example.absent)
         for id in ids.tolist()
     ]
     assert chunk.words == []
     assert chunk.tokens.tolist() == expected
-    assert [row.num_present for row in chunk.rows] == [len(one.present) for one in examples]
-    assert [row.title_length for row in chunk.rows] == [one.title_length for one in examples]
+    assert [row.num_present for row in chunk.rows] == [len(example.present) for example in examples]
+    assert [row.title_length for row in chunk.rows] == [
+        example.title_length for example in examples
+    ]
 
 
-def test_chunks_lose_and_move_nothing() -> None:
+def test_chunks_contain_all_documents_in_order() -> None:
     documents = [Document(str(n), "", "") for n in range(1000)]
-    made = list(split_into_chunks(iter(documents)))
-    assert [one for chunk in made for one in chunk] == documents
-    assert {len(chunk) for chunk in made[:-1]} == {len(made[0])}
+    chunks = list(split_into_chunks(iter(documents)))
+    assert [example for chunk in chunks for example in chunk] == documents
+    assert {len(chunk) for chunk in chunks[:-1]} == {len(chunks[0])}
     assert list(split_into_chunks([])) == []
 
 

@@ -20,7 +20,7 @@ from one2set.data.specials import SPECIALS
 from one2set.data.text import split_present_absent
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError, DataError
-from tests.data.corpora import made_up, tree
+from tests.data.corpora import make_documents, tree
 from tests.data.formats import jsonl, write
 from tests.data.test_vocabulary import tokenizer
 
@@ -75,7 +75,7 @@ def naive(
 
 @pytest.mark.usefixtures("small_parts")
 def test_a_corpus_equals_a_naive_implementation(tmp_path: Path) -> None:
-    documents, valid = made_up(200), made_up(30, seed=1)
+    documents, valid = make_documents(200), make_documents(30, seed=1)
     documents[5:5] = [Document("v", valid[3].title, "Another text.", ("a",))]
     train = [
         write(tmp_path, "a.jsonl", jsonl(documents[:120])),
@@ -100,22 +100,22 @@ def test_a_corpus_equals_a_naive_implementation(tmp_path: Path) -> None:
     assert manifest.vocabulary_size == 300
 
     vocabulary = corpus.vocabulary()
-    found = list(corpus.split("train"))
-    assert [one.id for one in found] == [document.id for document, _, _ in kept]
-    for example, (document, phrases, num_present) in zip(found, kept, strict=True):
+    examples = list(corpus.split("train"))
+    assert [example.id for example in examples] == [document.id for document, _, _ in kept]
+    for example, (document, phrases, num_present) in zip(examples, kept, strict=True):
         assert vocabulary.text(example.source.tolist()).split() == document.words()
-        spelled = [
+        spell_words = [
             vocabulary.text(ids.tolist()).split() for ids in example.present + example.absent
         ]
-        assert spelled == phrases
+        assert spell_words == phrases
         assert len(example.present) == num_present
     # The validation set is not filtered and not cleared of duplicates.
-    assert [one.id for one in corpus.split("valid")] == [one.id for one in valid]
+    assert [example.id for example in corpus.split("valid")] == [document.id for document in valid]
 
 
 @pytest.mark.usefixtures("small_parts")
 def test_the_manifest_counts_everything(tmp_path: Path) -> None:
-    documents = made_up(150)
+    documents = make_documents(150)
     inputs = Inputs(train=[write(tmp_path, "a.jsonl", jsonl(documents))])
     manifest = prepare(tmp_path / "corpus", inputs, filters=Filters(max_source_words=60))
     counts, split = manifest.splits["train"], Corpus(tmp_path / "corpus").split("train")
@@ -131,8 +131,8 @@ def test_the_manifest_counts_everything(tmp_path: Path) -> None:
         "no keyphrases",
     }
     assert counts.source_words == int(split.source_lengths().sum())
-    assert counts.present == sum(len(one.present) for one in split)
-    assert counts.absent == sum(len(one.absent) for one in split)
+    assert counts.present == sum(len(example.present) for example in split)
+    assert counts.absent == sum(len(example.absent) for example in split)
     assert manifest.filters["max_source_words"] == 60
     assert manifest.inputs == {"train": ("a.jsonl",), "exclude": ()}
     assert {"one2set", "unicode"} == set(manifest.versions)
@@ -156,27 +156,27 @@ def test_titles_of_other_sets_never_reach_training(tmp_path: Path) -> None:
         exclude=[write(tmp_path, "e.csv", b"title,abstract\nON GRAPHS,\n")],
     )
     manifest = prepare(tmp_path / "corpus", inputs)
-    assert [one.id for one in Corpus(tmp_path / "corpus").split("train")] == ["4"]
+    assert [example.id for example in Corpus(tmp_path / "corpus").split("train")] == ["4"]
     assert manifest.splits["train"].dropped == {"title excluded": 3}
     assert list(manifest.splits) == ["train", "valid", "t"]
     assert manifest.inputs["exclude"] == ("e.csv",)
 
 
 def test_held_out_documents_are_the_validation_set(tmp_path: Path) -> None:
-    documents = made_up(100)
+    documents = make_documents(100)
     inputs = Inputs(train=[write(tmp_path, "a.jsonl", jsonl(documents))])
     manifest = prepare(tmp_path / "corpus", inputs, filters=Filters(hold_out=0.3))
     counts = {name: split.documents for name, split in manifest.splits.items()}
     assert 10 < counts["valid"] < 50
     assert manifest.splits["train"].read + manifest.splits["valid"].read == 100
     corpus = Corpus(tmp_path / "corpus")
-    ids = {name: {one.id for one in corpus.split(name)} for name in counts}
+    ids = {name: {example.id for example in corpus.split(name)} for name in counts}
     assert not ids["train"] & ids["valid"]
 
 
 @pytest.mark.usefixtures("small_parts")
 def test_an_epoch_draws_oversampled_files_more_often(tmp_path: Path) -> None:
-    first, second = made_up(70), made_up(60, seed=1)
+    first, second = make_documents(70), make_documents(60, seed=1)
     paths = [
         write(tmp_path, f"{name}.jsonl", jsonl(documents))
         for name, documents in (("a", first), ("b", second))
@@ -185,7 +185,7 @@ def test_an_epoch_draws_oversampled_files_more_often(tmp_path: Path) -> None:
     manifest = prepare(tmp_path / "corpus", Inputs(train=paths, oversample={paths[1]: 3}))
     assert manifest.splits["train"].documents == plain.splits["train"].documents
     once, often = (
-        Counter(one.id for one in Corpus(tmp_path / name).split("train"))
+        Counter(example.id for example in Corpus(tmp_path / name).split("train"))
         for name in ("plain", "corpus")
     )
     in_second = {document.id for document in second} - {document.id for document in first}
@@ -203,14 +203,14 @@ def test_only_training_files_are_oversampled(tmp_path: Path) -> None:
 
 
 def test_word_pieces(tokenizer: Path, tmp_path: Path) -> None:
-    documents = made_up(30)
+    documents = make_documents(30)
     inputs = Inputs(train=[write(tmp_path, "a.jsonl", jsonl(documents))])
     manifest = prepare(tmp_path / "corpus", inputs, tokenizer=tokenizer, workers=2)
     corpus = Corpus(tmp_path / "corpus")
     corpus.verify()
     vocabulary = corpus.vocabulary()
     assert manifest.vocabulary_size == vocabulary.size
-    by_id = {one.id: one for one in documents}
+    by_id = {document.id: document for document in documents}
     for example in corpus.split("train"):
         encoded = vocabulary.encode(by_id[example.id])
         assert example.source.tolist() == encoded.source.tolist()
@@ -234,8 +234,8 @@ def test_fields_and_bad_records(tmp_path: Path) -> None:
 
 
 def test_bad_records_of_excluded_sets_are_skipped_and_counted_too(tmp_path: Path) -> None:
-    train = write(tmp_path, "a.jsonl", jsonl(made_up(3)))
-    exclude = write(tmp_path, "e.jsonl", b"x\n" + jsonl(made_up(1)))
+    train = write(tmp_path, "a.jsonl", jsonl(make_documents(3)))
+    exclude = write(tmp_path, "e.jsonl", b"x\n" + jsonl(make_documents(1)))
     inputs = Inputs(train=[train], exclude=[exclude])
     with pytest.raises(DataError, match=r"e\.jsonl:1: is not JSON"):
         prepare(tmp_path / "corpus", inputs)
@@ -245,7 +245,7 @@ def test_bad_records_of_excluded_sets_are_skipped_and_counted_too(tmp_path: Path
     assert json.loads(report.read_text())["path"] == exclude
 
 
-def test_a_corpus_of_nothing_is_whole(tmp_path: Path) -> None:
+def test_a_corpus_may_be_empty(tmp_path: Path) -> None:
     path = write(tmp_path, "a.jsonl", jsonl([Document("1", "", "Only this.", ())]))
     manifest = prepare(tmp_path / "corpus", Inputs(train=[path]))
     corpus = Corpus(tmp_path / "corpus")
@@ -255,14 +255,14 @@ def test_a_corpus_of_nothing_is_whole(tmp_path: Path) -> None:
 
 
 def test_progress_reaches_the_size_of_the_input(tmp_path: Path) -> None:
-    told: list[tuple[int, int]] = []
+    reports: list[tuple[int, int]] = []
     inputs = Inputs(
-        train=[write(tmp_path, "a.jsonl", jsonl(made_up(600)))],
-        exclude=[write(tmp_path, "e.jsonl", jsonl(made_up(5, seed=2)))],
+        train=[write(tmp_path, "a.jsonl", jsonl(make_documents(600)))],
+        exclude=[write(tmp_path, "e.jsonl", jsonl(make_documents(5, seed=2)))],
     )
-    prepare(tmp_path / "corpus", inputs, progress=lambda *now: told.append(now))
-    assert told == sorted(told)
-    assert told[-1] == (inputs.bytes(), 600)
+    prepare(tmp_path / "corpus", inputs, progress=lambda *now: reports.append(now))
+    assert reports == sorted(reports)
+    assert reports[-1] == (inputs.bytes(), 600)
 
 
 # --- The same bytes -------------------------------------------------------------------------------
@@ -273,8 +273,8 @@ def test_progress_reaches_the_size_of_the_input(tmp_path: Path) -> None:
 def test_the_bytes_do_not_depend_on_the_workers(
     pieces: bool, tokenizer: Path, tmp_path: Path
 ) -> None:
-    train = write(tmp_path, "a.jsonl", jsonl(made_up(300)) + b"not JSON\n")
-    test = write(tmp_path, "t.jsonl", jsonl(made_up(40, seed=1)))
+    train = write(tmp_path, "a.jsonl", jsonl(make_documents(300)) + b"not JSON\n")
+    test = write(tmp_path, "t.jsonl", jsonl(make_documents(40, seed=1)))
     for workers in (1, 2, 3):
         prepare(
             tmp_path / str(workers),
@@ -289,8 +289,10 @@ def test_the_bytes_do_not_depend_on_the_workers(
     assert {"manifest.json", "skipped.jsonl", "train/00002.arrow", "valid/00000.arrow"} <= set(one)
 
 
-def test_nor_on_the_size_of_the_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    inputs = Inputs(train=[write(tmp_path, "a.jsonl", jsonl(made_up(100)))])
+def test_the_bytes_do_not_depend_on_the_size_of_the_chunks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inputs = Inputs(train=[write(tmp_path, "a.jsonl", jsonl(make_documents(100)))])
     trees = []
     for size in (1, 30, 256):
         monkeypatch.setattr("one2set.data.corpus.encoding._CHUNK", size)

@@ -16,16 +16,18 @@ from one2set.data.corpus.corpus import Corpus
 from one2set.data.corpus.prepare import Inputs, prepare
 from one2set.data.corpus.selection import Filters
 from one2set.errors import ConfigError, DataError
-from tests.data.corpora import made_up, tree
+from tests.data.corpora import make_documents, tree
 from tests.data.formats import jsonl, write
-from tests.processes import descendants, end_by_themselves
+from tests.processes import descendants, wait_until_ended
 
 # --- What is refused ------------------------------------------------------------------------------
 
 
 def test_an_existing_corpus_is_replaced_only_on_request(tmp_path: Path) -> None:
     output = tmp_path / "corpus"
-    inputs = [Inputs(train=[write(tmp_path, f"{n}.jsonl", jsonl(made_up(n)))]) for n in (5, 20)]
+    inputs = [
+        Inputs(train=[write(tmp_path, f"{n}.jsonl", jsonl(make_documents(n)))]) for n in (5, 20)
+    ]
     prepare(output, inputs[0])
     before = tree(output)
     with pytest.raises(ConfigError, match="corpus exists already; pass --overwrite to replace it"):
@@ -57,7 +59,7 @@ def test_names_that_a_test_set_cannot_have(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["kp20k-500", "20news", "a_b", "naïve"])
 def test_names_that_a_test_set_can_have(name: str, tmp_path: Path) -> None:
-    path = write(tmp_path, "a.jsonl", jsonl(made_up(3)))
+    path = write(tmp_path, "a.jsonl", jsonl(make_documents(3)))
     prepare(tmp_path / "corpus", Inputs(train=[path], tests={name: path}))
     assert len(Corpus(tmp_path / "corpus").split(name)) == 3
 
@@ -81,7 +83,7 @@ def test_settings_that_disagree(inputs: Inputs, hold_out: float, what: str, tmp_
 
 @pytest.mark.parametrize("workers", [0, -2])
 def test_no_workers(workers: int, tmp_path: Path) -> None:
-    path = write(tmp_path, "a.jsonl", jsonl(made_up(3)))
+    path = write(tmp_path, "a.jsonl", jsonl(make_documents(3)))
     with pytest.raises(ConfigError, match="--workers is"):
         prepare(tmp_path / "corpus", Inputs(train=[path]), workers=workers)
     assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
@@ -95,7 +97,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("one2set.data.corpus.prepare.write_shard", full)
-    path = write(tmp_path, "a.jsonl", jsonl(made_up(3)))
+    path = write(tmp_path, "a.jsonl", jsonl(make_documents(3)))
     with pytest.raises(OSError, match="No space"):
         prepare(tmp_path / "corpus", Inputs(train=[path]))
     assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
@@ -106,7 +108,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A file, and the corpus that it makes when nothing interrupts it."""
     folder = tmp_path_factory.mktemp("finished")
     source = folder / "a.jsonl"
-    source.write_bytes(jsonl(made_up(1500)))
+    source.write_bytes(jsonl(make_documents(1500)))
     prepare(folder / "corpus", Inputs(train=[str(source)]))
     return source, folder / "corpus"
 
@@ -169,7 +171,7 @@ def test_an_interrupted_run_leaves_no_corpus_and_can_be_run_again(
 
     assert process.returncode != 0
     assert b"Traceback" not in error
-    assert end_by_themselves(workers)
+    assert wait_until_ended(workers)
     assert how != signal.SIGINT or not partials(tmp_path)
     check_again(output, source, corpus)
 
@@ -192,7 +194,7 @@ def test_a_run_killed_while_it_works_leaves_no_corpus(
         workers = descendants(process.pid)
         process.kill()
         process.communicate()
-        assert end_by_themselves(workers)
+        assert wait_until_ended(workers)
         if output.exists():  # it was faster this time
             assert tree(output) == tree(corpus)
         else:

@@ -119,9 +119,9 @@ def test_long_phrases_are_left_out_without_touching_the_rest(
     if not short:
         assert kept == {}
         return
-    (found,) = kept["train"].rows
-    assert found.phrase_lengths == [row.phrase_lengths[i] for i in short]
-    assert found.num_present == sum(i < row.num_present for i in short)
+    (actual,) = kept["train"].rows
+    assert actual.phrase_lengths == [row.phrase_lengths[i] for i in short]
+    assert actual.num_present == sum(i < row.num_present for i in short)
     expected = np.concatenate([parts[0], *(parts[1 + i] for i in short)])
     assert kept["train"].tokens.tolist() == expected.tolist()
     left_out = len(row.phrase_lengths) - len(short)

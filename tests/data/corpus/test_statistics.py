@@ -65,7 +65,7 @@ def test_the_published_rows_are_the_papers_five() -> None:
 
 @pytest.mark.shared
 @pytest.mark.parametrize("name", ["inspec", "krapivin"])
-def test_the_papers_rows_are_met(name: str, shared: Path) -> None:
+def test_statistics_equal_the_papers_table(name: str, shared: Path) -> None:
     # The two sets whose copy here is the paper's own; NUS and SemEval differ, see docs/data.md.
     row = compute_statistics(read(shared / "data" / "test" / f"{name}.jsonl"), name=name)
     known = published_statistics()[name]

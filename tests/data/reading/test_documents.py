@@ -67,8 +67,8 @@ def test_a_folder_is_read_by_content_too(tmp_path: Path) -> None:
         write(tmp_path, name, make())
     write(tmp_path, "unnamed", pdf())
     documents = list(read(tmp_path))
-    assert [one.id for one in documents] == [*sorted(SAMPLES), "unnamed"]
-    assert {one.title for one in documents} == {TITLE}
+    assert [document.id for document in documents] == [*sorted(SAMPLES), "unnamed"]
+    assert {document.title for document in documents} == {TITLE}
 
 
 def test_plain_text_stays_as_it_is() -> None:

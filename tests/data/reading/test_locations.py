@@ -29,8 +29,8 @@ def test_documents_of_an_address_are_those_of_the_file(tmp_path: Path) -> None:
     rows = [{"id": d.id, "title": d.title, "abstract": d.abstract} for d in expected]
     table = pa.Table.from_pylist(rows)
     pq.write_table(table, tmp_path / "table.parquet")
-    found = list(read(f"file://{tmp_path}/table.parquet"))
-    assert [d.text for d in found] == [d.text for d in expected]
+    documents = list(read(f"file://{tmp_path}/table.parquet"))
+    assert [d.text for d in documents] == [d.text for d in expected]
 
 
 def test_remote_patterns(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_remote_patterns(tmp_path: Path) -> None:
     assert list_remote_files(f"{base}/*.txt") == []
 
 
-def test_what_cannot_be_reached(tmp_path: Path) -> None:
+def test_unreachable_addresses_are_errors(tmp_path: Path) -> None:
     assert is_remote("s3://bucket/a.jsonl")
     assert not is_remote("a:b/c.jsonl")
     with pytest.raises(DataError, match=r"cannot be reached .*; check the address"):

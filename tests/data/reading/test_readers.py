@@ -21,7 +21,7 @@ FORMAT = pytest.mark.parametrize("name", FORMATS)
 
 
 def words(documents: list[Document]) -> list[tuple[list[str], list[list[str]]]]:
-    return [(one.words(), one.phrase_words()) for one in documents]
+    return [(document.words(), document.phrase_words()) for document in documents]
 
 
 @COMPRESSION
@@ -44,8 +44,10 @@ def test_standard_input(
     monkeypatch.setattr(sys, "stdin", stdin_of(COMPRESSIONS[compression](FORMATS[name]())))
     documents = list(read(STDIN))
     if name == "papers_src.txt":  # there is no second input: documents to predict for
-        assert [one.words() for one in documents] == [one.words() for one in DOCUMENTS]
-        assert [one.keyphrases for one in documents] == [None, None, None]
+        assert [document.words() for document in documents] == [
+            document.words() for document in DOCUMENTS
+        ]
+        assert [document.keyphrases for document in documents] == [None, None, None]
         assert documents[0].id == "stdin-1"
     else:
         assert words(documents) == words(list(DOCUMENTS))
@@ -55,7 +57,9 @@ def test_standard_input(
 @FORMAT
 def test_a_name_without_a_known_extension(name: str, compression: str, tmp_path: Path) -> None:
     path = write(tmp_path, "download", COMPRESSIONS[compression](FORMATS[name]()))
-    assert [one.words() for one in read(path)] == [one.words() for one in DOCUMENTS]
+    assert [document.words() for document in read(path)] == [
+        document.words() for document in DOCUMENTS
+    ]
 
 
 @COMPRESSION
@@ -82,7 +86,7 @@ def test_a_folder_of_everything(tmp_path: Path) -> None:
     documents = list(read(tmp_path))
     assert len(documents) == 3 * len(FORMATS) + 2
     assert words(documents[:-2]) == words(list(DOCUMENTS)) * len(FORMATS)
-    assert [one.id for one in documents[-2:]] == ["below/a.md", "below/z.txt.gz"]
+    assert [document.id for document in documents[-2:]] == ["below/a.md", "below/z.txt.gz"]
 
 
 def test_a_pair_may_be_compressed_on_one_side(tmp_path: Path) -> None:
@@ -123,7 +127,7 @@ def test_names_with_bytes_that_are_not_utf8(tmp_path: Path) -> None:
     for name in (b"caf\xe9.txt", b"caf\xe9.jsonl"):
         with open(os.path.join(folder, name), "wb") as file:
             file.write(b'{"abstract": "A."}\n')
-    assert [one.id for one in read(tmp_path)] == ["caf\ufffd-1", "caf\ufffd.txt"]
+    assert [document.id for document in read(tmp_path)] == ["caf\ufffd-1", "caf\ufffd.txt"]
 
 
 def test_reading_is_lazy(tmp_path: Path) -> None:
@@ -161,11 +165,11 @@ def test_a_long_array_is_read_piece_by_piece(tmp_path: Path) -> None:
     records = [{"abstract": "word " * (20_000 if n % 7 == 0 else 3), "id": n} for n in range(20)]
     path = write(tmp_path, "a.json", json.dumps(records, indent=1).encode())
     documents = read(path)
-    assert [one.id for one in documents] == [str(n) for n in range(20)]
+    assert [document.id for document in documents] == [str(n) for n in range(20)]
     broken = write(tmp_path, "b.json", json.dumps(records)[:-9].encode())
     assert next(read(broken)).id == "0"
 
 
 def test_texts_in_an_array(tmp_path: Path) -> None:
     documents = list(read(write(tmp_path, "a.json", b'["Sheep graze.",\n "Wool is warm."]')))
-    assert [one.abstract for one in documents] == ["Sheep graze.", "Wool is warm."]
+    assert [document.abstract for document in documents] == ["Sheep graze.", "Wool is warm."]

@@ -111,7 +111,7 @@ def test_an_unequal_pair(longer: str, shorter: str, tmp_path: Path) -> None:
         list(read(path))
     assert (caught.value.path, caught.value.line) == (str(tmp_path / shorter), 3)
     errors = ErrorPolicy("skip")
-    assert [one.abstract for one in read(path, errors=errors)] == ["a", "b"]
+    assert [document.abstract for document in read(path, errors=errors)] == ["a", "b"]
     assert errors.skipped == 2
 
 
@@ -120,7 +120,7 @@ def test_a_bad_line_on_either_side_of_a_pair_leaves_both_out(tmp_path: Path) -> 
     path = write(tmp_path, "x_src.txt", b"1\n2\n\xff\n4\n")
     errors = ErrorPolicy("skip")
     documents = list(read(path, errors=errors))
-    assert [(one.abstract, one.keyphrases) for one in documents] == [
+    assert [(document.abstract, document.keyphrases) for document in documents] == [
         ("1", ("one",)),
         ("4", ("four",)),
     ]

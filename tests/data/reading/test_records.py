@@ -42,7 +42,7 @@ def test_fields_have_several_names_and_phrases_two_forms(
     assert document == Document("5", "T", "A.", ("a b", "c"))
 
 
-def test_what_may_be_missing() -> None:
+def test_optional_fields_may_be_missing() -> None:
     assert document_of({"abstract": "A."}) == Document("papers-7", "", "A.", None)
     assert document_of({"abstract": "A.", "title": None, "keywords": None}).keyphrases is None
     assert document_of({"abstract": None, "title": "T"}).abstract == ""
@@ -100,7 +100,7 @@ def test_an_empty_id_is_none() -> None:
 
 
 @pytest.mark.parametrize("setting", ["abstract", "abstract=", "body=x", "=x", ""])
-def test_a_mapping_that_is_none_is_refused(setting: str) -> None:
+def test_an_invalid_field_option_is_an_error(setting: str) -> None:
     with pytest.raises(ConfigError, match=r"--field is .*expected PART=NAME.*pass for example"):
         Fields.from_options([setting])
 
@@ -127,8 +127,8 @@ def test_unusable_records_are_reported_with_their_line_and_a_fix(
     assert (caught.value.path, caught.value.line) == ("some/papers.jsonl.gz", 7)
     assert "--on-error skip" in caught.value.fix
     errors = ErrorPolicy("skip")
-    found = parse_record(record, fields=Fields(), errors=errors, path="p", line=1)
-    assert list(found) == []
+    documents = parse_record(record, fields=Fields(), errors=errors, path="p", line=1)
+    assert list(documents) == []
     assert errors.skipped == 1
 
 
@@ -147,8 +147,8 @@ NAMES = st.sampled_from(["id", "Title", "abstract", "text", "keywords", "documen
 @given(st.dictionaries(NAMES, JSON))
 def test_any_json_object_is_a_document_or_a_problem(record: dict[str, Any]) -> None:
     errors = ErrorPolicy("skip")
-    found = list(parse_record(record, fields=Fields(), errors=errors, path="p", line=1))
-    assert len(found) + errors.skipped == 1
+    documents = list(parse_record(record, fields=Fields(), errors=errors, path="p", line=1))
+    assert len(documents) + errors.skipped == 1
 
 
 def test_the_form_is_judged_by_title_and_abstract_together() -> None:

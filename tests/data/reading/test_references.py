@@ -24,18 +24,18 @@ from tests.data.formats import write
         ("", None),
     ],
 )
-def test_recognition(text: str, kind: str | None) -> None:
+def test_formats_are_recognised_by_their_beginning(text: str, kind: str | None) -> None:
     assert recognise_references(text) == kind
 
 
-def test_values_of_bibtex(tmp_path: Path) -> None:
+def test_bibtex_values_are_converted_to_text(tmp_path: Path) -> None:
     source = r"""@string{wool = "Wool"}
 @Article{a, TITLE = wool, Abstract = "We" # " count.", keywords = {$k$-means, {B}ayes \& co}}
 @misc(b, title = {{Sheep} of G{\"o}del})"""
-    one, two = read(write(tmp_path, "a.bib", source.encode()))
-    assert (one.id, one.title, one.abstract) == ("a", "Wool", "We count.")
-    assert one.keyphrases == ("k-means", "Bayes & co")
-    assert (two.id, two.title) == ("b", "Sheep of Gödel")
+    first, second = read(write(tmp_path, "a.bib", source.encode()))
+    assert (first.id, first.title, first.abstract) == ("a", "Wool", "We count.")
+    assert first.keyphrases == ("k-means", "Bayes & co")
+    assert (second.id, second.title) == ("b", "Sheep of Gödel")
 
 
 @pytest.mark.parametrize("keywords", ["a b, c; d", "a b; c; d", "a b, c, d", "a b; c, d;"])
@@ -53,6 +53,9 @@ def test_fields_can_be_mapped(tmp_path: Path) -> None:
     assert document.abstract == "A note"
 
 
-def test_entries_that_end_without_saying_so(tmp_path: Path) -> None:
+def test_entries_may_lack_an_end_tag(tmp_path: Path) -> None:
     path = write(tmp_path, "a.ris", b"TY  - A\nTI  - One\nTY  - B\nT1  - Two\nDO  - 10.1/x\n")
-    assert [(one.id, one.title) for one in read(path)] == [("a-1", "One"), ("10.1/x", "Two")]
+    assert [(document.id, document.title) for document in read(path)] == [
+        ("a-1", "One"),
+        ("10.1/x", "Two"),
+    ]

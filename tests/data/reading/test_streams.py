@@ -65,7 +65,7 @@ def test_standard_input(compression: str, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
-def test_a_named_pipe_keeps_what_was_looked_at(compression: str, tmp_path: Path) -> None:
+def test_a_named_pipe_keeps_the_bytes_that_were_inspected(compression: str, tmp_path: Path) -> None:
     path = str(tmp_path / "pipe")
     os.mkfifo(path)
     data = COMPRESSIONS[compression](TEXT)
@@ -139,7 +139,7 @@ def test_zstandard_may_be_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("name", ["missing.jsonl", ".", "file/below"])
-def test_what_cannot_be_opened(name: str, tmp_path: Path) -> None:
+def test_files_that_cannot_be_opened_are_errors(name: str, tmp_path: Path) -> None:
     write(tmp_path, "file", b"")
     path = os.path.join(tmp_path, name)
     for errors in (ErrorPolicy(), ErrorPolicy("skip")):  # a wrong path is not a bad record
@@ -210,7 +210,7 @@ def test_names_of_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["short", "ü" * 5000, "\udce9" * 5000, "a" * 10**7])
-def test_no_message_is_long(text: str) -> None:
+def test_error_messages_are_short(text: str) -> None:
     for error in (
         ConfigError(f"--x is {text}; do this"),
         DataError(text, fix=f"{text} do this", path=text, line=3),
@@ -251,7 +251,7 @@ print(int(status.partition("VmHWM:")[2].split()[0]) // 1024)
 """
 
 
-def test_a_bomb_takes_little_memory(tmp_path: Path) -> None:
+def test_a_decompression_bomb_takes_little_memory(tmp_path: Path) -> None:
     """A line of 256 MB in a few kilobytes, whichever way it is compressed."""
     block, times = b"x" * (1 << 20), 256
     zst = zstandard.ZstdCompressor().compressobj()

@@ -15,8 +15,8 @@ def test_a_folder_has_a_file_for_each_document(tmp_path: Path) -> None:
     texts = TextOutput(str(tmp_path / "new" / "texts"))
     for document in (ONE, TWO, ONE, Document("../..", "", "x"), Document("", "", "y")):
         texts.write(document)
-    found = {path.name: path.read_bytes().decode() for path in texts.path.iterdir()}
-    assert found == {
+    result = {path.name: path.read_bytes().decode() for path in texts.path.iterdir()}
+    assert result == {
         "a_b.pdf.txt": ONE.text,
         "a_b.pdf-2.txt": TWO.text,
         "a_b.pdf-3.txt": ONE.text,

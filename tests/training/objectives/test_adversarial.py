@@ -34,7 +34,7 @@ def objective(
         discriminator = Discriminator(
             vocabulary_size=tiny.V, embedding=8, hidden=6, dropout=dropout
         )
-        tiny.roughen(discriminator)
+        tiny.randomise_weights(discriminator)
     return AdversarialLoss(
         network,
         discriminator,  # type: ignore[arg-type]
@@ -56,30 +56,30 @@ def gradients(module: nn.Module) -> list[Tensor]:
     return [weight.grad for weight in module.parameters() if weight.grad is not None]
 
 
-def test_turns_follow_from_the_number_of_the_step() -> None:
-    made = objective()
-    rates = [made.start_step(step) for step in range(10)]
+def test_the_step_number_determines_the_trained_network() -> None:
+    loss_module = objective()
+    rates = [loss_module.start_step(step) for step in range(10)]
     assert rates == [4.0] * 3 + [1.0, 1.0, 4.0] * 2 + [1.0]
-    made.start_step(4)
-    assert made.generating
-    made.start_step(0)  # a run that starts anew
-    assert not made.generating
+    loss_module.start_step(4)
+    assert loss_module.generating
+    loss_module.start_step(0)  # a run that starts anew
+    assert not loss_module.generating
 
 
 @pytest.mark.parametrize("generating", [False, True], ids=["discriminator", "generator"])
 def test_only_one_network_learns_at_each_step(generating: bool, batch: Batch) -> None:
-    made = objective(dropout=0.5)
-    made.start_step(3 if generating else 0)
+    loss_module = objective(dropout=0.5)
+    loss_module.start_step(3 if generating else 0)
     torch.manual_seed(0)
-    loss = made(batch)
+    loss = loss_module(batch)
     loss.sum.backward()
-    modules: list[nn.Module] = [made.discriminator, made.network]
+    modules: list[nn.Module] = [loss_module.discriminator, loss_module.network]
     resting, learning = modules if generating else modules[::-1]
     assert any((gradient != 0).any() for gradient in gradients(learning))
     assert gradients(resting) == []
     # The discriminator drops numbers when it learns, not when it judges; the generator never does.
-    assert made.discriminator.phrase.training != generating
-    dropouts = [module for module in made.network.modules() if isinstance(module, Dropout)]
+    assert loss_module.discriminator.phrase.training != generating
+    dropouts = [module for module in loss_module.network.modules() if isinstance(module, Dropout)]
     assert not any(module.active for module in dropouts)
 
 
@@ -102,31 +102,34 @@ def test_phrases_are_split_at_separators() -> None:
 def test_a_phrase_and_its_end_have_the_phrases_score(row: list[int], expected: list[float]) -> None:
     length = row.index(EOS) + 1 if EOS in row else len(row)
     rollout = Rollout(torch.tensor([row]), torch.arange(5)[None] < length)
-    found = score_tokens(torch.tensor([[0.1, 0.2, 0.3]]), rollout)
-    torch.testing.assert_close(found, torch.tensor([expected]))
+    values = score_tokens(torch.tensor([[0.1, 0.2, 0.3]]), rollout)
+    torch.testing.assert_close(values, torch.tensor([expected]))
 
 
 def test_the_discriminators_loss_is_that_of_real_and_sampled_lists(batch: Batch) -> None:
-    made = objective(samples=2)
-    made.start_step(0)
+    loss_module = objective(samples=2)
+    loss_module.start_step(0)
     torch.manual_seed(1)
-    loss = made(batch)
+    loss = loss_module(batch)
     torch.manual_seed(1)
     with torch.no_grad():
-        memory = made.network.encode(batch)
+        memory = loss_module.network.encode(batch)
     samples = generate_rollouts(
-        made.network, memory, steps=STEPS, strategies=("sampled", "sampled")
+        loss_module.network, memory, steps=STEPS, strategies=("sampled", "sampled")
     )
     expected, right, pairs = torch.zeros(()), 0, 0
     for b, example in enumerate(tiny.examples(6)):
-        one = collate([example], vocabulary_size=tiny.V, layout=sequence)
+        single = collate([example], vocabulary_size=tiny.V, layout=sequence)
         real = split_at_separators(Rollout.from_targets(batch).rows()[b])
         for sampled in samples:
-            said = split_at_separators(sampled.rows()[b])
-            if not real or not said:
+            sampled_phrases = split_at_separators(sampled.rows()[b])
+            if not real or not sampled_phrases:
                 continue
             pairs += 1
-            logits = [made.discriminator(one, [[phrases]]).logits[0, 0] for phrases in (real, said)]
+            logits = [
+                loss_module.discriminator(single, [[phrases]]).logits[0, 0]
+                for phrases in (real, sampled_phrases)
+            ]
             right += bool(logits[0][-1] > logits[1][-1])
             for logit, label in zip(logits, (0.9, 0.0), strict=True):
                 d = torch.sigmoid(logit)
@@ -155,13 +158,13 @@ class Counting(nn.Module):
 def test_phrases_that_the_discriminator_prefers_become_more_frequent() -> None:
     """The released code has the sign wrong: there it would become rarer."""
     batch = collate(tiny.examples(3) * 4, vocabulary_size=tiny.V, layout=sequence)
-    made = objective(Counting())
-    made.start_step(3)
-    adam = torch.optim.Adam(made.parameters(), lr=0.01)
+    loss_module = objective(Counting())
+    loss_module.start_step(3)
+    adam = torch.optim.Adam(loss_module.parameters(), lr=0.01)
     rewards = []
     for step in range(20):
         torch.manual_seed(step)
-        loss = made(batch)
+        loss = loss_module(batch)
         rewards.append(float(loss.parts["reward"] / loss.tokens))
         adam.zero_grad()
         loss.total.backward()
@@ -170,14 +173,14 @@ def test_phrases_that_the_discriminator_prefers_become_more_frequent() -> None:
 
 
 def test_the_generators_loss_compares_with_its_greedy_phrases(batch: Batch) -> None:
-    made = objective(Counting(), samples=2)
-    made.start_step(3)
+    loss_module = objective(Counting(), samples=2)
+    loss_module.start_step(3)
     torch.manual_seed(6)
-    loss = made(batch)
+    loss = loss_module(batch)
     torch.manual_seed(6)
-    memory = made.network.encode(batch)
+    memory = loss_module.network.encode(batch)
     *samples, greedy = generate_rollouts(
-        made.network, memory, steps=STEPS, strategies=("sampled", "sampled", "greedy")
+        loss_module.network, memory, steps=STEPS, strategies=("sampled", "sampled", "greedy")
     )
     expected = torch.zeros(())
     means = []
@@ -187,14 +190,14 @@ def test_the_generators_loss_compares_with_its_greedy_phrases(batch: Batch) -> N
         for sampled in samples:
             row = sampled.rows()[b]
             means.append(mean_score(row))
-            one = Rollout(torch.tensor([row]), torch.ones(1, len(row), dtype=torch.bool))
+            single = Rollout(torch.tensor([row]), torch.ones(1, len(row), dtype=torch.bool))
             scores = torch.tensor(
                 [[1 / len(phrase) for phrase in split_at_separators(row)] or [0.0]]
             )
-            values = score_tokens(scores, one)[0] - baseline
-            rows = one.tokens[:, None]
-            mixture = made.network.decode(
-                made.network.encode(alone), shift_right(rows), one.mask[:, None]
+            values = score_tokens(scores, single)[0] - baseline
+            rows = single.tokens[:, None]
+            mixture = loss_module.network.decode(
+                loss_module.network.encode(alone), shift_right(rows), single.mask[:, None]
             )
             expected = expected - (mixture.log_likelihood(rows.flatten()) * values).sum()
     torch.testing.assert_close(loss.sum, expected)
@@ -209,16 +212,18 @@ def mean_score(row: list[int]) -> float:
 
 
 def test_validation_scores_greedy_phrases(batch: Batch) -> None:
-    made = objective().eval()
+    loss_module = objective().eval()
     with torch.no_grad():
-        loss = made(batch)
-        memory = made.network.encode(batch)
-    (greedy,) = generate_rollouts(made.network, memory, steps=STEPS, strategies=("greedy",))
+        loss = loss_module(batch)
+        memory = loss_module.network.encode(batch)
+    (greedy,) = generate_rollouts(loss_module.network, memory, steps=STEPS, strategies=("greedy",))
     lists = [
-        [split_at_separators(real), split_at_separators(said)]
-        for real, said in zip(Rollout.from_targets(batch).rows(), greedy.rows(), strict=True)
+        [split_at_separators(real), split_at_separators(sampled_phrases)]
+        for real, sampled_phrases in zip(
+            Rollout.from_targets(batch).rows(), greedy.rows(), strict=True
+        )
     ]
-    output = made.discriminator(batch, lists)
+    output = loss_module.discriminator(batch, lists)
     torch.testing.assert_close(loss.total, -output.means[:, 1].mean())
     torch.testing.assert_close(loss.parts["reward"] / loss.tokens, output.means[:, 1].mean())
     both = output.has_phrases.all(1)

@@ -25,9 +25,9 @@ WHOLE = [slice(0, 4)]
 def test_scores_agree_with_the_definition(steps: int) -> None:
     network, batch = tiny.settrans().eval(), tiny.batch(6)
     expected = padded.match_scores(network, batch, padded.encode(network, batch), steps)
-    found = match_scores(network, network.encode(batch), batch.targets, steps=steps)
-    torch.testing.assert_close(found, expected)
-    assert not found.requires_grad
+    scores = match_scores(network, network.encode(batch), batch.targets, steps=steps)
+    torch.testing.assert_close(scores, expected)
+    assert not scores.requires_grad
 
 
 def test_null_scores_nothing_and_eos_counts() -> None:
@@ -97,7 +97,7 @@ def test_the_code_that_prefers_a_target_gets_it_and_the_other_null() -> None:
     assert network.order([7, 8, EOS], [NULL, PAD, PAD]) == [1, 0]
 
 
-def test_null_is_given_to_whom_it_costs_least_not_to_whom_it_suits() -> None:
+def test_null_is_assigned_by_total_score_not_by_preference() -> None:
     network = Scripted({(0, 0, 7): 0.3, (0, 0, NULL): 0.6, (0, 1, 7): 0.2, (0, 1, NULL): 0.1})
     assert network.order([7, EOS], [NULL, PAD]) == [0, 1]
 
@@ -138,6 +138,6 @@ def test_scores_depend_only_on_the_first_steps() -> None:
     assert torch.equal(scores(batch.targets), scores(changed))
 
 
-def test_scores_that_are_no_numbers_still_give_an_order() -> None:
+def test_nan_scores_still_give_a_permutation() -> None:
     order = hungarian(torch.full((1, 4, 4), torch.nan), WHOLE)
     assert sorted(order[0].tolist()) == [0, 1, 2, 3]

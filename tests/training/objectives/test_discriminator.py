@@ -29,9 +29,9 @@ LISTS: list[list[Phrases]] = [
 
 def discriminator(*, dropout: float = 0.0) -> Discriminator:
     torch.manual_seed(3)
-    made = Discriminator(vocabulary_size=tiny.V, embedding=8, hidden=6, dropout=dropout)
-    tiny.roughen(made)
-    return made
+    discriminator_ = Discriminator(vocabulary_size=tiny.V, embedding=8, hidden=6, dropout=dropout)
+    tiny.randomise_weights(discriminator_)
+    return discriminator_
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_scores_are_those_of_the_equations(batch: Batch) -> None:
 
 
 @pytest.mark.parametrize("place", ["document", "phrase", "list"])
-def test_numbers_are_dropped_between_layers_when_it_learns(place: str, batch: Batch) -> None:
+def test_dropout_acts_between_layers_in_training(place: str, batch: Batch) -> None:
     judge = discriminator(dropout=0.5)
     for reader in {"document", "phrase"} - {place}:
         getattr(judge, reader).drop.rate = 0.0
@@ -99,7 +99,7 @@ def test_numbers_are_dropped_between_layers_when_it_learns(place: str, batch: Ba
     assert torch.equal(logits(0), logits(1))
 
 
-def test_documents_and_lists_are_judged_as_if_alone(batch: Batch) -> None:
+def test_scores_do_not_depend_on_other_documents_or_lists(batch: Batch) -> None:
     judge = discriminator()
     together = judge(batch, LISTS)
     for document, example in enumerate(tiny.examples()):
@@ -119,11 +119,11 @@ def test_the_same_phrases_depend_on_their_document(batch: Batch) -> None:
 def test_padding_of_the_source_does_not_matter(batch: Batch) -> None:
     judge = discriminator()
     filled = batch.source.where(batch.source_mask, 33)
-    expected, found = judge(batch, LISTS), judge(replace(batch, source=filled), LISTS)
-    torch.testing.assert_close(found.logits, expected.logits)
+    expected, actual = judge(batch, LISTS), judge(replace(batch, source=filled), LISTS)
+    torch.testing.assert_close(actual.logits, expected.logits)
 
 
-def test_figures_of_a_list(batch: Batch) -> None:
+def test_means_and_final_scores_of_a_list(batch: Batch) -> None:
     output = discriminator()(batch, LISTS)
     scores = torch.sigmoid(output.logits)
     assert output.has_phrases.tolist() == [[True, True], [False, True], [True, True], [True, False]]
@@ -141,7 +141,7 @@ def test_unknown_words_are_all_unk(batch: Batch) -> None:
     torch.testing.assert_close(judge(batch, copied).logits, judge(batch, unknown).logits)
 
 
-def test_it_can_judge_a_batch_without_any_phrase(batch: Batch) -> None:
+def test_a_batch_without_phrases_can_be_scored(batch: Batch) -> None:
     output = discriminator()(batch, [[[], []]] * 4)
     assert not output.has_phrases.any()
     assert output.means.tolist() == [[0, 0]] * 4

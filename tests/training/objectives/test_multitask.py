@@ -59,7 +59,7 @@ def test_the_sum_is_that_of_the_three_losses_with_their_weights() -> None:
     torch.testing.assert_close(loss.sum, expected)
 
 
-def test_spans_and_phrases_against_plain_sums() -> None:
+def test_span_and_phrase_losses_equal_plain_sums() -> None:
     objective, batch = objective_and_batch(*BOTH)
     heads, targets = objective.heads, batch.heads
     assert targets is not None

@@ -59,7 +59,7 @@ def test_greedy_rows_are_those_of_greedy_decoding_whatever_is_written_beside_the
     assert not torch.equal(sampled.tokens, alone.tokens)
 
 
-def test_a_row_is_real_until_its_eos_and_there() -> None:
+def test_the_mask_ends_with_eos() -> None:
     torch.manual_seed(0)
     network, batch = tiny.transformer(), tiny.batch(20)
     with torch.no_grad():
@@ -68,11 +68,11 @@ def test_a_row_is_real_until_its_eos_and_there() -> None:
         network, network.encode(batch), steps=STEPS, strategies=("sampled", "greedy")
     )
     assert EOS in rollout[0].tokens
-    for one in rollout:
-        assert_ends_where_it_says(one)
-        assert one.count == sum(map(len, one.rows()))
-        assert one.rows() == [
-            row[real].tolist() for row, real in zip(one.tokens, one.mask, strict=True)
+    for row in rollout:
+        assert_ends_where_it_says(row)
+        assert row.count == sum(map(len, row.rows()))
+        assert row.rows() == [
+            row[real].tolist() for row, real in zip(row.tokens, row.mask, strict=True)
         ]
 
 
@@ -82,8 +82,10 @@ def test_samples_follow_from_the_seed_and_differ_among_copies() -> None:
 
     def draw(seed: int) -> list[torch.Tensor]:
         torch.manual_seed(seed)
-        found = generate_rollouts(network, memory, steps=STEPS, strategies=("sampled", "sampled"))
-        return [rollout.tokens for rollout in found]
+        rollouts = generate_rollouts(
+            network, memory, steps=STEPS, strategies=("sampled", "sampled")
+        )
+        return [rollout.tokens for rollout in rollouts]
 
     first, second = draw(1)
     assert torch.equal(draw(1)[0], first)
@@ -117,9 +119,9 @@ def test_a_sample_is_as_frequent_as_it_is_probable() -> None:
                 expected += begun[token] * after
     for step, wanted in ((0, begun), (1, expected)):
         words = sampled.tokens[sampled.mask[:, step], step]
-        found = words.bincount(minlength=size) / len(examples)
+        actual = words.bincount(minlength=size) / len(examples)
         deviation = (wanted * (1 - wanted) / len(examples)).sqrt()
-        assert ((found - wanted).abs() <= 5 * deviation + 1e-6).all()
+        assert ((actual - wanted).abs() <= 5 * deviation + 1e-6).all()
 
 
 def test_a_rollout_of_targets_is_the_gold_sequence() -> None:
@@ -237,19 +239,19 @@ def test_generated_phrases_are_compared_by_stems(
 ) -> None:
     gold = ("neural network", "zeugma", "clustering", "deep learning", "robotics")
     batch = batch_of(vocabulary, gold, "neural network theory zeugma clustering")
-    found = AdaptiveReward(vocabulary)(rollout_of(row_of(row)), batch)
-    torch.testing.assert_close(found, torch.tensor([expected]), atol=1e-4, rtol=0)
+    actual = AdaptiveReward(vocabulary)(rollout_of(row_of(row)), batch)
+    torch.testing.assert_close(actual, torch.tensor([expected]), atol=1e-4, rtol=0)
 
 
 def test_unknown_words_are_never_correct(vocabulary: WordVocabulary) -> None:
     """Though the target says `<unk>` too, where neither vocabulary nor source have the word."""
     batch = batch_of(vocabulary, ("zeugma", "clustering"), "neural networks")
     assert batch.targets.tolist() == [[[PEOS, UNK, SEP, len(SPECIALS) + 3, EOS]]]
-    found = AdaptiveReward(vocabulary)(rollout_of(row_of("| ? ; clustering .")), batch)
-    assert found.tolist() == [[0.0, 0.5]]
+    result = AdaptiveReward(vocabulary)(rollout_of(row_of("| ? ; clustering .")), batch)
+    assert result.tolist() == [[0.0, 0.5]]
 
 
-def placed(tokens: list[int], present: float, absent: float, length: int) -> list[float]:
+def place_rewards(tokens: list[int], present: float, absent: float, length: int) -> list[float]:
     """Returns by their definition: rewards at steps, then sums from each step on."""
     last = length - 1
     rewards = [0.0] * len(tokens)
@@ -267,8 +269,8 @@ def returns_of(tokens: list[int], present: float, absent: float) -> Tensor:
 def test_advantages_reach_the_steps_before_them() -> None:
     tokens = [A, SEP, B, C, PEOS, A, EOS]
     expected = torch.tensor([0.1333] * 5 + [-0.2] * 2)
-    found = returns_of(tokens, 0.3333, -0.2)
-    torch.testing.assert_close(found, expected)
+    actual = returns_of(tokens, 0.3333, -0.2)
+    torch.testing.assert_close(actual, expected)
 
 
 @pytest.mark.parametrize(
@@ -282,7 +284,7 @@ def test_advantages_reach_the_steps_before_them() -> None:
 )
 def test_returns_are_sums_of_placed_advantages(tokens: list[int]) -> None:
     length = tokens.index(EOS) + 1 if EOS in tokens else len(tokens)
-    expected = torch.tensor(placed(tokens, 0.5, -0.25, length))
+    expected = torch.tensor(place_rewards(tokens, 0.5, -0.25, length))
     assert returns_of(tokens, 0.5, -0.25).tolist() == expected.tolist()
 
 
@@ -298,7 +300,7 @@ def rewards_of(score: Callable[[list[int]], tuple[float, float]]) -> Callable[..
     return reward
 
 
-def evenness(row: list[int]) -> tuple[float, float]:
+def count_even_tokens(row: list[int]) -> tuple[float, float]:
     return (sum(token % 2 == 0 for token in row) / len(row), len(row) / STEPS)
 
 
@@ -309,7 +311,7 @@ def batch() -> Batch:
 
 def objective(*, dropout: float = 0.0, steps: int = STEPS, samples: int = 1) -> SelfCritical:
     network = tiny.transformer(dropout=dropout)
-    return SelfCritical(network, reward=rewards_of(evenness), steps=steps, samples=samples)
+    return SelfCritical(network, reward=rewards_of(count_even_tokens), steps=steps, samples=samples)
 
 
 def test_the_loss_is_the_value_of_each_token_times_its_log_probability(batch: Batch) -> None:
@@ -329,18 +331,21 @@ def test_the_loss_is_the_value_of_each_token_times_its_log_probability(batch: Ba
 
 
 def test_the_values_are_the_returns_of_the_advantages(batch: Batch) -> None:
-    made = objective(samples=3)
+    loss_module = objective(samples=3)
     torch.manual_seed(2)
-    loss = made(batch)
+    loss = loss_module(batch)
     torch.manual_seed(2)
-    memory = made.network.encode(batch)
+    memory = loss_module.network.encode(batch)
     *samples, greedy = generate_rollouts(
-        made.network, memory, steps=STEPS, strategies=("sampled", "sampled", "sampled", "greedy")
+        loss_module.network,
+        memory,
+        steps=STEPS,
+        strategies=("sampled", "sampled", "sampled", "greedy"),
     )
-    rewards = torch.stack([made.reward(rollout, batch) for rollout in samples])  # (3, B, 2)
-    advantages = rewards - made.reward(greedy, batch)
+    rewards = torch.stack([loss_module.reward(rollout, batch) for rollout in samples])  # (3, B, 2)
+    advantages = rewards - loss_module.reward(greedy, batch)
     values = [compute_returns(a, rollout) for a, rollout in zip(advantages, samples, strict=True)]
-    torch.testing.assert_close(loss.sum, policy_loss(made.network, memory, samples, values))
+    torch.testing.assert_close(loss.sum, policy_loss(loss_module.network, memory, samples, values))
     assert loss.tokens == sum(rollout.count for rollout in samples)
     for name, value in (
         ("reward", rewards.sum(2).mean()),
@@ -354,16 +359,16 @@ def test_a_sample_that_is_the_greedy_row_changes_nothing(
     batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Mixture, "sample", Mixture.greedy)
-    made = objective()
-    loss = made(batch)
+    loss_module = objective()
+    loss = loss_module(batch)
     loss.sum.backward()
     assert loss.sum == 0
-    gradients = [weight.grad for weight in made.parameters() if weight.grad is not None]
+    gradients = [weight.grad for weight in loss_module.parameters() if weight.grad is not None]
     assert gradients
     assert all((gradient == 0).all() for gradient in gradients)
 
 
-def even_share(network: Network, batch: Batch) -> float:
+def measure_even_share(network: Network, batch: Batch) -> float:
     """The probability that the first token is even."""
     with torch.no_grad():
         state = network.start(network.encode(batch), steps=1)
@@ -375,40 +380,42 @@ def test_rewarded_tokens_become_more_probable() -> None:
     """One token, two kinds: a bandit. The released code of GAN_MR would fail here."""
     torch.manual_seed(0)
     batch = collate(tiny.examples(2) * 50, vocabulary_size=tiny.V, layout=sequence_peos)
-    made = objective(steps=1)
-    before = even_share(made.network, batch)
-    loss = made(batch)
+    loss_module = objective(steps=1)
+    before = measure_even_share(loss_module.network, batch)
+    loss = loss_module(batch)
     loss.total.backward()
-    torch.optim.SGD(made.parameters(), lr=0.05).step()
-    assert even_share(made.network, batch) > before + 0.01
+    torch.optim.SGD(loss_module.parameters(), lr=0.05).step()
+    assert measure_even_share(loss_module.network, batch) > before + 0.01
 
 
 def test_validation_is_minus_the_reward_of_greedy_rows(batch: Batch) -> None:
-    made = objective().eval()
+    loss_module = objective().eval()
     with torch.no_grad():
-        loss = made(batch)
-        memory = made.network.encode(batch)
-        (greedy,) = generate_rollouts(made.network, memory, steps=STEPS, strategies=("greedy",))
-    rewards = made.reward(greedy, batch)
+        loss = loss_module(batch)
+        memory = loss_module.network.encode(batch)
+        (greedy,) = generate_rollouts(
+            loss_module.network, memory, steps=STEPS, strategies=("greedy",)
+        )
+    rewards = loss_module.reward(greedy, batch)
     torch.testing.assert_close(loss.total, -rewards.sum(1).mean())
     torch.testing.assert_close(loss.parts["reward"] / loss.tokens, rewards.sum(1).mean())
     assert loss.tokens == len(batch.ids)
 
 
-def test_nothing_is_dropped_though_the_network_is_in_training(batch: Batch) -> None:
-    made = objective(dropout=0.5)
+def test_dropout_is_off_in_training_mode(batch: Batch) -> None:
+    loss_module = objective(dropout=0.5)
 
     def active() -> set[bool]:
-        modules = made.network.modules()
+        modules = loss_module.network.modules()
         return {module.active for module in modules if isinstance(module, Dropout)}
 
-    assert made.network.training
+    assert loss_module.network.training
     assert active() == {False}
-    assert made.eval().train() is made
-    assert made.network.training
+    assert loss_module.eval().train() is loss_module
+    assert loss_module.network.training
     assert active() == {False}
     losses = []
-    for one in (made, objective()):  # of the same weights
+    for loss in (loss_module, objective()):  # of the same weights
         torch.manual_seed(4)
-        losses.append(one(batch).sum)
+        losses.append(loss(batch).sum)
     torch.testing.assert_close(*losses)

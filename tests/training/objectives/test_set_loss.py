@@ -84,7 +84,7 @@ def test_a_batch_is_the_sum_of_its_documents() -> None:
     assert together.tokens == sum(loss.tokens for loss in alone)
 
 
-def test_the_batch_is_left_as_it_is() -> None:
+def test_the_batch_is_not_changed() -> None:
     objective = SetLoss(tiny.settrans())
     batch, untouched = batch_for(objective), batch_for(objective)
     objective(batch)
@@ -126,7 +126,7 @@ class Spy:
     [(0.3, True, [True, False]), (0.0, True, [True]), (0.3, False, [False])],
     ids=["with dropout", "without dropout", "validation"],
 )
-def test_roll_outs_know_neither_dropout_nor_gradient(
+def test_roll_outs_have_neither_dropout_nor_gradient(
     dropout: float, training: bool, encoded: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     objective = SetLoss(tiny.settrans(dropout=dropout)).train(training)
@@ -231,7 +231,7 @@ def test_student_forcing_reads_generated_words(monkeypatch: pytest.MonkeyPatch) 
     assert torch.equal(spy.read[0][..., 1:], written[..., :-1])
 
 
-def test_fixed_and_random_assignment_roll_nothing_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fixed_and_random_assignment_need_no_roll_out(monkeypatch: pytest.MonkeyPatch) -> None:
     objective = SetLoss(tiny.settrans(dropout=0.3), assignment="fixed")
     spy = Spy(objective.network, monkeypatch)
     objective(batch_for(objective))
@@ -255,7 +255,7 @@ def test_no_control_codes_change_the_network_only() -> None:
     torch.testing.assert_close(objectives[0](batch).total, objectives[1](batch).total)
 
 
-def test_two_codes_learn_one_document_by_heart() -> None:
+def test_two_codes_overfit_one_document() -> None:
     torch.manual_seed(0)
     network = SetTrans(
         vocabulary_size=tiny.V,
@@ -276,8 +276,8 @@ def test_two_codes_learn_one_document_by_heart() -> None:
         optimiser.zero_grad()
         objective(batch).total.backward()
         optimiser.step()
-    found = greedy_set(network, network.encode(batch), steps=6)
-    assert torch.equal(found.tokens, batch.targets)
+    decoded = greedy_set(network, network.encode(batch), steps=6)
+    assert torch.equal(decoded.tokens, batch.targets)
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.1])
@@ -296,14 +296,14 @@ def test_bf16_gives_nearly_the_same(dropout: float) -> None:
     torch.testing.assert_close(gradients[1], gradients[0], rtol=0.1, atol=0.01)
 
 
-def test_a_broken_network_has_a_loss_that_is_no_number() -> None:
+def test_nan_weights_give_a_nan_loss() -> None:
     objective = SetLoss(tiny.settrans())
     with torch.no_grad():
         objective.network.pointer.features.bias.fill_(torch.nan)
     assert objective(batch_for(objective)).total.isnan()
 
 
-def test_a_seed_decides_every_bit() -> None:
+def test_the_same_seed_gives_identical_bits() -> None:
     objective = SetLoss(tiny.settrans(dropout=0.3))
     runs = []
     for _ in range(2):

@@ -60,8 +60,8 @@ def test_clean(text: str, expected: str) -> None:
 
 
 def texts(*blocks: Block | str, title: str = "", abstract: str = "") -> list[str]:
-    made = [Block(one) if isinstance(one, str) else one for one in blocks]
-    return compose(Extract(title, made, abstract))[1].split("\n")
+    converted = [Block(block) if isinstance(block, str) else block for block in blocks]
+    return compose(Extract(title, converted, abstract))[1].split("\n")
 
 
 def heading(text: str) -> Block:

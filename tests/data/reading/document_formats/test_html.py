@@ -7,8 +7,8 @@ from one2set.errors import DataError
 
 
 def texts(body: str) -> list[str]:
-    found = [" ".join(block.text.split()) for block in read_html(body.encode()).blocks]
-    return [text for text in found if text]
+    result = [" ".join(block.text.split()) for block in read_html(body.encode()).blocks]
+    return [text for text in result if text]
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from one2set.data.reading.document_formats.markdown import read_markdown
 
 
 def texts(source: str) -> list[str]:
-    found = [" ".join(block.text.split()) for block in read_markdown(source).blocks]
-    return [text for text in found if text]
+    result = [" ".join(block.text.split()) for block in read_markdown(source).blocks]
+    return [text for text in result if text]
 
 
 @pytest.mark.parametrize(

@@ -27,14 +27,14 @@ def test_a_title_on_the_page_is_better_than_one_in_the_properties() -> None:
 
 def test_styles_are_known_by_their_name_or_else_by_their_id() -> None:
     styled = '<w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr><w:r><w:t>A</w:t></w:r></w:p>'
-    found = [one for one in read_docx(document(styled), Limits()).blocks if one.text]
-    assert found == [("A", True)]
+    result = [block for block in read_docx(document(styled), Limits()).blocks if block.text]
+    assert result == [("A", True)]
 
 
 def test_tabs_and_breaks_separate_words_and_runs_do_not() -> None:
     runs = "<w:r><w:t>a</w:t><w:tab/><w:t>b</w:t><w:br/><w:t>c</w:t></w:r><w:r><w:t>d</w:t></w:r>"
-    found = read_docx(document(f"<w:p>{runs}</w:p>"), Limits()).blocks
-    assert [one.text for one in found if one.text] == ["a b cd"]
+    blocks = read_docx(document(f"<w:p>{runs}</w:p>"), Limits()).blocks
+    assert [block.text for block in blocks if block.text] == ["a b cd"]
 
 
 def test_an_encrypted_odt_is_reported() -> None:
