@@ -43,7 +43,7 @@ def models(
 @pytest.fixture
 def source(documents: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Source:
     """Two files of 21 documents in all, eight to a chunk."""
-    monkeypatch.setattr(pipeline, "WINDOW", 8)
+    monkeypatch.setattr(pipeline, "_MOST", 8)
     paths = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
     for path, some in zip(paths, (documents[:12], documents[12:21]), strict=True):
         rows = ({"id": d.id, "title": d.title, "abstract": d.abstract} for d in some)

@@ -11,6 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
+from one2set.bulk import pipeline
+from one2set.bulk.pipeline import Keyphrases, Lines, Source
+from one2set.bulk.resume import ResumeState
 from one2set.errors import ConfigError, DataError
 from tests.commands import invoke, parse_jsonl, read_jsonl
 
@@ -33,6 +36,25 @@ def test_a_file_has_the_same_lines_as_standard_output(
     output = tmp_path / "k.jsonl"
     assert run(exported_model, SAMPLE, "-o", output, "--workers", "2", *options) == ""
     assert output.read_text() == printed(exported_model, SAMPLE, *options)
+
+
+@pytest.mark.parametrize("options", [(), ("--workers", "1"), ("--workers", "3")])
+def test_a_worker_has_one_thread_unless_more_are_asked_for(
+    exported_model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...],
+) -> None:
+    threads = []
+
+    def note(source: Source, work: Keyphrases, state: ResumeState, *, workers: int) -> list[Lines]:
+        threads.append(work.threads)
+        return []
+
+    monkeypatch.setattr(pipeline, "run", note)
+    for more in ([], ["--threads", "5"]):
+        run(exported_model, SAMPLE, "-o", tmp_path / "k.jsonl", "--overwrite", *options, *more)
+    assert threads == [1, 5]
 
 
 def test_a_model_that_is_not_exported(tiny_model: Path, tmp_path: Path) -> None:

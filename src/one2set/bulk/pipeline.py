@@ -31,10 +31,11 @@ from one2set.model.paths import is_exported
 from one2set.parallel import ordered_map
 from one2set.prediction.prediction import Prediction, Slot
 from one2set.prediction.runtime import Runtime
-from one2set.prediction.stream import WINDOW, Predictor
+from one2set.prediction.stream import Predictor
 
 # The first chunks are small, so that all cores get some of a short file, and progress is seen soon.
-_FIRST = 16  # documents
+# All are small, so that no core is idle for long at the end.
+_FIRST, _MOST = 16, 64  # documents
 _CHARACTERS = 1 << 10  # a document, on average; a longer chunk ends early: books are not abstracts
 _DIGEST = 32  # hexadecimal digits
 _OTHER_INPUT = "resume with the same input, or pass --overwrite to start again"
@@ -130,7 +131,7 @@ def _split(documents: Iterator[Document]) -> Iterator[list[Document]]:
     for document in documents:
         chunk.append(document)
         characters += len(document.text)
-        size = min(_FIRST + done, WINDOW)
+        size = min(_FIRST + done, _MOST)
         if len(chunk) >= size or characters >= size * _CHARACTERS:
             yield chunk
             done += len(chunk)
