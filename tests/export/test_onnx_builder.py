@@ -1,5 +1,6 @@
 """Graphs: what their nodes compute, in float32 and in int8, and where their weights lie."""
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -34,11 +35,14 @@ def run(graph: Graph, weights: dict[str, Array], folder: Path, **inputs: Array) 
     return np.asarray(outcome)
 
 
-def linear(folder: Path, x: Array, *, int8: bool, name: str = "map") -> Array:
+def linear(
+    folder: Path, x: Array, *, int8: bool, name: str = "map", is_positive: bool = False
+) -> Array:
     weights: dict[str, Array] = {}
     graph = Graph("g", weights, int8=int8)
     value = graph.input("x", TensorProto.FLOAT, "rows", 8)
-    graph.output("y", graph.linear(graph.quantize_rows(value), name, STATE), TensorProto.FLOAT)
+    rows = graph.quantize_rows(value, is_positive=is_positive)
+    graph.output("y", graph.linear(rows, name, STATE), TensorProto.FLOAT)
     return run(graph, weights, folder, x=x)
 
 
@@ -62,6 +66,21 @@ def test_int8_rows_are_independent(tmp_path: Path) -> None:
     together = linear(tmp_path, x, int8=True)
     np.testing.assert_array_equal(together[:1], alone)
     np.testing.assert_array_equal(together[2], STATE["map.bias"])
+
+
+def test_positive_rows_give_the_same(tmp_path: Path) -> None:
+    x = np.abs(RNG.normal(size=(4, 8))).astype(np.float32)
+    expected = linear(tmp_path, x, int8=True)
+    np.testing.assert_array_equal(linear(tmp_path, x, int8=True, is_positive=True), expected)
+
+
+@pytest.mark.parametrize(("int8", "most"), [(False, 1e-6), (True, 1e-3)])
+def test_gelu(tmp_path: Path, int8: bool, most: float) -> None:
+    graph = Graph("g", {}, int8=int8)
+    graph.output("y", graph.gelu(graph.input("x", TensorProto.FLOAT, "rows", 8)), TensorProto.FLOAT)
+    x = np.linspace(-6, 6, 400, dtype=np.float32).reshape(-1, 8)
+    phi = np.array([0.5 * (1 + math.erf(value / math.sqrt(2))) for value in x.flat])
+    np.testing.assert_allclose(run(graph, {}, tmp_path, x=x), x * phi.reshape(x.shape), atol=most)
 
 
 @pytest.mark.parametrize("int8", [False, True])

@@ -49,9 +49,17 @@ def sessions(
 
 
 def encoded(session: onnxruntime.InferenceSession, batch: Batch) -> dict[str, Array]:
-    lengths = np.array(batch.lengths, np.int32)
-    outputs = session.run(None, {"source": batch.source.numpy(), "lengths": lengths})
-    return dict(zip([value.name for value in session.get_outputs()], outputs, strict=True))
+    """The outputs for all documents, padded with zeros. The graph takes one at a time."""
+    padded: dict[str, Array] = {}
+    for b, length in enumerate(batch.lengths):
+        outputs = session.run(None, {"source": batch.source[b : b + 1, :length].numpy()})
+        for value, output in zip(session.get_outputs(), outputs, strict=True):
+            axis = {"k": 3, "v": 2, "e": 1}[value.name[0]]  # of words: keys, values and edges
+            shape = [len(batch.lengths), *output.shape[1:]]
+            shape[axis] = max(batch.lengths)
+            whole = padded.setdefault(value.name, np.zeros(shape, np.float32))
+            whole[b][tuple(slice(size) for size in output.shape[1:])] = output[0]
+    return padded
 
 
 @torch.no_grad()
@@ -86,7 +94,7 @@ def test_a_step_chooses_from_the_whole_distribution(
     state = network.start(memory, steps=3)
     documents = np.repeat(np.arange(4), CODES)
     code = np.tile(np.arange(CODES), 4)
-    own = np.zeros((6, 4 * CODES, HEADS, 8, 0), np.float32)
+    own = np.zeros((6, 4 * CODES, HEADS, 0, 8), np.float32)
     generator = np.random.default_rng(2)
     size = V + max(map(len, batch.oov))
     for step in range(3):

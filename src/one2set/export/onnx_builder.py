@@ -28,10 +28,10 @@ Array = NDArray[Any]
 
 
 class LinearInput(NamedTuple):
-    """The input of a linear layer: float32, or quantized with the largest value of each row."""
+    """The rows (…, R, D) that a linear layer takes: float32, or quantized with scales (…, R, 1)."""
 
     values: str
-    largest: str | None = None
+    scale: str | None = None
 
 
 class Graph:
@@ -44,6 +44,7 @@ class Graph:
         self._outputs: list[onnx.ValueInfoProto] = []
         self._constants: dict[tuple[str, bytes], onnx.TensorProto] = {}
         self._used: dict[str, None] = {}
+        self._zeros: str | None = None  # (R,) the zero point of each row
 
     def __call__(self, kind: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
         """Add a node; return the name of its output."""
@@ -63,8 +64,10 @@ class Graph:
         return name
 
     def output(self, name: str, value: str, kind: int) -> None:
-        """Make a value an output of the graph."""
-        self._nodes.append(helper.make_node("Identity", [value], [name]))
+        """Make a value that no later node uses an output. It is renamed: a node would copy it."""
+        for node in self._nodes:
+            for names in (node.input, node.output):
+                names[:] = [name if old == value else old for old in names]
         self._outputs.append(helper.make_tensor_value_info(name, kind, None))
 
     def constant(self, value: Any, dtype: Any = np.float32) -> str:
@@ -89,14 +92,20 @@ class Graph:
         )
         return self("LayerNormalization", x, scale, shift, axis=-1, epsilon=1e-5)
 
-    def quantize_rows(self, x: str) -> LinearInput:
-        """The input for `linear`, quantized with int8; several layers can share it."""
+    def quantize_rows(self, x: str, *, is_positive: bool = False) -> LinearInput:
+        """Rows for `linear`, quantized with int8; several layers can share them. All inputs of a
+        graph have the same rows. Rows are positive if their negative values are near 0."""
         if not self._int8:
             return LinearInput(x)
-        largest = self("ReduceMax", self("Abs", x), self.constant([-1], np.int64), keepdims=1)
-        largest = self("Max", largest, self.constant(1e-9))  # a row may be all zeros
-        step, zero = self.constant(1 / _ROW), self.constant(_ZERO, np.uint8)
-        return LinearInput(self("QuantizeLinear", self("Div", x, largest), step, zero), largest)
+        sizes = x if is_positive else self("Abs", x)
+        largest = self("ReduceMax", sizes, self.constant([-1], np.int64), keepdims=1)
+        scale = self("Mul", largest, self.constant(1 / _ROW))
+        scale = self("Max", scale, self.constant(1e-11))  # a row may be all zeros
+        by_row = self("Reshape", scale, self.constant([-1], np.int64))
+        if self._zeros is None:
+            zero = self.constant(_ZERO, np.uint8)
+            self._zeros = self("Expand", zero, self("Shape", by_row))
+        return LinearInput(self("QuantizeLinear", x, by_row, self._zeros, axis=-2), scale)
 
     def linear(self, x: LinearInput, name: str, state: Mapping[str, Array]) -> str:
         """A linear layer, with its bias if it has one."""
@@ -104,22 +113,26 @@ class Graph:
         bias = state.get(f"{name}.bias")
         return y if bias is None else self("Add", y, self.weight(f"{name}.bias", bias))
 
+    def gelu(self, x: str) -> str:
+        """GELU; with int8, its approximation by tanh, which is faster and nearer than int8 is."""
+        return self("FastGelu", x, domain=MICROSOFT) if self._int8 else self("Gelu", x)
+
     def _product(self, x: LinearInput, name: str, matrix: Array) -> str:
         """x times a matrix (in, out)."""
         stored = name + TRANSPOSED
-        if x.largest is None:
+        if x.scale is None:
             return self("MatMul", x.values, self.weight(stored, matrix))
         whole, scale = quantize(matrix, axis=0, largest=_MATRIX)
         y = self(
             "MatMulIntegerToFloat",
             x.values,
             self.weight(stored, whole),
-            self.constant(1 / _ROW),
+            self.constant(1.0),
             self.weight(name + SCALE, scale.squeeze(0)),
             self.constant(_ZERO, np.uint8),
             domain=MICROSOFT,
         )
-        return self("Mul", y, x.largest)
+        return self("Mul", y, x.scale)
 
     def lookup(self, ids: str, name: str, table: Array) -> str:
         """Rows of a table."""

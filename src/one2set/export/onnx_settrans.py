@@ -1,7 +1,7 @@
 """SetTrans as two ONNX graphs, for running it without torch.
 
-`encoder`  encodes padded documents and returns the source keys and values of each decoder layer,
-           and the first layer of the span scorer where a model has one (`model.heads`).
+`encoder`  encodes a document and returns the source keys and values of each decoder layer, and the
+           first layer of the span scorer where a model has one (`model.heads`).
 `step`     runs one step of the active rows: the most probable word other than ∅, and P(∅). The
            runtime chooses between them.
 
@@ -51,16 +51,14 @@ def encoder_graph(
     int8: bool,
     span_layer: Mapping[str, Tensor] | None = None,
 ) -> Graph:
-    """source (B, S) known ids, lengths (B,) → of each decoder layer, keys (B, H, D/H, S) and values
-    (B, H, S, D/H). With the first layer of a span scorer, also its output edges (B, S, 2W): for a
+    """source (1, S) known ids → of each decoder layer, keys (1, H, D/H, S) and values
+    (1, H, S, D/H). With the first layer of a span scorer, also its output edges (1, S, 2W): for a
     token that begins a span, then for one that ends it."""
     state, sizes = _state(network), _Sizes(network)
     g = Graph("encoder", weights, int8=int8)
-    source = g.input("source", _ID, "B", "S")
-    lengths = g.input("lengths", _LENGTH, "B")
+    source = g.input("source", _ID, 1, "S")
     read = _bert_encoder if isinstance(network.encoder, BertEncoder) else _encoder
-    x = read(g, source, lengths, state, sizes)
-    h = g.quantize_rows(x)
+    h = g.quantize_rows(read(g, source, state, sizes))
     for layer in range(sizes.decoder_layers):
         name = f"decoder.layers.{layer}.source_attention"
         key, value = (g.linear(h, f"{name}.{part}", state) for part in ("key", "value"))
@@ -73,10 +71,10 @@ def encoder_graph(
     return g
 
 
-def _encoder(g: Graph, source: str, lengths: str, state: Mapping[str, Array], sizes: _Sizes) -> str:
-    """(B, S, D) states of our encoder."""
+def _encoder(g: Graph, source: str, state: Mapping[str, Array], sizes: _Sizes) -> str:
+    """(1, S, D) states of our encoder."""
     words = _embed(g, source, state)
-    count = g("Shape", source, start=1, end=2)
+    count = g("Shape", source, start=1)
     positions = g.weight(POSITIONS, sinusoids(MAX_SOURCE_LENGTH + 1, sizes.width).numpy())
     one = g.constant([1], np.int64)
     positions = g(
@@ -86,17 +84,15 @@ def _encoder(g: Graph, source: str, lengths: str, state: Mapping[str, Array], si
     for layer in range(sizes.encoder_layers):
         name = f"encoder.layers.{layer}"
         h = g.norm(x, f"{name}.attention_norm", state)
-        x = g("Add", x, _self_attention(g, h, lengths, f"{name}.attention", state, sizes))
+        x = g("Add", x, _self_attention(g, h, f"{name}.attention", state, sizes))
         x = _feed_forward(g, x, name, state)
     return g.norm(x, "encoder.norm", state)
 
 
-def _bert_encoder(
-    g: Graph, source: str, lengths: str, state: Mapping[str, Array], sizes: _Sizes
-) -> str:
-    """(B, S, D) states of BERT's encoder."""
+def _bert_encoder(g: Graph, source: str, state: Mapping[str, Array], sizes: _Sizes) -> str:
+    """(1, S, D) states of BERT's encoder."""
     words = g.lookup(source, "embedding.weight", state["embedding.weight"])
-    end = g("Squeeze", g("Shape", source, start=1, end=2))
+    end = g("Squeeze", g("Shape", source, start=1))
     position = g("Range", g.constant(0, np.int64), end, g.constant(1, np.int64))
     table = state["encoder.places.weight"]
     position = g("Min", position, g.constant(len(table) - 1, np.int64))
@@ -104,28 +100,26 @@ def _bert_encoder(
     x = g.norm(g("Add", words, positions), "encoder.norm", state)
     for layer in range(sizes.encoder_layers):
         name = f"encoder.layers.{layer}"
-        seen = _self_attention(g, x, lengths, f"{name}.attention", state, sizes)
+        seen = _self_attention(g, x, f"{name}.attention", state, sizes)
         x = g.norm(g("Add", x, seen), f"{name}.attention_norm", state)
-        inner = g("Gelu", g.linear(g.quantize_rows(x), f"{name}.inner", state))
-        outer = g.linear(g.quantize_rows(inner), f"{name}.outer", state)
+        inner = g.gelu(g.linear(g.quantize_rows(x), f"{name}.inner", state))
+        outer = g.linear(g.quantize_rows(inner, is_positive=True), f"{name}.outer", state)
         x = g.norm(g("Add", x, outer), f"{name}.feed_forward_norm", state)
     return x
 
 
-def _self_attention(
-    g: Graph, x: str, lengths: str, name: str, state: Mapping[str, Array], sizes: _Sizes
-) -> str:
-    """(B, S, D) self-attention of the encoder."""
+def _self_attention(g: Graph, x: str, name: str, state: Mapping[str, Array], sizes: _Sizes) -> str:
+    """(1, S, D) self-attention of the encoder."""
     h = g.quantize_rows(x)
     q, k, v = (g.linear(h, f"{name}.{part}", state) for part in ("query", "key", "value"))
-    seen = g("MultiHeadAttention", *(q, k, v, "", lengths), domain=MICROSOFT, num_heads=sizes.heads)
+    seen = g("MultiHeadAttention", q, k, v, domain=MICROSOFT, num_heads=sizes.heads)
     return g.linear(g.quantize_rows(seen), f"{name}.out", state)
 
 
 def step_graph(network: SetTrans, weights: dict[str, Array], *, int8: bool) -> Graph:
     """tokens, code, document, cell (R,): the last words, known ids; the code, the document and the
     cell of the grid of each row. grid (B, n): the row in each cell, any where there is none. own
-    (2·layers, R, H, D/H, t): keys and values of what was written before.
+    (2·layers, R, H, t, D/H): keys and values of what was written before.
 
     → word (R,) the most probable extended id but ∅, its probability, null (R,) that of ∅, place
     (R,) the most attended source word, and what was written with this word.
@@ -138,7 +132,7 @@ def step_graph(network: SetTrans, weights: dict[str, Array], *, int8: bool) -> G
     lengths = g.input("lengths", _LENGTH, "B")
     extended, first = g.input("extended", _ID, "B", "S"), g.input("first", _ID, "B", "S")
     step = g.input("step", _ID)
-    own = g.input("own", _FLOAT, 2 * sizes.decoder_layers, "R", sizes.heads, sizes.head, "t")
+    own = g.input("own", _FLOAT, 2 * sizes.decoder_layers, "R", sizes.heads, "t", sizes.head)
     new: list[str] = []
     positions = g.weight(POSITIONS, sinusoids(MAX_SOURCE_LENGTH + 1, sizes.width).numpy())
     x = g.linear(g.quantize_rows(_embed(g, tokens, state)), "decoder.input", state)
@@ -147,23 +141,24 @@ def step_graph(network: SetTrans, weights: dict[str, Array], *, int8: bool) -> G
         x = g("Add", x, g("Gather", g.weight("codes.weight", state["codes.weight"]), code))
     hidden = _padding_mask(g, lengths, extended)
     cells = g.constant([-1, sizes.width], np.int64)
-    heads = g.constant([0, sizes.heads, sizes.head, 1], np.int64)
+    one = g.constant([1], np.int64)
     weight = ""
     for layer in range(sizes.decoder_layers):
         name = f"decoder.layers.{layer}"
         h = g.quantize_rows(g.norm(x, f"{name}.self_norm", state))
         q, k, v = (
-            g("Reshape", g.linear(h, f"{name}.self_attention.{part}", state), heads)
+            g("Unsqueeze", g.linear(h, f"{name}.self_attention.{part}", state), one)
             for part in ("query", "key", "value")
-        )  # (R, H, D/H, 1)
-        for written in (k, v):
-            old = g("Gather", own, g.constant(len(new), np.int64))
-            new.append(g("Concat", old, written, axis=3))
-        keys, values = new[-2:]
-        scale, axis = g.constant(1 / math.sqrt(sizes.head)), g.constant([2], np.int64)
-        scores = g("ReduceSum", g("Mul", g("Mul", q, scale), keys), axis, keepdims=1)
-        share = g("Softmax", scores, axis=3)  # (R, H, 1, t + 1)
-        seen = g("ReduceSum", g("Mul", share, values), g.constant([3], np.int64), keepdims=0)
+        )  # (R, 1, D)
+        past = (g("Gather", own, g.constant(len(new) + part, np.int64)) for part in (0, 1))
+        seen, *present = g.several(
+            "MultiHeadAttention",
+            *(q, k, v, "", "", "", *past),
+            count=3,
+            domain=MICROSOFT,
+            num_heads=sizes.heads,
+        )
+        new += present
         seen = g("Reshape", seen, cells)
         x = g("Add", x, g.linear(g.quantize_rows(seen), f"{name}.self_attention.out", state))
         h = g.quantize_rows(g.norm(x, f"{name}.source_norm", state))
@@ -275,4 +270,5 @@ def _attention_weights(g: Graph, q: str, k: str, hidden: str, sizes: _Sizes) -> 
 def _feed_forward(g: Graph, x: str, name: str, state: Mapping[str, Array]) -> str:
     h = g.quantize_rows(g.norm(x, f"{name}.feed_forward_norm", state))
     inner = g("Relu", g.linear(h, f"{name}.feed_forward.inner", state))
-    return g("Add", x, g.linear(g.quantize_rows(inner), f"{name}.feed_forward.outer", state))
+    h = g.quantize_rows(inner, is_positive=True)
+    return g("Add", x, g.linear(h, f"{name}.feed_forward.outer", state))

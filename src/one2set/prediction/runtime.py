@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 WEIGHTS = "weights.safetensors"
 GRAPHS = {  # and inputs by which they are known
-    "encoder.onnx": {"lengths", "source"},
+    "encoder.onnx": {"source"},
     "step.onnx": {"tokens", "step", "own"},
 }
 _MOST = {"vocabulary_size": 10**8, "num_codes": 10**4, "steps": 10**3, "longest": 10**6}
@@ -144,8 +144,8 @@ class Runtime:
             null=np.zeros(count, np.float32),
         )
         rows, tokens = np.arange(count), np.full(count, BOS)
-        layers, _, heads, head, _ = _shape(self._step, "own")
-        own = np.zeros((layers, count, heads, head, 0), np.float32)
+        sizes = {"R": count, "t": 0}  # the other dimensions are numbers
+        own = np.zeros([sizes.get(size, size) for size in _shape(self._step, "own")], np.float32)
         for t in range(steps):
             state: dict[str, NDArray[Any]] = {
                 "tokens": np.where(tokens < size, tokens, UNK),
@@ -177,10 +177,12 @@ class Runtime:
         writes is still in the cache when the next one reads it. Batches of 8 took a third longer.
         """
         names = [output.name for output in self._encoder.get_outputs()]
+        inputs = [value.name for value in self._encoder.get_inputs()]
         memories = []
         for source, length in zip(sources.known, sources.lengths, strict=True):
             feeds = {"source": source[None, :length], "lengths": np.array([length], np.int32)}
-            outputs = self._encoder.run(names, feeds)
+            # Graphs of older exports need the length, too.
+            outputs = self._encoder.run(names, {name: feeds[name] for name in inputs})
             memories.append(dict(zip(names, outputs, strict=True)))
         return memories
 
