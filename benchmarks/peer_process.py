@@ -38,6 +38,8 @@ class Process:
             "OMP_NUM_THREADS": "1",
             "HF_HUB_OFFLINE": "1",
             "TOKENIZERS_PARALLELISM": "false",
+            # A checkout is compiled once, like an installed package, whatever is set here.
+            "PYTHONDONTWRITEBYTECODE": "",
         }
         if tool.checkout is not None:
             environment["PYTHONPATH"] = str(tool.checkout / "src")

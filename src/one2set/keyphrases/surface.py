@@ -10,7 +10,7 @@ write their words.
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
 from itertools import pairwise
 
@@ -85,23 +85,19 @@ class PhraseSpeller:
         letters too."""
         singular = word.lower()
         plural = "" if singular.endswith("ic") else f"{singular}s"  # of graphic, not graphics
-        known = [plural] if plural in self._forms else []
+        known = [plural] if plural in self._lower_counts else []
         return max(map(self._share_at_end, [singular, *known]))
 
     def _share_at_end(self, word: str) -> float:
         usual = self._usual_share(word[-_SUFFIX:])
-        return (self._ends[word] + usual) / (self._count(word) + 1)
+        return (self._ends[word] + usual) / (self._lower_counts[word] + 1)
 
     @lru_cache(_CACHED)  # noqa: B019  (there are few spellers)
     def _usual_share(self, suffix: str) -> float:
         """The share at ends of the words with a suffix."""
         words = self._suffixes.get(suffix, ())
-        shares = sum(self._ends[word] / self._count(word) for word in words)
+        shares = sum(self._ends[word] / self._lower_counts[word] for word in words)
         return (shares + _SMOOTHING * _USUAL_SHARE) / (len(words) + _SMOOTHING)
-
-    def _count(self, word: str) -> int:
-        """How often phrases have a word, in any form."""
-        return sum(map(self._counts.__getitem__, self._forms.get(word, ())))
 
     @cached_property
     def _text(self) -> str:
@@ -115,7 +111,12 @@ class PhraseSpeller:
     @cached_property
     def _counts(self) -> Counter[str]:
         """How often phrases have each word, as it is written."""
-        return Counter(_find_words(self._text))
+        return _count_words(self._text)
+
+    @cached_property
+    def _lower_counts(self) -> Counter[str]:
+        """How often phrases have each word, in any form."""
+        return _count_words(self._lower)
 
     @cached_property
     def _forms(self) -> dict[str, list[str]]:
@@ -138,7 +139,7 @@ class PhraseSpeller:
     def _suffixes(self) -> dict[str, list[str]]:
         """The words with each suffix."""
         words: dict[str, list[str]] = {}
-        for word in self._forms:
+        for word in self._lower_counts:
             words.setdefault(word[-_SUFFIX:], []).append(word)
         return words
 
@@ -165,13 +166,14 @@ class PhraseSpeller:
         }
 
 
-def _find_words(text: str) -> Iterator[str]:
-    """The words of a text, as `_WORD` finds them; most are whole tokens, which is seen sooner."""
-    for token in text.split():
-        if token.isalnum():
-            yield token
-        else:
-            yield from _WORD.findall(token)
+def _count_words(text: str) -> Counter[str]:
+    """How often a text has each word, as `_WORD` finds them. Most are whole tokens, which is seen
+    sooner."""
+    counts: Counter[str] = Counter()
+    for token, count in Counter(text.split()).items():
+        for word in (token,) if token.isalnum() else _WORD.findall(token):
+            counts[word] = counts.get(word, 0) + count
+    return counts
 
 
 NO_SPELLER = PhraseSpeller(tuple)
