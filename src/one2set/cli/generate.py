@@ -108,7 +108,8 @@ def generate(
         computation_option(
             min=1,
             metavar="N",
-            help="With --output: processes. Default: one per core.",
+            help="With --output: processes, each of one thread unless --threads is given. Default: "
+            "one per core.",
             show_default=False,
         ),
     ] = None,
