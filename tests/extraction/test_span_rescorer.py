@@ -30,7 +30,7 @@ from one2set.model.paths import find_model_folder
 from one2set.model.settrans import SetTrans
 from one2set.prediction.engine import Engine
 from one2set.prediction.runtime import Runtime
-from one2set.prediction.stream import Generated, Stream
+from one2set.prediction.predictor import Generated, Stream
 
 
 def random_rescorer(width: int, seed: int = 0) -> SpanRescorer:

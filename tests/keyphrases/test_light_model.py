@@ -22,7 +22,7 @@ from one2set.model.paths import (
     is_model,
 )
 from one2set.prediction.loading import load_predictor
-from one2set.prediction.stream import NoNetwork
+from one2set.prediction.predictor import NoNetwork
 from tests.commands import invoke
 from tests.data.test_text import ANY_TEXT
 from tests.keyphrases.test_default_model import TEXT

@@ -14,7 +14,7 @@ from one2set.evaluation.protocols import YE2021
 from one2set.evaluation.scoring import evaluate, gold_from_document, score
 from one2set.prediction.engine import Engine
 from one2set.prediction.prediction import AS_TRAINED, NullBias, Prediction, Slot
-from one2set.prediction.stream import Check, Project, never_stop
+from one2set.prediction.predictor import Check, Project, never_stop
 from one2set.reproduction.measure import (
     CELLS,
     COUNTS,

@@ -11,7 +11,7 @@ import pytest
 
 from one2set.data.document import Document
 from one2set.keyphrases.generator import KeyphraseGenerator
-from one2set.prediction.stream import Check
+from one2set.prediction.predictor import Check
 from one2set.serving import batching
 from one2set.serving.batching import Batcher
 from one2set.serving.limits import BusyError, Limits

@@ -16,7 +16,7 @@ import pytest
 from one2set.data.document import Document
 from one2set.keyphrases.inputs import AnyDocument
 from one2set.keyphrases.results import KeyphraseList
-from one2set.prediction.stream import Check, never_stop
+from one2set.prediction.predictor import Check, never_stop
 from one2set.serving.app import create_app
 from one2set.serving.limits import Limits
 from tests.serving.running import served

@@ -23,7 +23,7 @@ from one2set.model.paths import resolve_model_folder
 from one2set.model.settrans import SetTrans
 from one2set.prediction.runtime import Description, write_description
 from one2set.prediction.search import Generation
-from one2set.prediction.stream import Predictor
+from one2set.prediction.predictor import Predictor
 
 
 def export_model(

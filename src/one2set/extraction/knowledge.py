@@ -41,7 +41,7 @@ from one2set.extraction.span_rescorer import pool_states
 from one2set.model.manifest import MANIFEST, update_manifest
 from one2set.model.paths import VERSIONS, find_knowledge_folder, is_light
 from one2set.prediction.prediction import TokenStates
-from one2set.prediction.stream import Project
+from one2set.prediction.predictor import Project
 
 # Absent phrases of the classifier and of the neighbours that are proposed.
 _NUM_CLASSIFIED, _NUM_VOTED = 10, 20

@@ -19,7 +19,7 @@ from one2set.keyphrases.scoring import Passages, score_phrases
 from one2set.keyphrases.selection import Selection, select_keyphrases
 from one2set.keyphrases.surface import PhraseSpeller
 from one2set.prediction.prediction import NullBias, Prediction, Slot, apply_null_bias
-from one2set.prediction.stream import Check, never_stop
+from one2set.prediction.predictor import Check, never_stop
 
 BIASES = tuple(half / 2 for half in range(-6, 7))  # −3 to 3
 

@@ -28,7 +28,7 @@ from one2set.model.manifest import check_model
 from one2set.model.paths import BUNDLED, DEFAULT, find_model_folder
 from one2set.prediction.loading import load_predictor
 from one2set.prediction.prediction import NO_NULL, NullBias
-from one2set.prediction.stream import Check, never_stop
+from one2set.prediction.predictor import Check, never_stop
 
 _DEFAULT_TOP = 20  # keyphrases per document: as many as networks have codes
 _BATCH_TOKENS = 2048  # the fastest on a CPU

@@ -67,9 +67,8 @@ def add_span_rescorer(folder: Path, scorer: CandidateScorer, sample: Iterable[Do
     labelled = (document for document in sample if document.keyphrases is not None)
     chosen = take_evenly(labelled, MAX_RESCORER_DOCUMENTS)
     states = (
-        (document, pool_states(encoded.states, document.tokens().spans))
-        for document, encoded in zip(chosen, Runtime(folder).encode_words(chosen), strict=True)
-        if encoded.states is not None
+        (document, pool_states(encoded, document.tokens().spans))
+        for document, encoded in Runtime(folder).encode_words(chosen)
     )
     if (rescorer := fit_span_rescorer(scorer, states)) is not None:
         rescorer.save(folder)

@@ -22,7 +22,7 @@ from one2set.extraction.knowledge import Knowledge
 from one2set.extraction.ngrams import NgramIndex, hash_words
 from one2set.keyphrases.calibration import Calibration
 from one2set.prediction.prediction import Prediction
-from one2set.prediction.stream import Check, never_stop
+from one2set.prediction.predictor import Check, never_stop
 
 Passages = Sequence[tuple[Prediction, StemmedDocument]]  # with the prediction of each
 

@@ -3,9 +3,8 @@
 Batching changes the speed, never the predictions: documents do not influence one another.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import torch
 from numpy.typing import NDArray
 
 from one2set.data.batch import collate
-from one2set.data.document import Document
 from one2set.data.example import Example
 from one2set.data.vocabulary import Vocabulary
 from one2set.model.device import choose_device
@@ -22,13 +20,14 @@ from one2set.model.folder import load_model
 from one2set.model.network import Memory, Network
 from one2set.model.paths import resolve_model_folder
 from one2set.model.transformer import TransformerMemory
-from one2set.prediction.prediction import AS_TRAINED, NullBias, Order, Prediction, Slot
-from one2set.prediction.search import Generation, Search, generate
+from one2set.prediction.prediction import NullBias, Slot
+from one2set.prediction.search import Generation, Search
+from one2set.prediction.search import generate as search
 from one2set.prediction.spelling import DecodedRow, Speller
-from one2set.prediction.stream import Check, Generated, Project, Stream, never_stop
+from one2set.prediction.predictor import Generated, Predictor, Project
 
 
-class Engine:
+class Engine(Predictor):
     """Runs a network with its vocabulary."""
 
     def __init__(
@@ -42,14 +41,16 @@ class Engine:
         max_source_length: int = 4096,
         device: torch.device | str = "cpu",
     ) -> None:
-        """`search` replaces the search of `generation`. For `batch_tokens` and `max_source_length`
-        see `Stream`."""
+        """`search` replaces the search of `generation`."""
+        super().__init__(
+            vocabulary, batch_tokens=batch_tokens, max_source_length=max_source_length
+        )
         self.network = network.to(device).eval()
-        self.vocabulary = vocabulary
         how = generation or Generation.from_model(network, {})
         self.generation = how if search is None else replace(how, search=search)
-        self._stream = Stream(vocabulary, batch_tokens, max_source_length)
         self.device = torch.device(device)
+        # The phrases of a single row are already in order.
+        self.order = "score" if network.rows > 1 else "written"
 
     @classmethod
     def load(
@@ -80,37 +81,15 @@ class Engine:
         search = replace(self.generation.search, **changes)
         self.generation = replace(self.generation, search=search)
 
-    def predict(
-        self,
-        documents: Iterable[Document],
-        *,
-        null_bias: NullBias = AS_TRAINED,
-        project: Project | None = None,
-        check: Check = never_stop,
-    ) -> Iterator[Prediction]:
-        """The prediction of each document, in order; with `states` if `project` is given.
-        `check` is called before each batch."""
-        generate = partial(self._generate, null_bias=null_bias, project=project)
-        return self._stream.predict(documents, generate, order=self._order, check=check)
-
-    def predict_examples(self, examples: Sequence[Example]) -> list[Prediction]:
-        """The prediction of each document of a prepared corpus."""
-        generate = partial(self._generate, null_bias=AS_TRAINED, project=None)
-        return self._stream.predict_examples(examples, generate, order=self._order)
-
-    @property
-    def _order(self) -> Order:
-        """The phrases of a single row are already in order."""
-        return "score" if self.network.rows > 1 else "written"
-
     @torch.no_grad()
-    def _generate(
-        self, examples: Sequence[Example], *, null_bias: NullBias, project: Project | None
+    def generate(
+        self, examples: Sequence[Example], null_bias: NullBias, project: Project | None
     ) -> Iterator[Generated]:
+        """Search, and spell what is found."""
         batch = collate(examples, vocabulary_size=self.network.vocabulary_size)
         memory = self.network.encode(batch.to(self.device))
         states = _states(memory)
-        generated = generate(self.network, memory, self.generation, null_bias=null_bias)
+        generated = search(self.network, memory, self.generation, null_bias=null_bias)
         length, tokens, probability, position, null = (x.tolist() for x in generated)
         for b, example in enumerate(examples):
             speller = Speller(self.vocabulary, example, batch.oov[b])

@@ -7,7 +7,7 @@ from pathlib import Path
 from one2set.data.vocabulary import Vocabulary, load_vocabulary
 from one2set.errors import ConfigError, DataError, missing_extra
 from one2set.model.paths import DESCRIPTION, is_light
-from one2set.prediction.stream import NoNetwork, Predictor
+from one2set.prediction.predictor import NoNetwork, Predictor
 
 _FIX = "pass a complete model folder"
 
@@ -30,7 +30,7 @@ def load_predictor(
     device: str = "auto",
     threads: int = 0,
     batch_tokens: int = 4096,
-) -> Predictor:
+) -> Predictor | NoNetwork:
     """The predictor of a model folder, whose manifest the caller has checked."""
     if not folder.is_dir():
         raise ConfigError(

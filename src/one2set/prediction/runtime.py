@@ -7,7 +7,7 @@ Shapes: B documents, N codes, T steps, R rows that are still being written, n ro
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,9 +23,9 @@ from one2set.data.specials import BOS, EOS, NULL, UNK
 from one2set.data.vocabulary import load_vocabulary
 from one2set.errors import ConfigError, DataError
 from one2set.model.paths import DESCRIPTION
-from one2set.prediction.prediction import AS_TRAINED, NullBias, Prediction, is_silent
+from one2set.prediction.prediction import NullBias, TokenStates, is_silent
 from one2set.prediction.spelling import DecodedRow, Speller
-from one2set.prediction.stream import Check, Generated, Project, Stream, never_stop
+from one2set.prediction.predictor import Generated, Predictor, Project
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession, OrtValue
@@ -61,7 +61,7 @@ class DecodedRows(NamedTuple):
     null: NDArray[np.float32]  # (B·N,) the probability of ∅ as the first token
 
 
-class Runtime:
+class Runtime(Predictor):
     """Runs an exported model."""
 
     def __init__(
@@ -74,38 +74,28 @@ class Runtime:
     ) -> None:
         """`threads` is the number of CPU threads; 0 uses all cores."""
         self.description = read_description(folder)
-        self.vocabulary = load_vocabulary(folder, size=self.description.vocabulary_size)
+        vocabulary = load_vocabulary(folder, size=self.description.vocabulary_size)
         num_codes = self.description.num_codes
         self._is_present = is_present_code(np.arange(num_codes), num_codes)  # (N,)
         longest = self.description.longest
-        self._stream = Stream(
-            self.vocabulary, batch_tokens, min(max_source_length or longest, longest)
+        super().__init__(
+            vocabulary,
+            batch_tokens=batch_tokens,
+            max_source_length=min(max_source_length or longest, longest),
         )
-        if self.vocabulary.size != self.description.vocabulary_size:
+        if vocabulary.size != self.description.vocabulary_size:
             what = f"has {self.description.vocabulary_size:,} words, the vocabulary "
-            what += f"{self.vocabulary.size:,}"
+            what += f"{vocabulary.size:,}"
             raise DataError(what, fix=_FIX, path=folder / DESCRIPTION)
         check_finite(folder / WEIGHTS)
         self._encoder, self._step = (
             _session(folder / name, threads, inputs) for name, inputs in GRAPHS.items()
         )
 
-    def predict(
-        self,
-        documents: Iterable[Document],
-        *,
-        null_bias: NullBias = AS_TRAINED,
-        project: Project | None = None,
-        check: Check = never_stop,
-    ) -> Iterator[Prediction]:
-        """The prediction of each document, in order; with `states` if `project` is given.
-        `check` is called for each document, before its batch."""
-        generate = partial(self._generate, null_bias=null_bias, project=project)
-        return self._stream.predict(documents, generate, order="score", check=check)
-
-    def _generate(
-        self, examples: Sequence[Example], *, null_bias: NullBias, project: Project | None
+    def generate(
+        self, examples: Sequence[Example], null_bias: NullBias, project: Project | None
     ) -> Iterator[Generated]:
+        """Encode one by one, decode together, and spell what is decoded."""
         sources = pad_sources(examples, vocabulary_size=self.description.vocabulary_size)
         memories = self._encode(sources)
         written = self._decode(_join_memories(memories, sources), len(examples), null_bias)
@@ -121,14 +111,15 @@ class Runtime:
             projected = None if project is None else project(_states(memories[b]))
             yield Generated(tuple(slots), projected)
 
-    def encode_words(self, documents: Iterable[Document]) -> Iterator[Prediction]:
-        """Predictions without slots, whose `states` are the encoder's, unprojected."""
-
-        def read(examples: Sequence[Example]) -> Iterator[Generated]:
-            sources = pad_sources(examples, vocabulary_size=self.description.vocabulary_size)
-            return (Generated((), _states(memory)) for memory in self._encode(sources))
-
-        return self._stream.predict(documents, read, order="score")
+    def encode_words(self, documents: Iterable[Document]) -> Iterator[tuple[Document, TokenStates]]:
+        """The encoder's states of documents, unprojected; without those that have no words."""
+        for document in documents:
+            example, spans = self.vocabulary.read(document)
+            read = replace(example, source=example.source[: self.max_source_length])
+            if len(read.source):
+                size = self.description.vocabulary_size
+                (memory,) = self._encode(pad_sources([read], vocabulary_size=size))
+                yield document, TokenStates(_states(memory), spans[: len(read.source)])
 
     def _decode(self, memory: "Values", documents: int, null_bias: NullBias) -> DecodedRows:
         """Decode each code until `<eos>` or ∅."""

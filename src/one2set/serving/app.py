@@ -16,7 +16,7 @@ from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.keyphrases.language import looks_foreign
 from one2set.keyphrases.results import Keyphrase
 from one2set.keyphrases.selection import Selection
-from one2set.prediction.stream import Check
+from one2set.prediction.predictor import Check
 from one2set.serving.answers import (
     DocumentAnswer,
     ExploreAnswer,

@@ -21,7 +21,7 @@ from typing import Any, Protocol, TypeVar
 
 from one2set.data.document import Document
 from one2set.keyphrases.generator import KeyphraseGenerator
-from one2set.prediction.stream import Check
+from one2set.prediction.predictor import Check
 from one2set.serving.limits import BusyError, Limits
 from one2set.serving.metrics import Metrics
 

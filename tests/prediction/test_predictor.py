@@ -1,4 +1,4 @@
-"""The stream: order, windows, batches by length, and what is cut; with a generator that only notes
+"""Predictors: order, windows, batches by length, and what is cut; with a generator that only notes
 what it is given."""
 
 from collections.abc import Iterator, Sequence
@@ -12,19 +12,26 @@ from one2set.data.example import Example
 from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError
-from one2set.prediction.prediction import Slot
-from one2set.prediction.stream import WINDOW, Generated, Stream
+from one2set.prediction.prediction import NullBias, Order, Slot
+from one2set.prediction.predictor import WINDOW, Generated, Predictor, Project
 
 VOCABULARY = WordVocabulary([*SPECIALS, "a", "b"], size=9)
 
 
-class Note:
+class Note(Predictor):
     """Generates the length of what it reads, and keeps the batches."""
 
-    def __init__(self) -> None:
+    order: Order = "written"
+
+    def __init__(self, batch_tokens: int = 4096, max_source_length: int = 4096) -> None:
+        super().__init__(
+            VOCABULARY, batch_tokens=batch_tokens, max_source_length=max_source_length
+        )
         self.batches: list[list[Example]] = []
 
-    def __call__(self, examples: Sequence[Example]) -> Iterator[Generated]:
+    def generate(
+        self, examples: Sequence[Example], null_bias: NullBias, project: Project | None
+    ) -> Iterator[Generated]:
         self.batches.append(list(examples))
         for example in examples:
             text = f"{example.id}:{len(example.source)}"
@@ -39,9 +46,8 @@ def documents(lengths: Sequence[int]) -> list[Document]:
 def test_every_document_once_in_order_and_batches_within_their_bounds(
     lengths: list[int], batch_tokens: int, longest: int
 ) -> None:
-    note = Note()
-    stream = Stream(VOCABULARY, batch_tokens, longest)
-    predictions = list(stream.predict(documents(lengths), note, order="written"))
+    note = Note(batch_tokens, longest)
+    predictions = list(note.predict(documents(lengths)))
     assert [prediction.id for prediction in predictions] == [str(n) for n in range(len(lengths))]
     for n, (prediction, length) in enumerate(zip(predictions, lengths, strict=True)):
         read = min(length, longest)
@@ -67,7 +73,7 @@ def test_at_most_one_window_is_read_ahead() -> None:
             pulled += 1
             yield document
 
-    predictions = Stream(VOCABULARY).predict(source(), Note(), order="score")
+    predictions = Note().predict(source())
     next(predictions)
     assert pulled == WINDOW
     assert len(list(predictions)) == WINDOW + 4
@@ -76,11 +82,11 @@ def test_at_most_one_window_is_read_ahead() -> None:
 @pytest.mark.parametrize("sizes", [(0, 1), (1, 0), (-5, 5)])
 def test_invalid_sizes_are_errors(sizes: tuple[int, int]) -> None:
     with pytest.raises(ConfigError, match="expected 1 or more"):
-        Stream(VOCABULARY, *sizes)
+        Note(*sizes)
 
 
 def test_a_check_for_each_document_before_its_batch_can_end_the_work() -> None:
-    note = Note()
+    note = Note(batch_tokens=2, max_source_length=10)
     checks = 0
 
     def check() -> None:
@@ -89,7 +95,6 @@ def test_a_check_for_each_document_before_its_batch_can_end_the_work() -> None:
         if checks == 5:
             raise LookupError("enough")
 
-    stream = Stream(VOCABULARY, batch_tokens=2, max_source_length=10)
     with pytest.raises(LookupError, match="enough"):
-        list(stream.predict(documents([1] * 20), note, order="score", check=check))
+        list(note.predict(documents([1] * 20), check=check))
     assert [len(batch) for batch in note.batches] == [2, 2]

@@ -1,13 +1,14 @@
 """Predicts any number of documents, in order and in bounded memory.
 
-Documents are read in windows, sorted by length within a window and batched. `engine` and
-`runtime` run the network.
+Documents are read in windows, sorted by length within a window and batched. The engine and the
+runtime are predictors that run a network, with torch or without.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +33,6 @@ class Generated(NamedTuple):
 # Projects the encoder states of a document's source tokens: (S, D) → (S, ·).
 Project = Callable[[NDArray[np.float32]], NDArray[Any]]
 
-# Of each of some documents.
-Generate = Callable[[Sequence[Example]], Iterable[Generated]]
-
 # Called before each piece of work. An exception that it raises ends the work.
 Check = Callable[[], None]
 
@@ -43,85 +41,63 @@ def never_stop() -> None:
     """The default check: it never raises."""
 
 
-class Predictor(Protocol):
-    """A network that predicts, with torch or without."""
-
-    def predict(
-        self,
-        documents: Iterable[Document],
-        *,
-        null_bias: NullBias = AS_TRAINED,
-        project: Project | None = None,
-        check: Check = never_stop,
-    ) -> Iterator[Prediction]:
-        """The prediction of each document, in their order. It has `states` only if
-        `project` is given, which projects the encoder's states. `check` is called for each
-        document, before its batch."""
-
-
-class NoNetwork:
-    """The predictor of a light model: a network that generates nothing."""
-
-    def predict(
-        self,
-        documents: Iterable[Document],
-        *,
-        null_bias: NullBias = AS_TRAINED,
-        project: Project | None = None,
-        check: Check = never_stop,
-    ) -> Iterator[Prediction]:
-        """A prediction without slots for each document."""
-        for document in documents:  # no work, no check
-            yield Prediction(document.id, (), "score", source_length=0, read_length=0)
-
-
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """How documents are batched for a network.
+class Predictor(ABC):
+    """A network that predicts.
 
     A batch has at most `batch_tokens` source tokens, padding included, but at least one document.
     Of a source that is longer than `max_source_length` only the start is read, which its prediction
     states: attention takes time that grows with the square of the length.
     """
 
-    vocabulary: Vocabulary
-    batch_tokens: int = 4096
-    max_source_length: int = 4096
+    order: Order = "score"  # of the phrases of its predictions
 
-    def __post_init__(self) -> None:
-        if self.batch_tokens < 1 or self.max_source_length < 1:
+    def __init__(
+        self, vocabulary: Vocabulary, *, batch_tokens: int = 4096, max_source_length: int = 4096
+    ) -> None:
+        if batch_tokens < 1 or max_source_length < 1:
             raise ConfigError(
-                f"batch tokens is {self.batch_tokens} and max source length is "
-                f"{self.max_source_length}; expected 1 or more"
+                f"batch tokens is {batch_tokens} and max source length is {max_source_length}; "
+                "expected 1 or more"
             )
+        self.vocabulary = vocabulary
+        self.batch_tokens, self.max_source_length = batch_tokens, max_source_length
+
+    @abstractmethod
+    def generate(
+        self, examples: Sequence[Example], null_bias: NullBias, project: Project | None
+    ) -> Iterable[Generated]:
+        """What the network generates for each of a batch of examples."""
 
     def predict(
         self,
         documents: Iterable[Document],
-        generate: Generate,
         *,
-        order: Order,
+        null_bias: NullBias = AS_TRAINED,
+        project: Project | None = None,
         check: Check = never_stop,
     ) -> Iterator[Prediction]:
-        """The prediction of each document, in order. At most `WINDOW` documents are in memory, and
-        the windows depend on the documents only."""
+        """The prediction of each document, in order. It has `states` only if `project` is given,
+        which projects the encoder's states. `check` is called for each document, before its batch.
+
+        At most `WINDOW` documents are in memory, and the windows depend on the documents only.
+        """
         remaining = iter(documents)
         while window := list(islice(remaining, WINDOW)):
             examples, spans = zip(*map(self.vocabulary.read, window), strict=True)
-            yield from self.predict_examples(
-                examples, generate, order=order, spans=spans, check=check
-            )
+            yield from self._predict(examples, spans, null_bias, project, check)
 
-    def predict_examples(
+    def predict_examples(self, examples: Sequence[Example]) -> list[Prediction]:
+        """The prediction of each document of a prepared corpus."""
+        return self._predict(examples, (), AS_TRAINED, None, never_stop)
+
+    def _predict(
         self,
         examples: Sequence[Example],
-        generate: Generate,
-        *,
-        order: Order,
-        spans: Sequence[list[Span]] = (),
-        check: Check = never_stop,
+        spans: Sequence[list[Span]],  # of the source ids of each example, for `states`
+        null_bias: NullBias,
+        project: Project | None,
+        check: Check,
     ) -> list[Prediction]:
-        """The prediction of each example. `spans` are those of its source ids, for `states`."""
         outputs = [Generated()] * len(examples)
         most = self.max_source_length
         read = [replace(example, source=example.source[:most]) for example in examples]
@@ -129,14 +105,14 @@ class Stream:
         for batch in batches:
             for _ in batch:  # checks are counted to tell how far the work is
                 check()
-            results = generate([read[index] for index in batch])
+            results = self.generate([read[index] for index in batch], null_bias, project)
             for index, generated in zip(batch, results, strict=True):
                 outputs[index] = generated
         return [
             Prediction(
                 example.id,
                 output.slots,
-                order,
+                self.order,
                 source_length=len(example.source),
                 read_length=len(example.source[:most]),
                 states=None
@@ -159,3 +135,12 @@ class Stream:
             batch.append(index)
         if batch:
             yield batch
+
+
+class NoNetwork:
+    """The predictor of a light model: a network that generates nothing."""
+
+    def predict(self, documents: Iterable[Document], **options: Any) -> Iterator[Prediction]:
+        """A prediction without slots for each document."""
+        for document in documents:  # no work, no check
+            yield Prediction(document.id, (), "score", source_length=0, read_length=0)
