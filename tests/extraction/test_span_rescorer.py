@@ -1,6 +1,5 @@
 """SpanRescorer: its network is torch's, all that run a model see the same, and it learns."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +10,6 @@ from torch.nn.functional import silu
 
 from one2set.arrays import Float32s
 from one2set.data.document import Document
-from one2set.data.example import Example
 from one2set.data.text import stem_all
 from one2set.data.vocabulary import PieceVocabulary, WordVocabulary
 from one2set.errors import DataError
@@ -29,8 +27,8 @@ from one2set.model.manifest import update_manifest
 from one2set.model.paths import find_model_folder
 from one2set.model.settrans import SetTrans
 from one2set.prediction.engine import Engine
+from one2set.prediction.prediction import TokenStates
 from one2set.prediction.runtime import Runtime
-from one2set.prediction.predictor import Generated, Stream
 
 
 def random_rescorer(width: int, seed: int = 0) -> SpanRescorer:
@@ -114,18 +112,9 @@ def test_states_of_words_are_means_over_their_pieces() -> None:
     )
     most = len(vocabulary.encode(document).source) - 2  # the last two pieces are not read
 
-    def look(examples: Sequence[Example]) -> list[Generated]:
-        return [
-            Generated((), np.eye(len(example.source), dtype=np.float32)) for example in examples
-        ]
-
-    (prediction,) = Stream(vocabulary, max_source_length=most).predict(
-        [document], look, order="score"
-    )
-    assert prediction.states is not None
     pieces = vocabulary.read(document)[1][:most]
     words = document.tokens().spans
-    pooled = pool_states(prediction.states, words)
+    pooled = pool_states(TokenStates(np.eye(most, dtype=np.float32), pieces), words)
     assert len(pooled) == len(words) == len(document.words())
     for view, (start, end) in zip(pooled, words, strict=True):
         own = [n for n, (a, b) in enumerate(pieces) if a < end and b > start and end > start]

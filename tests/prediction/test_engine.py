@@ -20,8 +20,8 @@ from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 from one2set.prediction.engine import Engine
 from one2set.prediction.exclusion import NESTED_STEPS
-from one2set.prediction.search import Generation, Search
 from one2set.prediction.predictor import WINDOW
+from one2set.prediction.search import Generation, Search
 from tests.networks import varied_exhird
 from tests.prediction.same import assert_same
 

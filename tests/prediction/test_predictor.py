@@ -24,12 +24,10 @@ class Note(Predictor):
     order: Order = "written"
 
     def __init__(self, batch_tokens: int = 4096, max_source_length: int = 4096) -> None:
-        super().__init__(
-            VOCABULARY, batch_tokens=batch_tokens, max_source_length=max_source_length
-        )
+        super().__init__(VOCABULARY, batch_tokens=batch_tokens, max_source_length=max_source_length)
         self.batches: list[list[Example]] = []
 
-    def generate(
+    def _generate(
         self, examples: Sequence[Example], null_bias: NullBias, project: Project | None
     ) -> Iterator[Generated]:
         self.batches.append(list(examples))

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,6 @@ from one2set.evaluation.protocols import YE2021
 from one2set.evaluation.scoring import evaluate, gold_from_document, score
 from one2set.prediction.engine import Engine
 from one2set.prediction.prediction import AS_TRAINED, NullBias, Prediction, Slot
-from one2set.prediction.predictor import Check, Project, never_stop
 from one2set.reproduction.measure import (
     CELLS,
     COUNTS,
@@ -103,8 +103,7 @@ class FixedEngine(Engine):
         documents: Iterable[Document],
         *,
         null_bias: NullBias = AS_TRAINED,
-        project: Project | None = None,
-        check: Check = never_stop,
+        **options: Any,
     ) -> Iterator[Prediction]:
         for document in documents:
             slots = []

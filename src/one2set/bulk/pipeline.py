@@ -30,8 +30,8 @@ from one2set.keyphrases.selection import Selection
 from one2set.model.paths import is_exported
 from one2set.parallel import ordered_map
 from one2set.prediction.prediction import Prediction, Slot
-from one2set.prediction.runtime import Runtime
 from one2set.prediction.predictor import Predictor
+from one2set.prediction.runtime import Runtime
 
 # The first chunks are small, so that all cores get some of a short file, and progress is seen soon.
 # All are small, so that no core is idle for long at the end.

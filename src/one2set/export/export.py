@@ -21,9 +21,9 @@ from one2set.model.folder import WEIGHTS, load_model, load_span_layer, save_conf
 from one2set.model.manifest import MANIFEST, write_model_folder
 from one2set.model.paths import resolve_model_folder
 from one2set.model.settrans import SetTrans
+from one2set.prediction.predictor import Predictor
 from one2set.prediction.runtime import Description, write_description
 from one2set.prediction.search import Generation
-from one2set.prediction.predictor import Predictor
 
 
 def export_model(

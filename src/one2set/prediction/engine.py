@@ -21,10 +21,9 @@ from one2set.model.network import Memory, Network
 from one2set.model.paths import resolve_model_folder
 from one2set.model.transformer import TransformerMemory
 from one2set.prediction.prediction import NullBias, Slot
-from one2set.prediction.search import Generation, Search
-from one2set.prediction.search import generate as search
-from one2set.prediction.spelling import DecodedRow, Speller
 from one2set.prediction.predictor import Generated, Predictor, Project
+from one2set.prediction.search import Generation, Search, generate
+from one2set.prediction.spelling import DecodedRow, Speller
 
 
 class Engine(Predictor):
@@ -42,9 +41,7 @@ class Engine(Predictor):
         device: torch.device | str = "cpu",
     ) -> None:
         """`search` replaces the search of `generation`."""
-        super().__init__(
-            vocabulary, batch_tokens=batch_tokens, max_source_length=max_source_length
-        )
+        super().__init__(vocabulary, batch_tokens=batch_tokens, max_source_length=max_source_length)
         self.network = network.to(device).eval()
         how = generation or Generation.from_model(network, {})
         self.generation = how if search is None else replace(how, search=search)
@@ -82,14 +79,13 @@ class Engine(Predictor):
         self.generation = replace(self.generation, search=search)
 
     @torch.no_grad()
-    def generate(
+    def _generate(
         self, examples: Sequence[Example], null_bias: NullBias, project: Project | None
     ) -> Iterator[Generated]:
-        """Search, and spell what is found."""
         batch = collate(examples, vocabulary_size=self.network.vocabulary_size)
         memory = self.network.encode(batch.to(self.device))
         states = _states(memory)
-        generated = search(self.network, memory, self.generation, null_bias=null_bias)
+        generated = generate(self.network, memory, self.generation, null_bias=null_bias)
         length, tokens, probability, position, null = (x.tolist() for x in generated)
         for b, example in enumerate(examples):
             speller = Speller(self.vocabulary, example, batch.oov[b])

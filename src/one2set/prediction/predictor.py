@@ -63,7 +63,7 @@ class Predictor(ABC):
         self.batch_tokens, self.max_source_length = batch_tokens, max_source_length
 
     @abstractmethod
-    def generate(
+    def _generate(
         self, examples: Sequence[Example], null_bias: NullBias, project: Project | None
     ) -> Iterable[Generated]:
         """What the network generates for each of a batch of examples."""
@@ -105,7 +105,7 @@ class Predictor(ABC):
         for batch in batches:
             for _ in batch:  # checks are counted to tell how far the work is
                 check()
-            results = self.generate([read[index] for index in batch], null_bias, project)
+            results = self._generate([read[index] for index in batch], null_bias, project)
             for index, generated in zip(batch, results, strict=True):
                 outputs[index] = generated
         return [

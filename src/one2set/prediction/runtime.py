@@ -24,8 +24,8 @@ from one2set.data.vocabulary import load_vocabulary
 from one2set.errors import ConfigError, DataError
 from one2set.model.paths import DESCRIPTION
 from one2set.prediction.prediction import NullBias, TokenStates, is_silent
-from one2set.prediction.spelling import DecodedRow, Speller
 from one2set.prediction.predictor import Generated, Predictor, Project
+from one2set.prediction.spelling import DecodedRow, Speller
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession, OrtValue
@@ -92,10 +92,9 @@ class Runtime(Predictor):
             _session(folder / name, threads, inputs) for name, inputs in GRAPHS.items()
         )
 
-    def generate(
+    def _generate(
         self, examples: Sequence[Example], null_bias: NullBias, project: Project | None
     ) -> Iterator[Generated]:
-        """Encode one by one, decode together, and spell what is decoded."""
         sources = pad_sources(examples, vocabulary_size=self.description.vocabulary_size)
         memories = self._encode(sources)
         written = self._decode(_join_memories(memories, sources), len(examples), null_bias)
