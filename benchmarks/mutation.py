@@ -48,7 +48,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCE, TESTS = ROOT / "src" / "one2set", ROOT / "tests"
 PACKAGES = ("model", "training", "evaluation", "keyphrases")
 # Their tests, and those of what is built on them that are fast.
-TEST_FOLDERS = (*PACKAGES, "search", "prediction")
+TEST_FOLDERS = (*PACKAGES, "prediction")
 # Those that start no thread (a fork would not have it, and might wait for it for ever), and are no
 # plugins of pytest, which wants to import these itself.
 LIBRARIES = (

@@ -227,16 +227,16 @@ def build_candidates(
 
 def _merge_slots(document: Document, prediction: Prediction) -> list[_Phrase]:
     """The phrases of a prediction, those with the same stems merged."""
-    slots = prediction.phrases
-    words = document.phrase_words([slot.text for slot in slots])
-    by_stems: dict[Stems, list[Slot]] = {}
+    slots = [(slot.probability, slot) for slot in prediction.phrases]
+    words = document.phrase_words([slot.text for _, slot in slots])
+    by_stems: dict[Stems, list[tuple[float, Slot]]] = {}
     for stems, slot in zip(map(stem_all, words), slots, strict=True):
         by_stems.setdefault(stems, []).append(slot)
-    ordered = (sorted(same, key=lambda slot: -slot.probability) for same in by_stems.values())
-    return [
-        _Phrase(stems, same[0].text, tuple(same))
-        for stems, same in zip(by_stems, ordered, strict=True)
-    ]
+    phrases = []
+    for stems, pairs in by_stems.items():
+        _, ordered = zip(*sorted(pairs, key=lambda pair: -pair[0]), strict=True)
+        phrases.append(_Phrase(stems, ordered[0].text, ordered))
+    return phrases
 
 
 def _word_inputs(

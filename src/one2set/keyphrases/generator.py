@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, TypedDict, Unpack, overload
 
 from one2set.data.control_codes import Side
 from one2set.data.document import Document, StemmedDocument
@@ -32,6 +32,19 @@ from one2set.prediction.predictor import Check, never_stop
 
 _DEFAULT_TOP = 20  # keyphrases per document: as many as networks have codes
 _BATCH_TOKENS = 2048  # the fastest on a CPU
+
+
+class Options(TypedDict, total=False):
+    """The options of `KeyphraseGenerator.generate`, for type checkers."""
+
+    top: int | None
+    min_score: float
+    only: Side | None
+    more: float
+    diversity: float | None
+    point: Point
+    vocabulary: str | Path | None
+    stop_list: str | Path | None
 
 
 class KeyphraseGenerator:
@@ -86,33 +99,10 @@ class KeyphraseGenerator:
 
     @overload
     def generate(  # type: ignore[overload-overlap]  # a string is an iterable of strings too
-        self,
-        text: Text,
-        *,
-        top: int | None = None,
-        min_score: float = 0.0,
-        only: Side | None = None,
-        more: float = 0.0,
-        diversity: float | None = None,
-        point: Point = "shown",
-        vocabulary: str | Path | None = None,
-        stop_list: str | Path | None = None,
+        self, text: Text, **options: Unpack[Options]
     ) -> KeyphraseList: ...
-
     @overload
-    def generate(
-        self,
-        text: Iterable[Text],
-        *,
-        top: int | None = None,
-        min_score: float = 0.0,
-        only: Side | None = None,
-        more: float = 0.0,
-        diversity: float | None = None,
-        point: Point = "shown",
-        vocabulary: str | Path | None = None,
-        stop_list: str | Path | None = None,
-    ) -> list[KeyphraseList]: ...
+    def generate(self, text: Iterable[Text], **options: Unpack[Options]) -> list[KeyphraseList]: ...
 
     def generate(
         self,
@@ -160,7 +150,7 @@ class KeyphraseGenerator:
             >>> for keyphrase in generator.generate(text, top=3):
             ...     print(f"{keyphrase.score:.2f} {keyphrase.text}")
         """
-        options: dict[str, Any] = {
+        options: Options = {
             "top": top,
             "min_score": min_score,
             "only": only,
