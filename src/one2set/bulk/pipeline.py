@@ -21,7 +21,7 @@ from one2set.data.reading.readers import read
 from one2set.data.reading.records import Fields, with_title
 from one2set.data.reading.streams import MAX_LINE, ErrorPolicy, OnError
 from one2set.data.reading.texts import TextOutput
-from one2set.errors import DataError, missing_extra
+from one2set.errors import DataError
 from one2set.extraction.candidates import build_candidates
 from one2set.keyphrases.calibration import Calibration
 from one2set.keyphrases.formats import format_keyphrases
@@ -29,9 +29,8 @@ from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.keyphrases.selection import Selection
 from one2set.model.paths import is_exported
 from one2set.parallel import ordered_map
+from one2set.prediction.loading import load_predictor
 from one2set.prediction.prediction import Prediction, Slot
-from one2set.prediction.predictor import Predictor
-from one2set.prediction.runtime import Runtime
 
 # The first chunks are small, so that all cores get some of a short file, and progress is seen soon.
 # All are small, so that no core is idle for long at the end.
@@ -188,7 +187,14 @@ class Raw:
         )
 
     def make(self) -> Make:
-        predictor = self._torch_engine() if self.needs_torch else self._runtime()
+        predictor = load_predictor(
+            self.model,
+            device=self.device,
+            threads=self.threads,
+            batch_tokens=self.batch_tokens,
+            max_source_length=self.max_source_length,
+            search=dict(self.search),
+        )
         # Text lines do not need the calibration, which may be damaged.
         calibration = Calibration() if self.text else Calibration.load(self.model)
 
@@ -205,31 +211,6 @@ class Raw:
             return output, cut
 
         return lines
-
-    def _runtime(self) -> Predictor:
-        return Runtime(
-            self.model,
-            threads=self.threads,
-            batch_tokens=self.batch_tokens,
-            max_source_length=self.max_source_length,
-        )
-
-    def _torch_engine(self) -> Predictor:
-        try:
-            from one2set.model.device import set_num_threads
-            from one2set.prediction.engine import Engine
-        except ImportError:
-            raise missing_extra("torch", extra="train", purpose="generation") from None
-        set_num_threads(self.threads)
-        engine = Engine.load(
-            self.model,
-            device=self.device,
-            batch_tokens=self.batch_tokens,
-            max_source_length=self.max_source_length,
-            verify=False,
-        )
-        engine.change_search(dict(self.search))
-        return engine
 
 
 def format_prediction(

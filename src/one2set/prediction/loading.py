@@ -2,7 +2,9 @@
 light model has none."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from one2set.data.vocabulary import Vocabulary, load_vocabulary
 from one2set.errors import ConfigError, DataError, missing_extra
@@ -30,24 +32,30 @@ def load_predictor(
     device: str = "auto",
     threads: int = 0,
     batch_tokens: int = 4096,
+    max_source_length: int = 4096,
+    search: Mapping[str, Any] | None = None,
 ) -> Predictor | NoNetwork:
-    """The predictor of a model folder, whose manifest the caller has checked."""
+    """The predictor of a model folder, whose manifest the caller has checked. `search` changes
+    settings of the model's `Search`, for which torch is needed."""
     if not folder.is_dir():
         raise ConfigError(
             f"there is no model {folder}; pass default, light, or the folder of a model"
         )
     if is_light(folder):
         return NoNetwork()
-    if (folder / DESCRIPTION).exists() and device in ("auto", "cpu"):
+    is_exported = (folder / DESCRIPTION).exists()
+    sizes = {"batch_tokens": batch_tokens, "max_source_length": max_source_length}
+    if is_exported and device in ("auto", "cpu") and not search:
         from one2set.prediction.runtime import Runtime
 
-        return Runtime(folder, threads=threads, batch_tokens=batch_tokens)
+        return Runtime(folder, threads=threads, **sizes)
     try:
         from one2set.model.device import set_num_threads
         from one2set.prediction.engine import Engine
     except ImportError:
-        raise missing_extra(
-            "torch", extra="train", purpose=f"{folder} is not exported: generating with it"
-        ) from None
+        why = "" if is_exported else f"{folder} is not exported: "
+        raise missing_extra("torch", extra="train", purpose=f"{why}generation") from None
     set_num_threads(threads)
-    return Engine.load(folder, device=device, batch_tokens=batch_tokens, verify=False)
+    engine = Engine.load(folder, device=device, **sizes, verify=False)
+    engine.change_search(search or {})
+    return engine
