@@ -44,11 +44,12 @@ def load_predictor(
     if is_light(folder):
         return NoNetwork()
     is_exported = (folder / DESCRIPTION).exists()
-    sizes = {"batch_tokens": batch_tokens, "max_source_length": max_source_length}
     if is_exported and device in ("auto", "cpu") and not search:
         from one2set.prediction.runtime import Runtime
 
-        return Runtime(folder, threads=threads, **sizes)
+        return Runtime(
+            folder, threads=threads, batch_tokens=batch_tokens, max_source_length=max_source_length
+        )
     try:
         from one2set.model.device import set_num_threads
         from one2set.prediction.engine import Engine
@@ -56,6 +57,12 @@ def load_predictor(
         why = "" if is_exported else f"{folder} is not exported: "
         raise missing_extra("torch", extra="train", purpose=f"{why}generation") from None
     set_num_threads(threads)
-    engine = Engine.load(folder, device=device, **sizes, verify=False)
+    engine = Engine.load(
+        folder,
+        batch_tokens=batch_tokens,
+        max_source_length=max_source_length,
+        device=device,
+        verify=False,
+    )
     engine.change_search(search or {})
     return engine
