@@ -21,7 +21,6 @@ import tempfile
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
-from dataclasses import asdict
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
@@ -137,7 +136,7 @@ class Trial:
 
     def document(self, document: Document, selection: Selection) -> None:
         start = time.perf_counter()
-        ((_, result),) = self.generator.stream([document], **asdict(selection))
+        ((_, result),) = self.generator.stream_selected([document], selection)
         seconds = time.perf_counter() - start
         check(result, document.text)
         self.slowest = max(self.slowest, seconds)

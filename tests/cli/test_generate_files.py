@@ -14,6 +14,7 @@ import zstandard
 from one2set.bulk import pipeline
 from one2set.bulk.pipeline import Keyphrases, Lines, Source
 from one2set.bulk.resume import ResumeState
+from one2set.cli.progress import Display
 from one2set.errors import ConfigError, DataError
 from tests.commands import invoke, parse_jsonl, read_jsonl
 
@@ -39,7 +40,7 @@ def test_a_file_has_the_same_lines_as_standard_output(
 
 
 @pytest.mark.parametrize("options", [(), ("--workers", "1"), ("--workers", "3")])
-def test_a_worker_has_one_thread_unless_more_are_asked_for(
+def test_a_worker_has_one_thread_by_default(
     exported_model: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -47,7 +48,7 @@ def test_a_worker_has_one_thread_unless_more_are_asked_for(
 ) -> None:
     threads = []
 
-    def note(source: Source, work: Keyphrases, state: ResumeState, *, workers: int) -> list[Lines]:
+    def note(source: Source, work: Keyphrases, state: ResumeState, **_: object) -> list[Lines]:
         threads.append(work.threads)
         return []
 
@@ -55,6 +56,19 @@ def test_a_worker_has_one_thread_unless_more_are_asked_for(
     for more in ([], ["--threads", "5"]):
         run(exported_model, SAMPLE, "-o", tmp_path / "k.jsonl", "--overwrite", *options, *more)
     assert threads == [1, 5]
+
+
+def test_a_long_document_shows_its_progress(
+    exported_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[float] = []
+    monkeypatch.setattr(Display, "update", lambda self, completed, text: shown.append(completed))
+    path = tmp_path / "long.txt"
+    path.write_text(" ".join(f"word{number}" for number in range(1_000)))
+    run(exported_model, path, "-o", tmp_path / "k.jsonl", "--workers", "2")
+    assert len({round(completed) for completed in shown}) > 3
+    assert shown == sorted(shown)
+    assert shown[-1] == path.stat().st_size
 
 
 def test_a_model_that_is_not_exported(tiny_model: Path, tmp_path: Path) -> None:

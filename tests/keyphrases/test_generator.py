@@ -30,6 +30,7 @@ from one2set.keyphrases.exploration import BIASES
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.keyphrases.passages import PASSAGE, split_into_passages
 from one2set.keyphrases.results import Keyphrase
+from one2set.keyphrases.selection import Selection
 from one2set.model.folder import save_model
 from one2set.model.settrans import SetTrans
 from one2set.prediction.runtime import Runtime
@@ -304,7 +305,8 @@ def test_check_can_end_the_work_at_every_passage(
         if checks == last:
             raise LookupError("enough")
 
-    work = generator.explore if explores else generator.stream
+    selected = partial(generator.stream_selected, selection=Selection())
+    work: Any = generator.explore if explores else selected
     list(work([long], check=check))
     every, checks = checks, 0
     assert every > len(split_into_passages(StemmedDocument.of(long)))
@@ -315,7 +317,7 @@ def test_check_can_end_the_work_at_every_passage(
         assert checks == last
 
 
-def test_a_changed_file_is_noticed_unless_nobody_asks(folder: Path, tmp_path: Path) -> None:
+def test_a_changed_file_is_detected_unless_verify_is_off(folder: Path, tmp_path: Path) -> None:
     """The change is harmless, so that only the manifest tells."""
     for name in ("trained", "exported"):
         copy = tmp_path / name

@@ -261,8 +261,8 @@ class Endless(Slow):
         super().__init__(0)
         self.begun, self.ended = threading.Event(), threading.Event()
 
-    def stream(
-        self, documents: Iterable[AnyDocument], *, check: Check = never_stop, **selection: Any
+    def stream_selected(
+        self, documents: Iterable[AnyDocument], *selection: Any, check: Check = never_stop
     ) -> Iterator[tuple[Document, KeyphraseList]]:
         self.begun.set()
         deadline = time.monotonic() + LATE

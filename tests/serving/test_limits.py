@@ -30,8 +30,8 @@ class Slow(KeyphraseGenerator):
     def __init__(self, seconds: float) -> None:
         self.seconds, self.done = seconds, 0
 
-    def stream(
-        self, documents: Iterable[AnyDocument], **selection: Any
+    def stream_selected(
+        self, documents: Iterable[AnyDocument], *selection: Any, **options: Any
     ) -> Iterator[tuple[Document, KeyphraseList]]:
         for document in map(StemmedDocument.of, documents):
             time.sleep(self.seconds)
@@ -46,11 +46,11 @@ class Held(Slow):
         super().__init__(0)
         self.free = threading.Event()
 
-    def stream(
-        self, documents: Iterable[AnyDocument], **selection: Any
+    def stream_selected(
+        self, documents: Iterable[AnyDocument], *selection: Any, **options: Any
     ) -> Iterator[tuple[Document, KeyphraseList]]:
         self.free.wait(60)
-        return super().stream(documents, **selection)
+        return super().stream_selected(documents, *selection, **options)
 
 
 def served(generator: KeyphraseGenerator, **limits: Any) -> TestClient:
@@ -203,8 +203,8 @@ def test_head_answers_like_get_without_the_body(path: str, status: int) -> None:
 class Repeated(Slow):
     """A generator that finds a phrase everywhere."""
 
-    def stream(
-        self, documents: Iterable[AnyDocument], **selection: Any
+    def stream_selected(
+        self, documents: Iterable[AnyDocument], *selection: Any, **options: Any
     ) -> Iterator[tuple[Document, KeyphraseList]]:
         for document in map(StemmedDocument.of, documents):
             spans = [(n, n + 1) for n in range(len(document.document.text))]

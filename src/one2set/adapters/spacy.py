@@ -5,7 +5,7 @@ that documents can be written to disk and read again.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import tee
 from typing import Any
 
@@ -66,7 +66,7 @@ class KeyphraseComponent:
             self._generator = KeyphraseGenerator(self._model, threads=self._threads)
         docs, copies = tee(stream)
         documents = (document_from_text(doc.text) for doc in copies)
-        results = self._generator.stream(documents, **asdict(self._selection))
+        results = self._generator.stream_selected(documents, self._selection)
         for doc, (_, keyphrases) in zip(docs, results, strict=True):
             doc.user_data[_KEY] = [
                 [

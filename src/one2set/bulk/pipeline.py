@@ -6,10 +6,10 @@ chunks, so the lines do not depend on where they are computed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache, partial
 from hashlib import sha256
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +31,7 @@ from one2set.model.paths import is_exported
 from one2set.parallel import ordered_map
 from one2set.prediction.loading import load_predictor
 from one2set.prediction.prediction import Prediction, Slot
+from one2set.prediction.predictor import Check, never_stop
 
 # The first chunks are small, so that all cores get some of a short file, and progress is seen soon.
 # All are small, so that no core is idle for long at the end.
@@ -139,8 +140,12 @@ def _split(documents: Iterator[Document]) -> Iterator[list[Document]]:
         yield chunk
 
 
-# Turns documents into lines, and counts the truncated documents.
-Make = Callable[[Sequence[Document]], tuple[list[bytes], int]]
+# Turns documents into lines, and counts the truncated documents. The check is called before each
+# piece of work.
+Make = Callable[[Sequence[Document], Check], tuple[list[bytes], int]]
+
+# Makes the check for a chunk, to follow its progress.
+Watch = Callable[[Chunk], Check]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +165,9 @@ class Keyphrases:
         # The manifest was checked before work began.
         generator = KeyphraseGenerator(self.model, threads=self.threads, verify=False)
 
-        def lines(documents: Sequence[Document]) -> tuple[list[bytes], int]:
-            results = generator.stream(map(with_title, documents), **asdict(self.wanted))
+        def lines(documents: Sequence[Document], check: Check) -> tuple[list[bytes], int]:
+            titled = map(with_title, documents)
+            results = generator.stream_selected(titled, self.wanted, check=check)
             return [format_keyphrases(*pair, texts=self.texts) for pair in results], 0
 
         return lines
@@ -198,9 +204,9 @@ class Raw:
         # Text lines do not need the calibration, which may be damaged.
         calibration = Calibration() if self.text else Calibration.load(self.model)
 
-        def lines(documents: Sequence[Document]) -> tuple[list[bytes], int]:
+        def lines(documents: Sequence[Document], check: Check) -> tuple[list[bytes], int]:
             output, cut = [], 0
-            predictions = predictor.predict(documents)
+            predictions = predictor.predict(documents, check=check)
             for document, prediction in zip(documents, predictions, strict=True):
                 cut += prediction.read_length < prediction.source_length
                 output.append(
@@ -270,12 +276,20 @@ def format_as_text(prediction: Prediction) -> bytes:
 Work = Keyphrases | Raw
 
 
-def run(source: Source, work: Work, state: ResumeState, *, workers: int) -> Iterator[Lines]:
-    """Work in processes on this machine, each of which loads the model once."""
+def run(
+    source: Source, work: Work, state: ResumeState, *, workers: int, watch: Watch | None = None
+) -> Iterator[Lines]:
+    """Work in processes on this machine, each of which loads the model once. A single chunk is
+    computed in this process, where `watch` can follow it."""
     _load_worker.cache_clear()  # the model may have changed since the last run
-    return ordered_map(
-        partial(process_chunk, work), source.chunks(state), workers=workers, describe=_describe
-    )
+    chunks = source.chunks(state)
+    if workers > 1:
+        head = list(islice(chunks, 2))
+        chunks = chain(head, chunks)
+        if not any(chunk.documents for chunk in head[1:]):
+            workers = 1
+    process = partial(process_chunk, work, watch=watch if workers == 1 else None)
+    return ordered_map(process, chunks, workers=workers, describe=_describe)
 
 
 def _describe(chunk: Chunk) -> str:
@@ -283,12 +297,13 @@ def _describe(chunk: Chunk) -> str:
     return f"documents {chunk.first + 1:,} ({first!r:.80}) to {chunk.end:,} ({last!r:.80})"
 
 
-def process_chunk(work: Work, chunk: Chunk) -> Lines:
+def process_chunk(work: Work, chunk: Chunk, watch: Watch | None = None) -> Lines:
     """Turn a chunk into lines."""
     done = chunk._replace(documents=[])
     if not chunk.documents:
         return Lines([], 0, done)
-    return Lines(*_load_worker(work)(chunk.documents), done)
+    check = never_stop if watch is None else watch(chunk)
+    return Lines(*_load_worker(work)(chunk.documents, check), done)
 
 
 @cache

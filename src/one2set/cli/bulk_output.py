@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,8 +16,9 @@ from one2set.errors import ConfigError
 
 if TYPE_CHECKING:
     from one2set.bulk.output_formats import Format
-    from one2set.bulk.pipeline import Lines, Source, Work
+    from one2set.bulk.pipeline import Chunk, Lines, Source, Watch, Work
     from one2set.bulk.resume import ResumeState
+    from one2set.prediction.predictor import Check
 
 
 Engine = Literal["local", "ray"]
@@ -107,17 +108,23 @@ def write_bulk(
             source.check_all_done(finished)
             console.err.print(f"{target.name} is complete already", soft_wrap=True)
             return
-    run_there = run_on_ray if engine == "ray" else run
-    _write(source, partial(run_there, source, work, workers=workers), target, settings)
+
+    def run_there(state: "ResumeState", watch: "Watch") -> "Iterator[Lines]":
+        if engine == "ray":
+            return run_on_ray(source, work, state, workers=workers)
+        return run(source, work, state, workers=workers, watch=watch)
+
+    _write(source, run_there, target, settings)
 
 
 def _write(
     source: "Source",
-    run: "Callable[[ResumeState], Iterator[Lines]]",
+    run: "Callable[[ResumeState, Watch], Iterator[Lines]]",
     target: Target | None,
     settings: Mapping[str, Any],
 ) -> None:
     from one2set.bulk.resume import ResumeState, unfinished_output
+    from one2set.keyphrases.passages import estimate_passages, estimate_progress
 
     with ExitStack() as stack:
         output, state = None, ResumeState()
@@ -135,7 +142,19 @@ def _write(
             state = output.state
         tally = _Tally(source.inputs, done_before=state.done)
         with show_progress("Documents", total=tally.total_bytes or None) as display:
-            for result in run(state):
+
+            def watch(chunk: "Chunk") -> "Check":
+                sizes = (len(document.text.split()) for document in chunk.documents)
+                passages, checks = sum(map(estimate_passages, sizes)), count(1)
+                before, size = tally.bytes_done, chunk.bytes_read - tally.bytes_done
+
+                def check() -> None:
+                    share = estimate_progress(next(checks), passages)
+                    display.update(before + share * size, tally.rate)
+
+                return check
+
+            for result in run(state, watch):
                 if output is None:
                     console.write(b"".join(result.lines))
                 else:

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from one2set.keyphrases.results import KeyphraseList
 
 Shown = Literal["text", "json", "jsonl", "csv", "xlsx", "html", "bib", "parquet"]
-_READING = 12  # the time that a network takes for a passage, in times of scoring its phrases
 
 
 def generate(
@@ -216,9 +215,11 @@ def _generate(
 ) -> "Iterator[tuple[Document, KeyphraseList]]":
     """Load the model and yield the keyphrases of each document."""
     from one2set.keyphrases.generator import KeyphraseGenerator
+    from one2set.keyphrases.selection import Selection
 
     generator = KeyphraseGenerator(model, threads=threads, verify=verify)
-    yield from generator.stream(read.documents(), **options, check=read.check)
+    selection = Selection(**options)
+    yield from generator.stream_selected(read.documents(), selection, check=read.check)
 
 
 def _print(
@@ -302,8 +303,7 @@ class _Read:
                 yield stemmed
 
     def check(self) -> None:
-        """Count the pieces of work: the network reads each passage, if there is one, then its
-        phrases are scored."""
+        """Count the pieces of work."""
         self._checks += 1
 
     def describe(self) -> str:
@@ -312,10 +312,9 @@ class _Read:
         what = f"{self._number:,} documents read" if many else f"working on {self._last}"
         if self._passages < 2:
             return what
-        read = min(self._checks, self._passages)
-        scored = self._checks - read
-        share = (_READING * read + scored) / ((_READING + 1) * self._passages)
-        return f"{what}, {min(share, 0.99):.0%}"
+        from one2set.keyphrases.passages import estimate_progress
+
+        return f"{what}, {estimate_progress(self._checks, self._passages):.0%}"
 
     def _look_for_words(self, document: "Document") -> None:
         """Warn of documents without words, once it is known that not all are like that."""

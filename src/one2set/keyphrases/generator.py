@@ -7,6 +7,7 @@ Texts may have any length and are read to their end. An exported model runs with
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -18,7 +19,7 @@ from one2set.errors import ConfigError
 from one2set.extraction.knowledge import KNOWLEDGE_FILES, Knowledge
 from one2set.keyphrases.calibration import Calibration
 from one2set.keyphrases.exploration import BIASES, Exploration, explore
-from one2set.keyphrases.inputs import AnyDocument, Text, iterate_documents
+from one2set.keyphrases.inputs import AnyDocument, iterate_documents
 from one2set.keyphrases.passages import split_into_passages
 from one2set.keyphrases.results import KeyphraseList
 from one2set.keyphrases.scoring import Passages, score_phrases
@@ -99,14 +100,16 @@ class KeyphraseGenerator:
 
     @overload
     def generate(  # type: ignore[overload-overlap]  # a string is an iterable of strings too
-        self, text: Text, **options: Unpack[Options]
+        self, text: str | Document, **options: Unpack[Options]
     ) -> KeyphraseList: ...
     @overload
-    def generate(self, text: Iterable[Text], **options: Unpack[Options]) -> list[KeyphraseList]: ...
+    def generate(
+        self, text: Iterable[str | Document], **options: Unpack[Options]
+    ) -> list[KeyphraseList]: ...
 
     def generate(
         self,
-        text: Text | Iterable[Text],
+        text: str | Document | Iterable[str | Document],
         *,
         top: int | None = None,
         min_score: float = 0.0,
@@ -150,26 +153,15 @@ class KeyphraseGenerator:
             >>> for keyphrase in generator.generate(text, top=3):
             ...     print(f"{keyphrase.score:.2f} {keyphrase.text}")
         """
-        options: Options = {
-            "top": top,
-            "min_score": min_score,
-            "only": only,
-            "more": more,
-            "diversity": diversity,
-            "point": point,
-            "vocabulary": vocabulary,
-            "stop_list": stop_list,
-        }
-        if isinstance(text, Text):
-            return next(self.stream(iterate_documents([text]), **options))[1]
-        # All are checked before the first is read.
-        return [
-            keyphrases for _, keyphrases in self.stream(list(iterate_documents(text)), **options)
-        ]
+        selection = Selection(top, min_score, only, more, diversity, point, vocabulary, stop_list)
+        if isinstance(text, str | Document):
+            return next(self.stream_selected(iterate_documents([text]), selection))[1]
+        documents = list(iterate_documents(text))  # all are checked before the first is read
+        return [keyphrases for _, keyphrases in self.stream_selected(documents, selection)]
 
     def stream(
         self,
-        documents: Iterable[AnyDocument],
+        documents: Iterable[Document],
         *,
         top: int | None = None,
         min_score: float = 0.0,
@@ -179,7 +171,6 @@ class KeyphraseGenerator:
         point: Point = "shown",
         vocabulary: str | Path | None = None,
         stop_list: str | Path | None = None,
-        check: Check = never_stop,
     ) -> Iterator[tuple[Document, KeyphraseList]]:
         """Find the keyphrases of documents one after the other, in bounded memory.
 
@@ -194,7 +185,6 @@ class KeyphraseGenerator:
             point: "shown" or "f1", as in `generate`.
             vocabulary: A file with the only terms that may be found.
             stop_list: A file with phrases that are never shown.
-            check: Called often while documents are computed. What it raises ends the work.
 
         Returns:
             An iterator over pairs of a document and its keyphrases, best first, in the order of
@@ -209,21 +199,20 @@ class KeyphraseGenerator:
             >>> for document, keyphrases in generator.stream(read("papers.jsonl"), top=5):
             ...     print(document.id, [keyphrase.text for keyphrase in keyphrases])
         """
-        selection = Selection(
-            _DEFAULT_TOP if top is None else top,
-            min_score,
-            only,
-            more,
-            diversity,
-            point,
-            vocabulary,
-            stop_list,
-        )
-        return self._stream(iterate_documents(documents), selection, check)
+        selection = Selection(top, min_score, only, more, diversity, point, vocabulary, stop_list)
+        return self.stream_selected(iterate_documents(documents), selection)
 
-    def _stream(
-        self, documents: Iterable[AnyDocument], selection: Selection, check: Check
+    def stream_selected(
+        self,
+        documents: Iterable[AnyDocument],
+        selection: Selection,
+        *,
+        check: Check = never_stop,
     ) -> Iterator[tuple[Document, KeyphraseList]]:
+        """`stream`, for other modules. `check` is called before each piece of work; if it raises,
+        the work ends."""
+        if selection.top is None:
+            selection = replace(selection, top=_DEFAULT_TOP)
         calibration, speller = self._calibration, self._speller
         least = min(side.threshold_at(selection.more) for side in calibration.sides.values())
         for stemmed, read in self._read(documents, calibration.null_bias(), check):
@@ -241,7 +230,7 @@ class KeyphraseGenerator:
         check: Check = never_stop,
     ) -> Iterator[Exploration]:
         """Each document at several operating points, with the output of every code. `check` is that
-        of `stream`."""
+        of `stream_selected`."""
         selections = [Selection(_DEFAULT_TOP, more=more) for more in dial]
         model = self._calibration, self._knowledge, self._speller
         for document, read in self._read(documents, NO_NULL, check):

@@ -8,12 +8,11 @@ from one2set.data.document import Document, StemmedDocument
 from one2set.data.reading.records import document_from_text
 from one2set.errors import DataError
 
-Text = str | Document
 AnyDocument = Document | StemmedDocument  # the latter if the caller needs its words too
 _LONGEST = 40  # characters of a value in a message
 
 
-def iterate_documents(texts: Iterable[Text | AnyDocument]) -> Iterator[AnyDocument]:
+def iterate_documents(texts: Iterable[str | AnyDocument]) -> Iterator[AnyDocument]:
     """The document of each text, in their order.
 
     A list, a column of a table (pandas, polars, pyarrow) and any other iterable of strings or
@@ -32,7 +31,7 @@ def iterate_documents(texts: Iterable[Text | AnyDocument]) -> Iterator[AnyDocume
     return map(_document, values, count(1))
 
 
-def _document(value: Text | AnyDocument, number: int) -> AnyDocument:
+def _document(value: str | AnyDocument, number: int) -> AnyDocument:
     if isinstance(value, AnyDocument):
         return value
     if isinstance(value, str):

@@ -16,6 +16,7 @@ from one2set.extraction.ngrams import LONGEST
 PASSAGE = 384  # words; longer than nearly all abstracts, which are read whole
 OVERLAP = 64  # words, so that what one passage cuts off another has in context
 _LONGEST_TITLE = 64
+_READING = 12  # the time that a network takes for a passage, in times of scoring its phrases
 _REPEATED = 8  # words: a run that an abstract hardly ever has twice
 
 
@@ -40,6 +41,13 @@ def split_into_passages(document: StemmedDocument) -> list[StemmedDocument]:
 def estimate_passages(num_words: int) -> int:
     """The approximate number of passages of a document without repetitions."""
     return max(math.ceil((num_words - OVERLAP) / (PASSAGE - OVERLAP)), 1)
+
+
+def estimate_progress(checks: int, passages: int) -> float:
+    """The share of the work that is done after a number of checks (`stream_selected`): the network
+    reads each passage, if there is a network, then its phrases are scored."""
+    read = min(checks, passages)
+    return min((_READING * read + checks - read) / ((_READING + 1) * passages), 0.99)
 
 
 def _find_repeats(words: Sequence[str]) -> bytearray:

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request, Response
@@ -65,7 +65,7 @@ class _Generate:
         self, generator: KeyphraseGenerator, documents: Sequence[Document], check: Check
     ) -> Iterator[tuple[list[Keyphrase], list[str]]]:
         stemmed = list(map(StemmedDocument.of, documents))
-        stream = generator.stream(stemmed, **asdict(self.selection), check=check)
+        stream = generator.stream_selected(stemmed, self.selection, check=check)
         for document, (_, keyphrases) in zip(stemmed, stream, strict=True):
             yield keyphrases, _find_notices(document)
 
