@@ -141,24 +141,24 @@ def step_graph(network: SetTrans, weights: dict[str, Array], *, int8: bool) -> G
         x = g("Add", x, g("Gather", g.weight("codes.weight", state["codes.weight"]), code))
     hidden = _padding_mask(g, lengths, extended)
     cells = g.constant([-1, sizes.width], np.int64)
-    one = g.constant([1], np.int64)
+    heads = g.constant([0, sizes.heads, 1, sizes.head], np.int64)
     weight = ""
     for layer in range(sizes.decoder_layers):
         name = f"decoder.layers.{layer}"
         h = g.quantize_rows(g.norm(x, f"{name}.self_norm", state))
         q, k, v = (
-            g("Unsqueeze", g.linear(h, f"{name}.self_attention.{part}", state), one)
+            g("Reshape", g.linear(h, f"{name}.self_attention.{part}", state), heads)
             for part in ("query", "key", "value")
-        )  # (R, 1, D)
-        past = (g("Gather", own, g.constant(len(new) + part, np.int64)) for part in (0, 1))
-        seen, *present = g.several(
-            "MultiHeadAttention",
-            *(q, k, v, "", "", "", *past),
-            count=3,
-            domain=MICROSOFT,
-            num_heads=sizes.heads,
-        )
-        new += present
+        )  # (R, H, 1, D/H)
+        for written in (k, v):
+            old = g("Gather", own, g.constant(len(new), np.int64))
+            new.append(g("Concat", old, written, axis=2))
+        keys, values = new[-2:]
+        # Sums of products: a matrix product for each row and head would be too small.
+        scores = g("ReduceSum", g("Mul", keys, q), g.constant([3], np.int64), keepdims=0)
+        scores = g("Mul", scores, g.constant(1 / math.sqrt(sizes.head)))
+        share = g("Unsqueeze", g("Softmax", scores, axis=2), g.constant([3], np.int64))
+        seen = g("ReduceSum", g("Mul", values, share), g.constant([2], np.int64), keepdims=0)
         seen = g("Reshape", seen, cells)
         x = g("Add", x, g.linear(g.quantize_rows(seen), f"{name}.self_attention.out", state))
         h = g.quantize_rows(g.norm(x, f"{name}.source_norm", state))

@@ -135,7 +135,8 @@ class Runtime(Predictor):
         )
         rows, tokens = np.arange(count), np.full(count, BOS)
         sizes = {"R": count, "t": 0}  # the other dimensions are numbers
-        own = np.zeros([sizes.get(size, size) for size in _shape(self._step, "own")], np.float32)
+        shape = [sizes.get(axis, axis) for axis in _shape(self._step, "own")]
+        own = np.zeros(shape, np.float32)
         for t in range(steps):
             state: dict[str, NDArray[Any]] = {
                 "tokens": np.where(tokens < size, tokens, UNK),
