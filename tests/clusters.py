@@ -1,4 +1,4 @@
-"""Scripts that start a Ray cluster of their own, in a process of its own."""
+"""Run scripts, each with a Ray cluster of its own."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The command line within the test process."""
+"""Run the command line within the test process."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What all tests share: reproducible random cases, and the data beside the repository."""
+"""Shared by all tests: reproducible random cases, and the data beside the repository."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Looking at other processes, by /proc."""
+"""Inspect other processes, by /proc."""
 
 import time
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The shape of the house: imports run one way, files stay short, references resolve."""
+"""Imports run one way, files are short, references resolve."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""Atomic writing: all or nothing, whatever interrupts it, and what killed processes left."""
+"""Files and folders appear complete or not at all."""
 
 import errno
 import os

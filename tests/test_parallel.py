@@ -1,4 +1,4 @@
-"""Work on several cores: like `map`, lazily, in bounded memory, and without orphans."""
+"""`ordered_map` keeps the order, is lazy, and leaves no orphans."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The public interface: names are found and documented; documents and examples use no others."""
+"""Public names are documented; documents and examples use no others."""
 
 import inspect
 import re

@@ -1,4 +1,4 @@
-"""A model for the adapters, and texts that it has something to say about."""
+"""A model and texts for the tests of adapters."""
 
 from importlib.resources import files
 from itertools import islice

@@ -1,4 +1,4 @@
-"""Keyphrases in BERTopic's own hands, with embeddings by hand: no language model is loaded."""
+"""BERTopic represents topics by keyphrases. Embeddings are given: no language model is loaded."""
 
 import pickle
 import sys

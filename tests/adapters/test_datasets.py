@@ -1,4 +1,4 @@
-"""Parquet as the Hugging Face library `datasets` writes it: shards, with its own metadata."""
+"""Parquet files of the Hugging Face library `datasets` are read."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The Hugging Face layout, in folders: nothing is downloaded."""
+"""Models are saved and loaded in the Hugging Face layout, without downloads."""
 
 import shutil
 from pathlib import Path

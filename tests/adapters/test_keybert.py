@@ -1,4 +1,4 @@
-"""KeyBERT's signature and return types, from our model."""
+"""The adapter has KeyBERT's signature and return types."""
 
 import inspect
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The MCP server, asked by the SDK's own client, and the folder that it may read."""
+"""The MCP server, called by the SDK's client, reads texts and files of its folder only."""
 
 import os
 import sys

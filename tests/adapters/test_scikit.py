@@ -1,4 +1,4 @@
-"""The transformer in scikit-learn's own hands."""
+"""The transformer works in scikit-learn's pipelines and vectorisers."""
 
 import pickle
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The component in a real, blank pipeline."""
+"""The component works in a blank spaCy pipeline."""
 
 from importlib.metadata import entry_points
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Packing: the same records, whatever holds them."""
+"""Every output format has the same records."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""Chunks of documents become lines: the same in any number of processes, from any beginning."""
+"""Chunks of documents become the same lines in any number of processes, also when resumed."""
 
 import json
 from dataclasses import replace

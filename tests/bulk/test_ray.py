@@ -1,4 +1,4 @@
-"""The same lines from a real Ray cluster, on this machine, one of whose actors dies at work."""
+"""A real Ray cluster on this machine writes the same lines, even if an actor dies."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is being written: complete lines, torn ones, who may write, and what may be replaced."""
+"""Unfinished outputs: what is kept, who may write, and what may be replaced."""
 
 import gzip
 import os

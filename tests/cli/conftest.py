@@ -1,4 +1,4 @@
-"""Models to predict with."""
+"""Models for the tests of commands."""
 
 from importlib.resources import files
 from pathlib import Path

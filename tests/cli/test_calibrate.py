@@ -1,4 +1,4 @@
-"""`one2set calibrate` from the outside."""
+"""`one2set calibrate` as a user calls it."""
 
 import io
 from importlib.resources import files

@@ -1,4 +1,4 @@
-"""`one2set compare` from the outside."""
+"""`one2set compare` as a user calls it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The consoles: what a text or a file name holds never commands a terminal."""
+"""The consoles pass no control characters of texts or file names to a terminal."""
 
 import json
 import os

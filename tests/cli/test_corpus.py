@@ -1,4 +1,4 @@
-"""`one2set prepare`, `stats` and `sample`, as their users meet them."""
+"""`one2set prepare`, `stats` and `sample` as a user calls them."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`one2set evaluate` as a user meets it."""
+"""`one2set evaluate` as a user calls it."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""`one2set export` from the outside."""
+"""`one2set export` as a user calls it."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""`one2set generate` from the outside: texts, files, folders, standard input, and what is none."""
+"""`one2set generate` as a user calls it: texts, files, folders, standard input, invalid input."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`one2set import-checkpoint` from the outside."""
+"""`one2set import-checkpoint` as a user calls it."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`one2set learn` from the outside."""
+"""`one2set learn` as a user calls it."""
 
 import json
 import math

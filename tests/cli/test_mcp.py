@@ -1,4 +1,4 @@
-"""`one2set mcp` from the outside; tests/adapters/test_mcp.py talks to it."""
+"""`one2set mcp` as a user calls it; tests/adapters/test_mcp.py tests the server."""
 
 import sys
 from pathlib import Path

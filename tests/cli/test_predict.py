@@ -1,4 +1,4 @@
-"""`one2set predict` from the outside: files in, raw output of networks out."""
+"""`one2set predict` as a user calls it."""
 
 import gzip
 import json

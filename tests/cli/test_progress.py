@@ -1,4 +1,4 @@
-"""Progress: a sign of life, and silence where nothing takes long."""
+"""Progress is shown on a terminal if work takes long, and only then."""
 
 import io
 import time

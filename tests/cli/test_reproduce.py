@@ -1,4 +1,4 @@
-"""`one2set reproduce` from the outside."""
+"""`one2set reproduce` as a user calls it."""
 
 from collections.abc import Callable
 from pathlib import Path

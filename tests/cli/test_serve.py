@@ -1,4 +1,4 @@
-"""`one2set serve` from the outside; tests/serving/test_server.py has it running."""
+"""`one2set serve` as a user calls it; tests/serving/test_server.py runs it."""
 
 import sys
 

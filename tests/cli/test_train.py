@@ -1,4 +1,4 @@
-"""`one2set train` from the outside: options, messages, exit codes, files."""
+"""`one2set train` as a user calls it: options, messages, exit codes, files."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Made-up documents to prepare, and what a folder holds."""
+"""Random documents to prepare, and the contents of folders."""
 
 import random
 from pathlib import Path

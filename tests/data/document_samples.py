@@ -1,4 +1,4 @@
-"""One invented paper, written in every format of documents by hand."""
+"""An invented paper in every document format, written by hand."""
 
 import io
 import zipfile

@@ -1,4 +1,4 @@
-"""Three documents, and every format that they can be written in."""
+"""Three documents in every format of records."""
 
 import csv
 import gzip

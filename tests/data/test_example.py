@@ -1,4 +1,4 @@
-"""Padded sources: extended ids, first places, masks; against a plain reading of the rules."""
+"""Padded sources have the extended ids, first positions and masks of a plain implementation."""
 
 import numpy as np
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What the heads learn from: spans and known phrases of sources of words and of word pieces."""
+"""The targets of the heads: spans and known phrases, of words and of word pieces."""
 
 from pathlib import Path
 

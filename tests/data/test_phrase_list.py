@@ -1,4 +1,4 @@
-"""Known phrases: which are kept."""
+"""The list has the frequent keyphrases of training documents."""
 
 from pathlib import Path
 

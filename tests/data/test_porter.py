@@ -1,4 +1,4 @@
-"""Porter's stemmer, held to the one that the field's evaluation uses."""
+"""The Porter stemmer equals nltk's."""
 
 import random
 from importlib.resources import files

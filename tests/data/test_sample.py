@@ -1,4 +1,4 @@
-"""The bundled sample is what its README says: well formed, balanced, and odd where it must be."""
+"""The bundled sample has the properties that its README states."""
 
 import json
 from importlib.resources import files

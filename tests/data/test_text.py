@@ -1,4 +1,4 @@
-"""Text: the tokeniser's promises on any string, the field's form, and stems."""
+"""The tokeniser's invariants on any string, preprocessed text, and stems."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Text: phrases found in a source."""
+"""Phrases are found in a source."""
 
 from collections.abc import Sequence
 

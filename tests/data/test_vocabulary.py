@@ -1,4 +1,4 @@
-"""Vocabularies: ids there and back, spans into the raw text, and files."""
+"""Vocabularies: encoding and decoding, spans of the raw text, files."""
 
 from pathlib import Path
 

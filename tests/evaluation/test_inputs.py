@@ -1,4 +1,4 @@
-"""Files become gold and predictions side by side, or an error that names the place."""
+"""Files become gold and predictions, or an error that names the line."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Each metric against its textbook definition, one document at a time, in plain Python."""
+"""Each metric equals its textbook definition, one document at a time, in plain Python."""
 
 from math import log2
 from random import Random

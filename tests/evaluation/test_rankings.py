@@ -1,4 +1,4 @@
-"""Columns hold what lists held, and parts of them what parts of the lists hold."""
+"""Columns equal the rankings that they were made from."""
 
 from random import Random
 

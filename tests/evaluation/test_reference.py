@@ -1,4 +1,4 @@
-"""Agreement with the authors' evaluation: every number that it printed, on an awkward file."""
+"""Every number equals the one that the authors' evaluation printed."""
 
 import json
 import re

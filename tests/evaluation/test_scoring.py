@@ -1,4 +1,4 @@
-"""The authors' rules, each by example, and all of them against a slow and obvious version."""
+"""The authors' rules, each by example, and all against a naive implementation."""
 
 from random import Random
 

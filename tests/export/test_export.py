@@ -1,4 +1,4 @@
-"""Export: the folder, what it refuses, and the way back."""
+"""Exported folders: contents, refusals, and loading them with torch."""
 
 from pathlib import Path
 

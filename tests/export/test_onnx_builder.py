@@ -1,4 +1,4 @@
-"""Graphs: what their nodes compute, in float32 and in int8, and where their weights lie."""
+"""Graphs compute what torch computes, in float32 and in int8."""
 
 import math
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The graphs against the network that they are made of."""
+"""The graphs of SetTrans equal the network."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Products in parts are products; files of arrays hold what was saved."""
+"""Products in parts equal numpy's, and saved arrays load unchanged."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The selector: its network is torch's, and what it keeps."""
+"""The candidate scorer: its network equals torch's, and it selects likely n-grams."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Candidates: phrases merged by their stems, where they stand, and what there is to weigh."""
+"""Candidates: phrases merged by stems, their positions and inputs."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Measures of n-grams: those of a document do not depend on others, and mean what they say."""
+"""Features of n-grams do not depend on other documents."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Knowledge: what it hints at in a text, and that it is stored with a model."""
+"""Knowledge proposes phrases of a text, and is saved with a model."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""The lexicon: what it keeps of counts, what it does not hold, and which words are stop words."""
+"""The lexicon: counts, unknown phrases, stop words."""
 
 from pathlib import Path
 

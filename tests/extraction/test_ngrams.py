@@ -1,4 +1,4 @@
-"""N-grams as numbers, against a plain search of strings."""
+"""Hashed n-grams equal a plain search of strings."""
 
 import numpy as np
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""LinearPhraseClassifier: against a plain computation, and that words come to speak of phrases."""
+"""The phrase classifier equals a plain computation, and learns which words indicate a phrase."""
 
 from pathlib import Path
 

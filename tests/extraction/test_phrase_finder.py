@@ -1,4 +1,4 @@
-"""Phrases of a list: found by their hashes, and where their words are scattered over a text."""
+"""Phrases of a list are found by their hashes, and by scattered words."""
 
 import numpy as np
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""SpanRescorer: its network is torch's, all that run a model see the same, and it learns."""
+"""The span rescorer: its network equals torch's, states do not depend on the batch, it learns."""
 
 from dataclasses import replace
 from pathlib import Path

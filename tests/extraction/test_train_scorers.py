@@ -1,4 +1,4 @@
-"""Fitting a selector: that its network learns what keyphrases are."""
+"""A candidate scorer learns from features."""
 
 import numpy as np
 

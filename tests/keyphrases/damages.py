@@ -1,4 +1,4 @@
-"""Ways to damage a model folder, systematically: each is a name and a function of the folder."""
+"""Systematic damages of a model folder: each is a name and a function of the folder."""
 
 import json
 import struct

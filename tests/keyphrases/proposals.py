@@ -1,4 +1,4 @@
-"""Proposals that a test writes down by stems."""
+"""Make proposals from stems."""
 
 from collections.abc import Mapping
 

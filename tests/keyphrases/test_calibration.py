@@ -1,4 +1,4 @@
-"""Calibration: what it says of a candidate, its dial, and its file."""
+"""Calibration: probabilities of candidates, thresholds, and its file."""
 
 import json
 import math

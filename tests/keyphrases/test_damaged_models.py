@@ -1,4 +1,4 @@
-"""Damaged model folders: one clear error each, or a model that works; never a traceback."""
+"""A damaged model folder gives one clear error, or a model that works; never a traceback."""
 
 import os
 import shutil

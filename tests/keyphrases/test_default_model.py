@@ -1,4 +1,4 @@
-"""The model inside the package."""
+"""The default model of the package."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Exploration: what one run of the network finds at every position is what as many runs find."""
+"""One run of the network gives the keyphrases of every slider position."""
 
 import pytest
 

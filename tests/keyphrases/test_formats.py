@@ -1,4 +1,4 @@
-"""The formats of keyphrases, for programs and for people."""
+"""The output formats of keyphrases."""
 
 import csv
 import io

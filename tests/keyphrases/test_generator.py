@@ -1,4 +1,4 @@
-"""The generator: texts in, keyphrases out, whatever the texts are."""
+"""The generator finds sound keyphrases for any text."""
 
 import math
 import pickle

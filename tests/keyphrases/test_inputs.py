@@ -1,4 +1,4 @@
-"""What callers pass as texts: the obvious thing is done, and anything else is refused clearly."""
+"""Texts are accepted in any container, and anything else is refused with advice."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""English or not."""
+"""Other languages are recognised."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Learning: the documents that the rescorer is fitted to."""
+"""The documents that the rescorer is fitted on."""
 
 import pytest
 

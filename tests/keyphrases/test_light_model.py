@@ -1,4 +1,4 @@
-"""The light model inside the package: without a network, and with what it shares."""
+"""The light model of the package, which has no network."""
 
 import json
 import pickle

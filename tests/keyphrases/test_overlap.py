@@ -1,4 +1,4 @@
-"""Overlap: kinds of it, and the set that is chosen one phrase after the other."""
+"""Kinds of overlap, marginal probabilities, and needless parts."""
 
 import math
 

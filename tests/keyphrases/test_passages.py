@@ -1,4 +1,4 @@
-"""Passages: short documents are left alone, long ones are read to the last word."""
+"""Short documents are one passage; long ones are read to the end."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The check of a calibration: its bins, its error, its picture."""
+"""Reliability bins, calibration error, and the diagram."""
 
 from pathlib import Path
 

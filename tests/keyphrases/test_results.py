@@ -1,4 +1,4 @@
-"""What users get: keyphrases that print shortly, in lists that are lists and show as tables."""
+"""Keyphrases have a short repr; lists of them show as tables."""
 
 import pickle
 

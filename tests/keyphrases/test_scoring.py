@@ -1,4 +1,4 @@
-"""Scores of phrases: the mean over passages, whatever the length of a text."""
+"""The score of a phrase is the mean over passages."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What readers are shown: each phrase once, likely enough, as the document spells it."""
+"""Keyphrases are unique, likely enough, and spelt as in the document."""
 
 from pathlib import Path
 from typing import Any

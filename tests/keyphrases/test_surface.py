@@ -1,4 +1,4 @@
-"""Phrases as people write them: whole terms, without the capitals of titles and sentences."""
+"""Phrases are whole terms, without the capitals of titles and sentences."""
 
 import re
 

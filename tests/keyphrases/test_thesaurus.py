@@ -1,4 +1,4 @@
-"""A thesaurus: its formats, and the terms that phrases stand for."""
+"""Thesauri: formats, and the terms of phrases."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The recorded outputs of the authors' release, as examples and arrays of ours."""
+"""The recorded outputs of the authors' release, as our examples and arrays."""
 
 import json
 from functools import cache

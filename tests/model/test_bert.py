@@ -1,4 +1,4 @@
-"""BERT's encoder against torch's own post-norm layers, and what is frozen of it."""
+"""BERT's encoder equals torch's post-norm layers, and layers can be frozen."""
 
 import pytest
 import torch

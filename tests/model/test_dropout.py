@@ -1,4 +1,4 @@
-"""Our dropout against its definition, and its gradients against autograd's."""
+"""Dropout equals its definition, and its gradients autograd's."""
 
 import pytest
 import torch

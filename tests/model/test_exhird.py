@@ -1,4 +1,4 @@
-"""ExHiRD's network against the specification, written out phrase by phrase and word by word."""
+"""ExHiRD equals the specification, phrase by phrase and word by word."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Model folders: what is saved comes back, and what is wrong is named."""
+"""Saved models load unchanged, and errors are named."""
 
 import json
 from pathlib import Path

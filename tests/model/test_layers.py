@@ -1,4 +1,4 @@
-"""Positions and the scope of attention."""
+"""Positions, attention and linear layers equal plain implementations."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The manifest of a model folder: what it finds, what it leaves alone, and what may be replaced."""
+"""The manifest detects damage; only model folders are replaced."""
 
 import json
 import shutil

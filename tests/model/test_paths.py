@@ -1,4 +1,4 @@
-"""Where models are, by their names."""
+"""Models are found by their names."""
 
 from pathlib import Path
 

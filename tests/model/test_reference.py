@@ -1,4 +1,4 @@
-"""Agreement with the authors' release: batches, distributions and predictions it recorded."""
+"""Batches, distributions and predictions equal those of the authors' release."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Control codes do not see each other or their own future; equal codes write equal rows."""
+"""Codes attend neither to each other nor to their own future."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Packed networks against the padded oracle, and what must not matter to them."""
+"""Packed networks equal a padded oracle."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Lively networks, and the bundled sample to run them on."""
+"""Networks with varied output, and the bundled sample."""
 
 from importlib.resources import files
 

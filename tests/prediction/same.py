@@ -1,4 +1,4 @@
-"""Whether predictions are the same."""
+"""Assert that predictions are equal."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Beam search against an enumeration of everything that can be written."""
+"""Beam search equals an enumeration of all sequences."""
 
 import itertools
 from functools import partial

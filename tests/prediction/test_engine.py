@@ -1,4 +1,4 @@
-"""The engine: order, batches that change nothing, odd documents, and the recorded predictions."""
+"""The engine keeps the order, does not depend on batches, and equals recorded predictions."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Exclusive search, with rigged networks and against a plain statement of its rules."""
+"""Exclusive search equals a plain statement of its rules."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

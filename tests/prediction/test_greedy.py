@@ -1,4 +1,4 @@
-"""Greedy decoding with caches and early stops against decoding everything anew at each step."""
+"""Greedy search with caches and early stops equals decoding without them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Which model generates, and with what."""
+"""The predictor of each kind of model."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Slots and predictions: the authors' order, and what the numbers are."""
+"""Slots and predictions: the authors' order, scores and probabilities."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The runtime says what the engine says, and a null bias is what it claims to be."""
+"""The runtime equals the engine, and a null bias silences the right codes."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""How a model says that it wants to be run."""
+"""Search settings are saved with a model."""
 
 from dataclasses import asdict
 from pathlib import Path

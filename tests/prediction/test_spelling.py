@@ -1,4 +1,4 @@
-"""From rows of ids to slots, by the rules of the authors' release."""
+"""Rows of ids become slots by the rules of the authors' release."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""A corpus with test sets, trainings that start at once, and a plan that is done."""
+"""A corpus with test sets, instant trainings, and a finished plan."""
 
 from collections.abc import Callable, Sequence
 from importlib.resources import files

@@ -1,4 +1,4 @@
-"""Results that somebody invented, to see what is made of them."""
+"""Invented results, to test the report."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence

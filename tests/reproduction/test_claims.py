@@ -1,4 +1,4 @@
-"""Claims: the paper's own numbers bear them out, and others do not."""
+"""Claims hold with the paper's numbers, and fail with others."""
 
 from collections.abc import Collection, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""Doing a plan: in order, once, beside others, and on after a kill -9."""
+"""A plan runs in order, once, in several processes, and resumes after a kill."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""A job in its folder: claimed, made, measured; again and again to the same end."""
+"""A job is locked, trained and measured once, and resumed to the same result."""
 
 import os
 import shutil

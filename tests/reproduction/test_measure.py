@@ -1,4 +1,4 @@
-"""What is measured of a model."""
+"""Metrics, code shares and the tuned bias of a model."""
 
 import math
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""A page as Markdown and as HTML."""
+"""A page becomes Markdown and HTML."""
 
 from html.parser import HTMLParser
 

@@ -1,4 +1,4 @@
-"""The plan: what comes after what, and what makes a job another job."""
+"""The order of rows, and what changes the key of a job."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The published numbers: complete, and those of the paper's own source where that is here."""
+"""The published numbers are complete, and equal those of the paper's source."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A plan on a Ray cluster: on a real one, whose worker dies at work, and on one that is made up."""
+"""A plan on a Ray cluster: a real one whose worker dies, and a fake one."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The report on a whole plan, done at a tiny scale."""
+"""The report of a whole plan at a tiny scale."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Results: over seeds, against each other, in time."""
+"""Means over seeds, differences, speeds and curves."""
 
 from collections.abc import Sequence
 from dataclasses import replace

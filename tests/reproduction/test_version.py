@@ -1,4 +1,4 @@
-"""The version of the code: what matters changes it, what does not leaves it alone."""
+"""The version of the code changes with code that affects results, and only with it."""
 
 import shutil
 from collections.abc import Callable

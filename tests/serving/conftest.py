@@ -1,4 +1,4 @@
-"""A tiny model that says words, the library's generator for it, and a server of it."""
+"""A tiny model, its generator, and a server of it."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A server in a thread, at an address of its own."""
+"""Run a server in a thread."""
 
 import socket
 import threading

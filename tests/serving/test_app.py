@@ -1,4 +1,4 @@
-"""The application: its answers are the library's, whoever asks and however many at once."""
+"""The answers are those of the library, for any number of clients."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Batching: turns, their order, and who gets which answer."""
+"""Batches: their order, limits and cancellation."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""Bodies: large ones are handled in a thread, and errors are few however many there are."""
+"""Large bodies are handled in a thread, and few errors are reported."""
 
 import json
 import threading

@@ -1,4 +1,4 @@
-"""The page in a real browser: what the library finds is shown, and nothing of a text is run."""
+"""The page in a real browser shows the keyphrases of the library, and runs nothing of a text."""
 
 import csv
 import io

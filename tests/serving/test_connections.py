@@ -1,4 +1,4 @@
-"""Connections: clients that send too much, too slowly or too often, by sockets and by hand."""
+"""Clients that send too much, too slowly or too often are limited, tested by sockets."""
 
 import contextlib
 import json

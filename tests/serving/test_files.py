@@ -1,4 +1,4 @@
-"""Files over HTTP: their text is the library's, within limits, and the server stays responsive."""
+"""Files over HTTP have the text of the library, within limits."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Limits: what is too large, too much, too slow or without a token is refused, and nothing else."""
+"""Requests beyond a limit or without a token are refused, and no others."""
 
 import asyncio
 import threading

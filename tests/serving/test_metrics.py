@@ -1,4 +1,4 @@
-"""Metrics: what was done is counted, and clients cannot make up series."""
+"""Requests and batches are counted, and clients cannot create series."""
 
 from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families

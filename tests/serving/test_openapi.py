@@ -1,4 +1,4 @@
-"""What the server says of itself, tried out: whatever is sent, the answer is as described."""
+"""Answers conform to the OpenAPI description, for any request."""
 
 from collections.abc import Iterator
 from typing import Any

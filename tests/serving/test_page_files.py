@@ -1,4 +1,4 @@
-"""The page's files: served as they are, from themselves alone, and nothing else."""
+"""The files of the page are served unchanged, and refer to no other host."""
 
 import re
 from importlib.resources import files

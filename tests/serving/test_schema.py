@@ -1,4 +1,4 @@
-"""The schema: documents from requests are those that the library makes."""
+"""Requests become the documents that the library makes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The server as a process: it answers what it accepted before it ends."""
+"""The server as a process answers accepted requests before it exits."""
 
 import json
 import re

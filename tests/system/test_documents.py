@@ -1,4 +1,4 @@
-"""Every command and every Python example in README and docs runs as it is printed."""
+"""Every command and Python example in README and docs runs."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The scripts in examples/ do what they say, as processes of their own."""
+"""The scripts in examples/ work."""
 
 import csv
 import os

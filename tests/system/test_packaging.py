@@ -1,4 +1,4 @@
-"""Packaging: what is pinned agrees with what is required, and the source package is complete."""
+"""Pinned versions agree with requirements, and the source package is complete."""
 
 import re
 import subprocess

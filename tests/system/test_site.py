@@ -1,4 +1,4 @@
-"""The documents make a site without a broken link, which loads nothing from elsewhere."""
+"""The site builds without broken links, and loads nothing from other hosts."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Runs in miniature: a tiny network, the bundled sample, a few steps."""
+"""Small runs: a tiny network, the bundled sample, a few steps."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Batches: every document once an epoch, within the limits, the same whoever asks."""
+"""An epoch has every document once, within the limits, and depends on the seed only."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Checkpoints: complete, atomic, and a good one left when another is damaged."""
+"""Checkpoints are atomic, and a damaged one is replaced by the one before."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Configurations: the scales, overrides and what is wrong with them, the saved file."""
+"""Scales, overrides, invalid settings, and the saved file."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Several processes: real ones, that must do what one does."""
+"""Several processes train as one does."""
 
 import json
 import os

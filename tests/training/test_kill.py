@@ -1,4 +1,4 @@
-"""Kill -9 at any moment, resume, and the weights are those of a run that nobody disturbed."""
+"""A run that is killed and resumed has the weights of an undisturbed one."""
 
 import json
 import random

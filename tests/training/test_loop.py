@@ -1,4 +1,4 @@
-"""The loop: what it does when, and that stopping and going on changes nothing."""
+"""The loop validates, saves and stops when it should; a resumed run has the same weights."""
 
 import json
 import os

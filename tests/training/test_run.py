@@ -1,4 +1,4 @@
-"""The folder of a run: made once, continued only as what it is, by one process at a time."""
+"""Run folders: created once, resumed with the same arguments, by one process at a time."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a run tells: rows, pictures, and nothing twice."""
+"""The log has every row once, and draws curves."""
 
 from pathlib import Path
 

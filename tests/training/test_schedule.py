@@ -1,4 +1,4 @@
-"""How far a run is, its learning rate, and when it ends."""
+"""Progress, learning rate and stopping of a run."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A step against the textbook: mean loss, backward, clip, Adam."""
+"""A step equals a textbook step: mean loss, backward, clip, Adam."""
 
 import copy
 import math

@@ -1,4 +1,4 @@
-"""The table of systems, and what is built from it."""
+"""The table of systems, and the systems built from it."""
 
 from dataclasses import asdict
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""What a run has to learn, and what it starts from."""
+"""The task of a run, and its initial weights."""
 
 from pathlib import Path
 

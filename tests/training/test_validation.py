@@ -1,4 +1,4 @@
-"""Validation against slow, obvious ways to the same numbers."""
+"""Validation equals slow, plain computations."""
 
 from collections.abc import Sequence
 from pathlib import Path

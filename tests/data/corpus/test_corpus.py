@@ -1,4 +1,4 @@
-"""A corpus folder: opened, read by index, and refused where it was changed."""
+"""Corpus folders are read by index, and refused if they were changed."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Chunks of documents become numbers, and texts get identities."""
+"""Documents are encoded in chunks, and texts get keys."""
 
 from pathlib import Path
 

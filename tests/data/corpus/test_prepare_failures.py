@@ -1,4 +1,4 @@
-"""Prepare: what is refused, and nothing half-made, whatever interrupts it."""
+"""`prepare` refuses invalid settings, and an interruption leaves no corpus."""
 
 import errno
 import os

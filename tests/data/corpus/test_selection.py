@@ -1,4 +1,4 @@
-"""Selection of documents: what is kept for training, what is left out and why."""
+"""Which documents are kept for training, and why others are not."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Statistics: Table 1 counted by hand, and for the sets that the paper printed."""
+"""Statistics equal hand counts, and those of the paper's Table 1."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Documents: the same paper out of every format, and what cannot be read."""
+"""The same paper is read from every format, and unreadable files are reported."""
 
 import sys
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Addresses, by pyarrow's file systems; `file://` goes the same way as `s3://`."""
+"""Addresses are read by pyarrow's file systems; `file://` takes the same path as `s3://`."""
 
 import gzip
 from importlib.resources import files

@@ -1,4 +1,4 @@
-"""Readers: the same three documents out of every format."""
+"""The same three documents are read from every format."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Readers: every bad file is told as such."""
+"""Every invalid file is reported."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Records: which fields become which part of a document, and what is said where they cannot."""
+"""Fields of records become parts of documents, and invalid ones are explained."""
 
 from dataclasses import replace
 from typing import Any

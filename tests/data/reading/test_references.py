@@ -1,4 +1,4 @@
-"""BibTeX, RIS and their relatives, beyond what test_readers reads of all formats."""
+"""BibTeX, RIS and related formats, beyond test_readers."""
 
 from pathlib import Path
 

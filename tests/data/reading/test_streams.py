@@ -1,4 +1,4 @@
-"""Streams: the same bytes from any compression and any pipe, and what happens to bad ones."""
+"""Compressed files and pipes have the same bytes, and damaged ones are reported."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""Texts as files."""
+"""Texts are written to files."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""GAN_MR: whose turn it is, what is rewarded, and who learns."""
+"""GAN_MR: alternation, rewards, and which network learns."""
 
 from collections.abc import Sequence
 

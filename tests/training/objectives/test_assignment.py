@@ -1,4 +1,4 @@
-"""Costs match their definition, and assignments a search over all permutations."""
+"""Scores equal their definition, and assignments a search over all permutations."""
 
 from itertools import permutations
 from typing import cast

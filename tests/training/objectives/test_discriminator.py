@@ -1,4 +1,4 @@
-"""The discriminator: what a score may depend on, and that it learns."""
+"""The scores of the discriminator equal the equations, and it learns."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""One encoder, three losses: each is what its formula says, and the set loss is the paper's."""
+"""Each of the three losses equals its formula."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Policy gradients: the loss against its definition, its sign, and when it is nothing."""
+"""Policy gradients equal their definition."""
 
 import itertools
 from collections.abc import Callable, Sequence

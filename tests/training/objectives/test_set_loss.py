@@ -1,4 +1,4 @@
-"""The set loss against a padded oracle; its invariances and ablations."""
+"""The set loss equals a padded oracle; its invariances and ablations."""
 
 from collections.abc import Iterator
 from dataclasses import replace
