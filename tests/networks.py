@@ -1,5 +1,5 @@
-"""Tiny networks with random weights that behave like trained ones: they say different things, copy
-words that they do not know, say ∅ and end."""
+"""Tiny networks with random weights that behave like trained ones: they generate different phrases, copy
+words that they do not know, generate ∅ and end."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -88,7 +88,7 @@ def varied_exhird() -> ExHiRD:
 
 
 def _vary_output(network: Transformer, favoured: dict[int, float]) -> None:
-    """Sharper attention, gates and words; the favoured tokens are said more often. The factors and
+    """Sharper attention, gates and words; the favoured tokens are generated more often. The factors and
     the seeds above were found by trying."""
     pointer, last = network.pointer, network.decoder.layers[-1]
     assert isinstance(last, DecoderLayer)
@@ -103,7 +103,7 @@ def _vary_output(network: Transformer, favoured: dict[int, float]) -> None:
 
 
 def word_model(folder: Path) -> Path:
-    """An exported SetTrans that says words of the bundled sample; it is made inside a folder."""
+    """An exported SetTrans that generates words of the bundled sample, in a folder."""
     sample = str(files("one2set.data") / "sample" / "documents.jsonl")
     words = dict.fromkeys(w for d in read(sample) for w in d.words() if w.isalpha())
     vocabulary = WordVocabulary([*SPECIALS, *words], size=VOCABULARY_SIZE)

@@ -83,7 +83,7 @@ def test_imports_run_one_way(path: Path) -> None:
 def test_files_are_short_and_only_the_command_line_prints(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= _LONGEST
-    assert text.lstrip().startswith('"""'), "a file says at its top what it is for"
+    assert text.lstrip().startswith('"""'), "a file has a docstring"
     calls = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
     prints = [c for c in calls if isinstance(c.func, ast.Name) and c.func.id == "print"]
     assert not prints or "cli" in path.parts

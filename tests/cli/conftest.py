@@ -21,5 +21,5 @@ def tiny_model(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def exported_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An exported model that says words."""
+    """An exported model that generates words."""
     return word_model(tmp_path_factory.mktemp("model"))

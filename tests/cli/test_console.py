@@ -85,7 +85,7 @@ def test_ordinary_text_is_unchanged() -> None:
 def test_keyphrases_in_a_terminal(
     run_in_terminal: Run, exported_model: Path, tmp_path: Path, format: str
 ) -> None:
-    """Text and file name hold the same attack. A file gets every byte."""
+    """Text and file name contain the same attack. A file gets every byte."""
     path = tmp_path / f"a{ATTACK}[red].txt"
     path.write_text(f"We sort numbers{ATTACK}in graph networks.", encoding="utf-8")
     arguments = ("generate", str(path), "--model", str(exported_model), "--format", format)

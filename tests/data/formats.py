@@ -224,7 +224,7 @@ COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,
     ".zst": zstandard.ZstdCompressor().compress,
 }
-# The file's name, and what it holds.
+# File names and contents.
 FORMATS: dict[str, Callable[[], bytes]] = {
     "papers.jsonl": jsonl,
     "strings.json": jsonl_with_strings,

@@ -35,7 +35,7 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
         vocab_size=90, special_tokens=["[UNK]"], show_progress=False
     )
     trained.train_from_iterator([document.text for document in DOCUMENTS], trainer)
-    trained.enable_truncation(3)  # what a pretrained model's file often holds; we never cut
+    trained.enable_truncation(3)  # as in many pretrained models; we never truncate
     path = tmp_path_factory.mktemp("pieces") / "any-name.json"
     trained.save(str(path))
     return path

@@ -199,7 +199,7 @@ def test_nothing_at_all_is_zero_everywhere() -> None:
 
 
 def test_ndcg_looks_beyond_the_cutoff_for_its_ideal() -> None:
-    """Hits at 1, 2 and 7: the ideal top five would hold three, so NDCG@5 is below one."""
+    """Hits at 1, 2 and 7: the ideal top five has three, so NDCG@5 is below one."""
     columns = Rankings.of([hits(1, 1, 0, 0, 0, 0, 1, num_gold=3)])
     expected = (1 + 1 / log2(3)) / (1 + 1 / log2(3) + 1 / 2)
     assert ndcg(columns, "5") == pytest.approx([expected])

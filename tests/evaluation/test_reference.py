@@ -38,7 +38,7 @@ def metrics(scores: Scores) -> dict[str, dict[Cell, MetricValues]]:
 
 @pytest.fixture(scope="module")
 def log() -> dict[str, str]:
-    """The printed report, by group: its parts stand under ====name==== headings."""
+    """The printed report, by group: under ====name==== headings."""
     text = (SYNTHETIC / "results_log_5_M_5_M_5_M.txt").read_text()
     parts = re.split(r"^=+(all|present|absent|MAE stat)=+$", text, flags=re.MULTILINE)
     return {"": parts[0], **dict(zip(parts[1::2], parts[2::2], strict=True))}

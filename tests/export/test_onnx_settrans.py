@@ -104,7 +104,7 @@ def test_a_step_chooses_from_the_whole_distribution(
             documents, code, own = documents[kept], code[kept], own[:, kept]
         tokens = generator.integers(7, V + 3, len(code)) if step else np.full(len(code), BOS)
         mixture = network.step(state, torch.from_numpy(tokens))
-        # Each document's rows stand in the first cells of its line of the grid, in any order.
+        # The rows of a document are the first cells of its line of the grid, in any order.
         cell = documents * CODES + code
         grid = np.zeros((4, CODES), np.int64)
         grid.flat[cell] = np.arange(len(code))

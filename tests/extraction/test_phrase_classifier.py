@@ -26,7 +26,7 @@ def text_of(words: str, title: int = 0) -> HashedTexts:
 
 @pytest.fixture(scope="module")
 def fitted() -> LinearPhraseClassifier:
-    """Each topic has four words, and two of them stand in a text whose keyphrase it is."""
+    """Each topic has four words; a text with this keyphrase contains two of them."""
     random = np.random.default_rng(0)
     documents, targets = [], []
     for number in range(1200):

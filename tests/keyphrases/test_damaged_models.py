@@ -23,7 +23,7 @@ from tests.keyphrases.damages import damages
 from tests.networks import small_vocabulary, varied_settrans, word_model
 
 SAMPLE = str(files("one2set.data") / "sample" / "documents.jsonl")
-# Of so many damages one is tried; benchmarks/faults.py tries all, which takes minutes.
+# One in this many damages is tried; benchmarks/faults.py tries all, which takes minutes.
 _EVERY = int(os.environ.get("ONE2SET_DAMAGE_STEP", "5"))
 
 
@@ -66,7 +66,7 @@ def predict(folder: Path) -> None:
 def test_damage_is_reported_without_a_manifest(
     kind: str, use: Callable[[Path], None], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """The loaders themselves must tell, as with folders of earlier versions."""
+    """The loaders must detect it, as for folders of earlier versions."""
     sound = tmp_path / "sound"
     shutil.copytree(request.getfixturevalue(kind), sound)
     (sound / MANIFEST).unlink()

@@ -42,7 +42,7 @@ from tests.networks import VOCABULARY_SIZE
 def folder(
     settrans: SetTrans, documents: list[Document], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """A model that says words, not marks, and is calibrated somehow."""
+    """A calibrated model that generates words, not punctuation."""
     path = tmp_path_factory.mktemp("generator")
     words = Counter(word for document in documents for word in document.words() if word.isalpha())
     frequent = [word for word, _ in words.most_common()]
@@ -295,7 +295,7 @@ def test_texts_and_documents_in_any_container(
 def test_check_can_end_the_work_at_every_passage(
     generator: KeyphraseGenerator, documents: list[Document], explores: bool
 ) -> None:
-    """A long document is not read to its end if nobody waits for it."""
+    """A long document is not read to its end if the check raises."""
     long = document_from_text("\n".join(document.abstract for document in documents))
     checks = 0
 
@@ -318,7 +318,7 @@ def test_check_can_end_the_work_at_every_passage(
 
 
 def test_a_changed_file_is_detected_unless_verify_is_off(folder: Path, tmp_path: Path) -> None:
-    """The change is harmless, so that only the manifest tells."""
+    """The change is harmless, so only the manifest detects it."""
     for name in ("trained", "exported"):
         copy = tmp_path / name
         shutil.copytree(folder / name, copy)

@@ -45,7 +45,7 @@ def test_passages_overlap_and_contain_every_word(title: int, body: int) -> None:
             new = new[OVERLAP:]
         read += new
     assert read == rest
-    for passage in passages:  # as if it were tokenised anew
+    for passage in passages:  # as if it were tokenised again
         anew = StemmedDocument.of(passage.document)
         for name in ("words", "spans", "stems", "title_length"):
             assert getattr(passage, name) == getattr(anew, name)

@@ -42,7 +42,7 @@ CURVE = LogisticModel(
 
 
 class FixedKnowledge(Knowledge):
-    """Knows some letters and pairs that the made-up texts hold, and some that they do not."""
+    """Proposes letters and pairs of the texts, and some that are absent."""
 
     def propose(self, passage: StemmedDocument, states: TokenStates | None = None) -> Proposals:
         odds = {("b",): 0.5, ("c", "x"): -1.0, ("e",): -3.0, ("o",): 1.0}
@@ -80,12 +80,12 @@ def test_few_phrases_of_one_kind_give_finite_weights(correct: bool) -> None:
 
 
 def make_documents(count: int, *, seed: int = 0) -> list[tuple[Document, Prediction]]:
-    """Documents of which present codes speak too seldom: a phrase whose odds against ∅ are above
+    """Documents for which present codes generate too rarely: a phrase whose odds against ∅ are above
     −2 is right half of the time, one below never. Absent ones are right by their probability."""
     generator = np.random.default_rng(seed)
     pairs = []
     for number in range(count):
-        # Letters, each a word and its own stem; those up to `m` stand in the text.
+        # Letters, each a word and its own stem; those up to `m` are in the text.
         slots, gold = [], []
         for code in range(CODES):
             half = 0 if code < CODES // 2 else 13

@@ -99,7 +99,7 @@ def ranked(table: Tensor, penalty: float, ends: tuple[int, ...]) -> list[tuple[f
 
 
 def check_scores(beams: Beams, penalty: float) -> None:
-    """A score is what its tokens' probabilities say."""
+    """A score follows from the probabilities of its tokens."""
     real = beams.probability > 0
     logs = beams.probability.where(real, 1.0).log().sum(3)
     assert beams.length.equal(real.sum(3))

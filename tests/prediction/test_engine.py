@@ -211,7 +211,7 @@ def test_a_long_document_is_truncated_and_marked(
 def test_over_generation_keeps_the_most_probable_phrases(
     recurrent: Recurrent, vocabulary: WordVocabulary, documents: list[Document]
 ) -> None:
-    """One row, of which every hypothesis is a phrase: they stand in the order of the search."""
+    """One row, every hypothesis of which is a phrase, in the order of the search."""
     search = Search(beam=6, length_penalty=0.0, pool=True, keep=4)
     how = Generation("phrase", 3, search)
     for document in documents[::12]:

@@ -70,7 +70,7 @@ def write(network: Rigged, choose: Choose, *, steps: int) -> list[int]:
 
 
 def phrases(tokens: list[int]) -> list[list[int]]:
-    """What stands between separators."""
+    """The phrases between separators."""
     result: list[list[int]] = [[]]
     for token in tokens:
         if token in (SEP, EOS):

@@ -15,7 +15,7 @@ _OTHERS: dict[Metric, float] = {"num_present": 4.0, "num_absent": 1.0, "duplicat
 
 
 class Invented(Results):
-    """The paper's own numbers on KP20k, where it has some and nobody says otherwise."""
+    """The paper's numbers on KP20k, unless they are overridden."""
 
     def __init__(
         self,

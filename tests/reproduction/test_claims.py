@@ -121,7 +121,7 @@ DUPLICATION = "Duplication falls several-fold."
 
 
 def test_inactive_codes_have_no_kind() -> None:
-    """In four documents of a thousand: a code that speaks says mostly one kind, these do not."""
+    """In four documents of a thousand: active codes generate mostly one kind, these do not."""
     hardly = (0.002, 0.002)
     codes = {"settrans": [[_PRESENT, hardly, _ABSENT, hardly]]}
     assert check_all(codes=codes)[SPECIALISE].verdict == "holds"
@@ -140,7 +140,7 @@ def test_codes_are_checked_seed_by_seed() -> None:
 
     turns = [[_MIXED, _SILENT, _SILENT, _SILENT], [_SILENT, _SILENT, _SILENT, _MIXED]]
     claim = check_all(codes={"settrans": turns})[ALL_GENERATE]
-    assert claim.verdict == "does not hold", "one code speaks in either seed, though it is another"
+    assert claim.verdict == "does not hold", "one code is active in each seed, but another one"
     assert "1.0 codes generate phrases, with fixed assignment 2.0" in claim.numbers
 
 

@@ -103,7 +103,7 @@ def test_a_lock_keeps_other_processes_away(job: JobFolder) -> None:
 def test_the_lock_lasts_as_long_as_the_training(
     job: JobFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A killed parent leaves a training behind; nobody must begin a second one beside it."""
+    """A killed parent leaves its training behind; no second one may start."""
     script = tmp_path / "python"
     script.write_text("#!/bin/sh\nexec sleep 60\n")
     script.chmod(0o755)
@@ -167,7 +167,7 @@ def test_folders_of_earlier_versions_are_read(job: JobFolder) -> None:
 
 
 def start_script(folder: Path, processes: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What a program in the place of Python is told."""
+    """The arguments of a program in place of Python."""
     script = folder / "python"
     script.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     script.chmod(0o755)

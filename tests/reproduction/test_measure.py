@@ -134,7 +134,7 @@ def test_the_tuned_bias_keeps_codes_that_are_correct(
 
 
 def test_the_bias_is_tuned_by_both_f1s() -> None:
-    """`set` is right in one document. F1@5, which has room for five phrases, would let it speak in
+    """`set` is right in one document. F1@5, which has room for five phrases, would keep it in
     both cases, F1@M in neither."""
     right, wrong = (
         Document(str(n), "Sets", "A set of robots.", phrases)

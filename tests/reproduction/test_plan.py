@@ -89,7 +89,7 @@ def test_the_key_changes_with_everything_that_affects_the_result(
     ]
     for other in others:
         assert not {*other.values()} & {*base.values()}
-    # A value that is the default says nothing new.
+    # A default value does not change the key.
     usual = keys(quick_setup(f"train.beta1={Config().train.beta1}"))
     assert usual == base
     # Rounds of GAN_MR are nothing to others.

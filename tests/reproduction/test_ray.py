@@ -110,7 +110,7 @@ class RayError(Exception):
 
 
 class RayTaskError(RayError):
-    """An error of the task itself, which is its cause; it is of its class too, and says more."""
+    """An error of the task, with its cause; Ray makes it an instance of the class of the cause."""
 
     cause: Exception
 

@@ -153,7 +153,7 @@ def test_no_client_fills_the_queue() -> None:
 
 @dataclass(frozen=True)
 class Hold:
-    """A wish that takes as long as it is told."""
+    """An operation of a given duration."""
 
     free: threading.Event = field(default_factory=threading.Event)
     done: list[str] = field(default_factory=list)
@@ -274,7 +274,7 @@ def test_shutdown_waits_for_slow_threads() -> None:
 
 @dataclass(frozen=True)
 class Work:
-    """An operation that goes on until it is told that nobody waits."""
+    """An operation that works until its check raises."""
 
     begun: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)

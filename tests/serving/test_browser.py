@@ -30,7 +30,7 @@ _FLAGS = [
 ]
 _PATIENCE = 30_000  # milliseconds: the machine may be busy
 expect.set_options(timeout=_PATIENCE)
-# Characters that are one for Python and two for JavaScript stand before the words.
+# Characters with one code point and two UTF-16 units precede the words.
 ODD = '\U0001d50a\U0001f469\u200d\U0001f52c <b>Words</b> & "words"\r\n'
 # The text that is marked, of each phrase.
 MARKED = """() => {
@@ -125,7 +125,7 @@ def test_every_position_shows_what_the_library_finds(
     assert asked == [], "the slider needs no server"
 
 
-# What phrases stand where, by looking at every span for every piece of a text.
+# The phrases of each segment, by testing every span.
 PIECES = """([text, phrases]) => import('/page/marking.js').then(({ segments }) => {
     const spans = phrases.flatMap(({ stems, spans }) => spans.map((span) => ({ stems, span })));
     return segments(text, phrases).map(({ start, end, spans: found }) => {
@@ -180,7 +180,7 @@ def test_segments_equal_those_of_a_slow_search(browser: Browser, url: str) -> No
 
 
 def test_segmentation_is_linear(browser: Browser, url: str) -> None:
-    """Also of one repeated word, where every phrase stands everywhere."""
+    """Also for one repeated word, where every phrase occurs everywhere."""
     looked = []
     with opened(browser, url) as page:
         for words in (500, 1_000, 2_000):

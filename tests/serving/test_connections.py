@@ -242,7 +242,8 @@ def test_a_client_that_does_not_read_is_disconnected() -> None:
         client.settimeout(LATE)
         address = "127.0.0.1", urlsplit(url).port or 0
         client.connect(address)
-        # Answers of one megabyte, of which the system holds some. A slow test is let go earlier.
+        # Answers of one megabyte, of which the system buffers some. A slow client may be disconnected
+        # earlier.
         send(client, *[POST + b"\r\n" + chunk(body) + b"0\r\n\r\n"] * 8)
         deadline = time.monotonic() + LATE
         while True:
@@ -255,7 +256,7 @@ def test_a_client_that_does_not_read_is_disconnected() -> None:
 
 
 class Endless(Slow):
-    """A generator that works until it is told that nobody waits."""
+    """A generator that works until its check raises."""
 
     def __init__(self) -> None:
         super().__init__(0)

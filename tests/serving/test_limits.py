@@ -25,7 +25,7 @@ BODY = {"documents": ["a text"]}
 
 
 class Slow(KeyphraseGenerator):
-    """A generator that takes its time and finds nothing."""
+    """A slow generator that finds nothing."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self.done = seconds, 0
@@ -40,7 +40,7 @@ class Slow(KeyphraseGenerator):
 
 
 class Held(Slow):
-    """A generator that waits until it is let go."""
+    """A generator that waits for an event."""
 
     def __init__(self) -> None:
         super().__init__(0)
@@ -91,7 +91,7 @@ def test_a_full_queue_gets_429() -> None:
             return response.status_code, response.headers.get("retry-after")
 
         asked = [threads.submit(ask) for _ in range(24)]
-        next(as_completed(asked))  # nobody is answered yet, so this one is sent away
+        next(as_completed(asked))  # none is answered yet, so this one was rejected
         generator.free.set()
         result = [request.result() for request in asked]
     statuses = [status for status, _ in result]
@@ -102,7 +102,7 @@ def test_a_full_queue_gets_429() -> None:
 
 
 def test_a_request_that_takes_too_long_gets_503() -> None:
-    """It is told so, and what it left in the queue is not computed."""
+    """It gets 503, and its queued documents are not computed."""
     generator = Held()
     with served(generator, seconds=0.3) as client:
         long = ["x" * 20_000] * 20  # of which a turn has five
@@ -319,7 +319,7 @@ def test_the_number_of_bodies_in_memory_is_limited() -> None:
 
 
 def test_a_client_that_reads_too_slowly_is_disconnected() -> None:
-    """Its answer has begun, so that nothing else can be said."""
+    """Its answer has started, so no error can be sent."""
 
     async def slow(scope: Scope, receive: Receive, send: Send) -> None:
         assert (await receive())["body"] == b"whole"

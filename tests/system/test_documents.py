@@ -17,7 +17,7 @@ from one2set.evaluation.scoring import evaluate, gold_from_document
 _ROOT = Path(__file__).resolve().parents[2]
 _SHARED = _ROOT.parent / "shared"
 _BLOCK = re.compile(r"^```(bash|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-# CI runs the first two itself; benchmarks take minutes, and a reader's own installation is his.
+# CI runs the first two itself; benchmarks take minutes.
 _NOT_HERE = ("make ", "pip ", "python benchmarks/")
 _PAGES = [_ROOT / "README.md", *sorted((_ROOT / "docs").glob("*.md"))]
 
@@ -45,7 +45,7 @@ def test_examples_run(page: Path, tmp_path: Path, commands: Path) -> None:
                 continue
             command = ["bash", "-euo", "pipefail", "-c", code.replace("../shared", str(_SHARED))]
         else:
-            # umap says by an ImportWarning, which Python hides, that it does without tensorflow.
+            # umap warns that tensorflow is missing by an ImportWarning, which Python hides.
             strict = ["-W", "error", "-W", "ignore::ImportWarning"]
             command = [sys.executable, *strict, "-c", code]
         done = subprocess.run(

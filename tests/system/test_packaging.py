@@ -42,7 +42,7 @@ def test_the_lock_has_what_a_server_needs_with_hashes() -> None:
 
 def test_lock_and_constraints_have_the_same_versions() -> None:
     constraints = parse_pins((ROOT / "constraints.txt").read_text(encoding="utf-8"))
-    in_browsers = {"httpx2-jsfetch"}  # which nobody installs here
+    in_browsers = {"httpx2-jsfetch"}  # not installed here
     locked = {
         name: version for name, version in parse_pins(LOCK).items() if name not in in_browsers
     }

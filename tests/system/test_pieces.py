@@ -40,7 +40,7 @@ def test_from_pieces_to_a_model_that_is_trained_further(tmp_path: Path) -> None:
         export_model(tmp_path / "run", model, int8=False)
         engine = Engine.load(tmp_path / "run" / "model")
         runtime = Runtime(model, threads=1)
-        bias = NullBias(-20.0, -20.0)  # so that it speaks, little trained as it is
+        bias = NullBias(-20.0, -20.0)  # so that the barely trained codes generate phrases
         texts = [
             [
                 [(slot.text, round(slot.probability, 4)) for slot in prediction.slots]

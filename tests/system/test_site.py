@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 _ROOT = Path(__file__).resolve().parents[2]
-# Elements that make a browser load something, and where they say what.
+# Elements that make a browser load something, and their attributes.
 _LOADING = re.compile(
     r"<(?:script|link|img|iframe|source|video|audio|object|embed|use|image)\b[^>]*?"
     r"\b(?:src|href|srcset|data|poster)=[\"']?((?:https?:)?//[^\"'> ]+)"

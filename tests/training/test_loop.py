@@ -70,7 +70,7 @@ def test_an_interrupted_run_resumes_to_the_same_weights(
             if isinstance(event, Step) and len([e for e in events if isinstance(e, Step)]) == 3:
                 os.kill(os.getpid(), number)
         ended = last(events)
-        # The signal came while the third step was being told of; the fourth was still made.
+        # The signal came while the third event was handled; the fourth step was still taken.
         assert (ended.reason, ended.signal) == ("interrupted", number)
         assert len([e for e in events if isinstance(e, Step)]) == 4
     assert last(miniature.train(Run.load(run.folder))).reason == "limit"
@@ -203,7 +203,7 @@ def test_the_best_weights_are_selected_by_the_configured_metric(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The loss rises throughout, and only the third validation says anything right."""
+    """The loss rises throughout, and only the third validation has correct phrases."""
     settings = ("train.learning_rate=5", "train.average_decay=0", "validation.every=1")
     selection = f"validation.select_by={select_by}"
     run = miniature.run(tmp_path / "run", *settings, selection, "limits.steps=4")
@@ -307,7 +307,7 @@ def test_an_automatic_precision_is_reported_once(
 def test_a_run_resumes_in_another_precision(
     miniature: Miniature, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on another machine: a checkpoint holds float32 weights either way."""
+    """As on another machine: a checkpoint has float32 weights either way."""
     monkeypatch.setattr("one2set.model.layers._WIDE", 8)
     run = miniature.run(tmp_path / "run", "limits.steps=2", "machine.precision=bfloat16")
     miniature.train(run)

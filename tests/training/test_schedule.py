@@ -72,7 +72,7 @@ def test_the_best_is_the_lowest_loss_or_the_highest_f1() -> None:
 
 
 def test_of_equal_f1s_the_one_with_the_lower_loss_is_the_best() -> None:
-    """A network that says nothing right at any validation still learns."""
+    """A network without correct phrases at any validation still learns."""
     validation, train, progress = (
         ValidationSettings(select_by="f1", patience=2),
         TrainSettings(),

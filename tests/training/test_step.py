@@ -25,7 +25,7 @@ INDICES = np.arange(7)
 
 @pytest.fixture
 def examples() -> list[Example]:
-    """Seven documents of random words, some of which only copying can say."""
+    """Seven documents of random words, some of which can only be copied."""
     generator = np.random.default_rng(0)
 
     def words(count: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:

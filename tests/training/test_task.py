@@ -86,7 +86,7 @@ def test_heads_start_from_those_of_another_model(tmp_path: Path) -> None:
     assert torch.equal(after.phrases.out.weight[[0, 2]], before.phrases.out.weight[[2, 0]])
     assert torch.equal(after.phrases.out.weight[1], initial)
     assert torch.equal(after.spans.first.weight, before.spans.first.weight)
-    # What does not fit is initialised anew.
+    # Weights that do not fit keep their initial values.
     wider = heads("graph", hidden=5)
     load_initial_heads(wider, tmp_path / "model")
     assert torch.equal(wider.spans.hidden.weight, before.spans.hidden.weight)

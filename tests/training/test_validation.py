@@ -90,7 +90,7 @@ def test_gold_phrases_score_one_and_no_phrases_score_zero(corpus: Corpus) -> Non
 def test_f1_is_over_all_phrases_and_over_those_of_either_kind(
     prediction: str, corpus: Corpus
 ) -> None:
-    """Whoever says all phrases of one kind and none of the other."""
+    """Predictions with all phrases of one kind and none of the other."""
     examples, vocabulary = list(corpus.split("valid")), corpus.vocabulary()
     phrases = {
         example.id: [vocabulary.text(phrase) for phrase in getattr(example, prediction)]

@@ -265,7 +265,7 @@ class ExHiRD(Network):
         copy_source = CopySource(batch.source_extended, batch.source_first)
         return ExHiRDMemory(batch.lengths, copy_source, states, batch.source_mask, summary)
 
-    # torch.compile would compile it anew for every number of rows.
+    # torch.compile would compile it again for every number of rows.
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def decode(self, memory: ExHiRDMemory, inputs: Tensor, mask: Tensor) -> Mixture:
         inputs, mask = inputs[:, 0], mask[:, 0]  # (B, L), as a document has one row

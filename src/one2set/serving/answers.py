@@ -78,7 +78,7 @@ class KeyphrasesAnswer(BaseModel):
 
 
 class PhraseAnswer(KeyphraseAnswer):
-    """A keyphrase with its stems, which tell the codes that generate it."""
+    """A keyphrase with its stems, to find the codes that generate it."""
 
     stems: str = Field(description="Equal for the same phrase in any inflection.")
 

@@ -34,7 +34,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("one2set.data.corpus.prepare._SHARD", 50)
 
 
-# --- What a corpus holds --------------------------------------------------------------------------
+# --- The contents of a corpus ---------------------------------------------------------------------
 
 
 def naive(
@@ -307,7 +307,7 @@ CHUNKS = st.lists(
 
 
 def add(dictionary: Dictionary, text: list[str], *, counted: bool) -> list[int]:
-    """Hand over words as a worker does: as numbers into a list of its own, which may hold more."""
+    """Hand over words as a worker does: as numbers into its own list, which may have more."""
     words = [*sorted(set(text), reverse=True), "unused"]
     tokens = np.array([words.index(word) for word in text], dtype=np.int32)
     return [int(id) for id in dictionary.add(tokens, words, counted=counted)]
@@ -341,7 +341,7 @@ def test_specials_in_a_text_keep_their_ids_and_are_not_counted() -> None:
 
 @given(CHUNKS)
 def test_words_that_a_model_knows_keep_their_ids(chunks: list[tuple[list[str], bool]]) -> None:
-    """Whether or not the texts hold them; what follows is ordered as ever."""
+    """Whether or not the texts contain them; further words are ordered as usual."""
     model = WordVocabulary([*SPECIALS, "z", "c", "a", "only copied"], size=len(SPECIALS) + 3)
     dictionary, other = Dictionary(model), Dictionary()
     provisional = [add(dictionary, text, counted=counted) for text, counted in chunks]

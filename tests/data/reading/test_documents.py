@@ -47,7 +47,7 @@ def test_the_same_paper_out_of_every_format(name: str) -> None:
 @SAMPLE
 def test_the_content_decides_not_the_name(name: str, other: str) -> None:
     if name == "paper.md" and other != "download":
-        return  # Markdown is text: a name that says otherwise is believed
+        return  # Markdown is text, so another extension decides
     document = read_document(SAMPLES[name](), other)
     assert (document.title, document.abstract.split("\n")) == (TITLE, EXPECTED)
 

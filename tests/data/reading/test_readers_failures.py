@@ -28,7 +28,7 @@ from tests.data.formats import (
 GOOD = b'{"abstract": "A."}\n'
 ROW = b"T,A.\n"
 BAD: dict[str, tuple[str, bytes, int | None, str, int]] = {
-    # name of the case: file, content, line of the problem, what is said, documents that survive
+    # name of the case: file, content, line of the problem, message, documents that are read
     "malformed line": ("a.jsonl", GOOD + b'{"abstract": \n' + GOOD, 2, "is not JSON", 2),
     "malformed first line": ("a.jsonl", b'{"abstract": \n' + GOOD * 2, 1, "is not JSON", 2),
     "two objects a line": ("a.jsonl", GOOD[:-1] + GOOD, 1, "is not JSON", 0),

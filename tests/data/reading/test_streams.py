@@ -46,7 +46,7 @@ def read_all(path: str, errors: ErrorPolicy | None = None) -> bytes:
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
 def test_compression_is_known_by_content(compression: str, tmp_path: Path) -> None:
-    # Not by the name, which says nothing here.
+    # Not by the name, which has no extension.
     path = write(tmp_path, "file", COMPRESSIONS[compression](TEXT))
     errors = ErrorPolicy()
     assert peek(path) == TEXT[: len(peek(path))] != b""
@@ -78,7 +78,7 @@ def test_a_named_pipe_keeps_the_bytes_that_were_inspected(compression: str, tmp_
 
 def test_several_frames_one_after_the_other(tmp_path: Path) -> None:
     halves = TEXT[:1000], TEXT[1000:]
-    skippable = bytes.fromhex("502a4d18 03000000 616263")  # a frame that holds no data
+    skippable = bytes.fromhex("502a4d18 03000000 616263")  # a frame without data
     zst = skippable.join(zstandard.compress(half) for half in halves)
     assert read_all(write(tmp_path, "a.zst", zst)) == TEXT
     assert read_all(write(tmp_path, "a.gz", b"".join(map(gzip.compress, halves)))) == TEXT

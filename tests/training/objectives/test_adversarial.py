@@ -62,7 +62,7 @@ def test_the_step_number_determines_the_trained_network() -> None:
     assert rates == [4.0] * 3 + [1.0, 1.0, 4.0] * 2 + [1.0]
     loss_module.start_step(4)
     assert loss_module.generating
-    loss_module.start_step(0)  # a run that starts anew
+    loss_module.start_step(0)  # a new run
     assert not loss_module.generating
 
 

@@ -244,7 +244,7 @@ def test_generated_phrases_are_compared_by_stems(
 
 
 def test_unknown_words_are_never_correct(vocabulary: WordVocabulary) -> None:
-    """Though the target says `<unk>` too, where neither vocabulary nor source have the word."""
+    """Even if the target is `<unk>` too, where neither vocabulary nor source have the word."""
     batch = batch_of(vocabulary, ("zeugma", "clustering"), "neural networks")
     assert batch.targets.tolist() == [[[PEOS, UNK, SEP, len(SPECIALS) + 3, EOS]]]
     result = AdaptiveReward(vocabulary)(rollout_of(row_of("| ? ; clustering .")), batch)

@@ -220,7 +220,7 @@ def test_null_weights_change_the_loss_only(changes: Any) -> None:
 def test_student_forcing_reads_generated_words(monkeypatch: pytest.MonkeyPatch) -> None:
     objective = SetLoss(tiny.settrans(), teacher_forcing=False)
     network, batch = objective.network, batch_for(objective)
-    with torch.no_grad():  # some of them say ∅, and read that too
+    with torch.no_grad():  # some generate ∅, and read it as input
         network.pointer.gate.bias.add_(2.0)
         network.pointer.vocabulary.weight[NULL].add_(network.pointer.features.bias)
     written, _ = padded.roll_out(network, batch, padded.encode(network, batch), 6)
