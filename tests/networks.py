@@ -1,5 +1,5 @@
-"""Tiny networks with random weights that behave like trained ones: they generate different phrases, copy
-words that they do not know, generate ∅ and end."""
+"""Tiny networks with random weights that behave like trained ones: they generate different
+phrases, copy unknown words, generate ∅ and end."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -88,8 +88,8 @@ def varied_exhird() -> ExHiRD:
 
 
 def _vary_output(network: Transformer, favoured: dict[int, float]) -> None:
-    """Sharper attention, gates and words; the favoured tokens are generated more often. The factors and
-    the seeds above were found by trying."""
+    """Sharpen attention, gates and words, and make favoured tokens more frequent. The factors and
+    the seeds above were found by trial."""
     pointer, last = network.pointer, network.decoder.layers[-1]
     assert isinstance(last, DecoderLayer)
     with torch.no_grad():

@@ -80,8 +80,8 @@ def test_few_phrases_of_one_kind_give_finite_weights(correct: bool) -> None:
 
 
 def make_documents(count: int, *, seed: int = 0) -> list[tuple[Document, Prediction]]:
-    """Documents for which present codes generate too rarely: a phrase whose odds against ∅ are above
-    −2 is right half of the time, one below never. Absent ones are right by their probability."""
+    """Documents for which present codes generate too rarely: a phrase whose odds against ∅ exceed
+    −2 is right half of the time, others never. Absent ones are right by their probability."""
     generator = np.random.default_rng(seed)
     pairs = []
     for number in range(count):

@@ -242,8 +242,7 @@ def test_a_client_that_does_not_read_is_disconnected() -> None:
         client.settimeout(LATE)
         address = "127.0.0.1", urlsplit(url).port or 0
         client.connect(address)
-        # Answers of one megabyte, of which the system buffers some. A slow client may be disconnected
-        # earlier.
+        # Answers of one megabyte, of which the system buffers some.
         send(client, *[POST + b"\r\n" + chunk(body) + b"0\r\n\r\n"] * 8)
         deadline = time.monotonic() + LATE
         while True:
