@@ -130,7 +130,7 @@ class PhraseSpeller:
     def _ends(self) -> Counter[str]:
         """How many phrases end with each word, in lower case."""
         phrases = self._lower.split("\n")
-        ends = Counter([phrase[phrase.rfind(" ") + 1 :] for phrase in phrases])
+        ends = Counter([phrase.rpartition(" ")[2] for phrase in phrases])
         for token in [token for token in ends if not token.isalnum()]:
             ends.update(_WORD.findall(token)[-1:] * ends[token])
         return ends
