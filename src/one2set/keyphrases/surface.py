@@ -362,7 +362,7 @@ class Surface:
 
     @cached_property
     def _lower_text(self) -> str:
-        """The text in lower case. A letter that would become two stays, so that spans are the same."""
+        """The text in lower case, but for letters that would become two: spans stay the same."""
         lower = self._text.lower()
         if len(lower) == len(self._text):
             return lower
