@@ -178,7 +178,7 @@ def test_a_model_is_trained_further_on_another_corpus(corpus_folder: Path, tmp_p
         assert 0 <= change < 0.05, name
     prepare[1] = str(tmp_path / "own words")
     invoke(*prepare)
-    with pytest.raises(One2SetError, match="prepare it again with --vocabulary"):
+    with pytest.raises(One2SetError, match="prepare the corpus again with --vocabulary"):
         train(tmp_path / "own words", tmp_path / "x", "--from", str(model), "--steps", "1")
     with pytest.raises(One2SetError, match="--from and --init exclude each other"):
         train(tmp_path / "corpus", tmp_path / "x", "--from", str(model), "--init", str(model))

@@ -88,10 +88,10 @@ def test_a_cluster_gives_the_results_of_one_machine_even_if_a_worker_dies(
     lines = capture_on_ray(SCRIPT, corpus, *QUICK, folder=tmp_path).splitlines()
     assert "killed" in lines
     assert re.match(
-        r"the code on \S+ has the version \w+, where the plan was begun another", lines[-1]
+        r"the code on \S+ has version \w+, but the plan was started with another", lines[-1]
     )
-    collect_events = [line for line in lines if line.startswith(("begun", "done"))]
-    assert collect_events == [
+    events = [line for line in lines if line.startswith(("begun", "done"))]
+    assert events == [
         "begun settrans 0 0",
         "done settrans 1 8",
         "begun settrans-beam 1 8",
@@ -243,7 +243,7 @@ def test_other_code_on_another_machine_is_refused(
     plan = plan_for(quick_setup(), tmp_path, "settrans")
     collect_events(plan)
     (error,) = plan.failed.values()
-    assert "has the version there, where the plan was begun here; install the same" in str(error)
+    assert "has version there, but the plan was started with here; install the same" in str(error)
 
 
 def test_a_disk_that_is_not_shared_is_noticed(
@@ -261,7 +261,7 @@ def test_a_job_requests_the_resources_of_its_processes(
     ray: MadeUp, quick_setup: Callable[..., Setup], tmp_path: Path
 ) -> None:
     plan = plan_for(quick_setup("machine.threads=2"), tmp_path, "settrans")
-    with pytest.raises(ConfigError, match=r"takes 4 CPUs, and no machine .*--processes"):
+    with pytest.raises(ConfigError, match=r"needs 4 CPUs, and no machine .*--processes"):
         next(run_plan_on_ray(plan, processes=2, tidy=True))
     ray.machines = ({"CPU": 8.0, "GPU": 2.0},)
     next(run_plan_on_ray(plan, processes=2, tidy=True))
