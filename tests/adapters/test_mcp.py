@@ -123,7 +123,7 @@ def test_without_a_folder_there_are_no_files(generator: KeyphraseGenerator) -> N
 def test_only_the_first_documents_of_a_file_are_shown(
     generator: KeyphraseGenerator, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mcp, "_MOST_DOCUMENTS", 2)
+    monkeypatch.setattr(mcp, "_MAX_DOCUMENTS", 2)
     (folder / "table.csv").write_text("title,abstract\n" + "A set,Words of a set.\n" * 3)
     answer = ask(make_server(generator, folder), "find_keyphrases_in_file", path="table.csv")
     assert answer.structured_content is not None
@@ -151,8 +151,8 @@ def test_invalid_requests_are_reported(
     arguments: dict[str, Any],
     message: str,
 ) -> None:
-    monkeypatch.setattr(mcp, "_MOST_CHARACTERS", 100)
-    monkeypatch.setattr(mcp, "_MOST_BYTES", 200)
+    monkeypatch.setattr(mcp, "_MAX_CHARACTERS", 100)
+    monkeypatch.setattr(mcp, "_MAX_BYTES", 200)
     for name, content in {"long.txt": "x" * 150, "large.txt": "x" * 201, "empty.txt": ""}.items():
         (folder / name).write_text(content)
     (folder / "binary.bin").write_bytes(b"a\0b")

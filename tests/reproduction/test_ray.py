@@ -249,8 +249,8 @@ def test_other_code_on_another_machine_is_refused(
 def test_a_disk_that_is_not_shared_is_noticed(
     ray: MadeUp, quick_setup: Callable[..., Setup], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ray_plans, "_SECONDS_TO_BE_SEEN", 0)
-    monkeypatch.setattr(ray_plans, "_do", lambda *_: None)
+    monkeypatch.setattr(ray_plans, "_VISIBLE_SECONDS", 0)
+    monkeypatch.setattr(ray_plans, "_run_job", lambda *_: None)
     plan = plan_for(quick_setup(), tmp_path, "settrans")
     assert collect_events(plan) == ["begun settrans", "failed settrans"]
     (error,) = plan.failed.values()

@@ -136,7 +136,7 @@ def test_few_files_are_read_at_once(
         return Document(name, "", body.decode())
 
     monkeypatch.setattr(files, "read_document", read)
-    monkeypatch.setattr(files, "_AT_ONCE", 1)
+    monkeypatch.setattr(files, "_THREADS", 1)
     with (
         TestClient(create_app(generator), base_url=URL) as client,
         ThreadPoolExecutor(2) as threads,
