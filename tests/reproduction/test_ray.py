@@ -39,7 +39,9 @@ def kill():
                 below = [Path(f"/proc/{p}/cmdline").read_bytes() for p in descendants(process)]
             except OSError:
                 continue
-            if name.startswith(b"ray::_do") and any(b"/settrans-seed0-" in one for one in below):
+            if name.startswith(b"ray::_run_job") and any(
+                b"/settrans-seed0-" in line for line in below
+            ):
                 os.kill(process, signal.SIGKILL)
                 killed = True
     print("killed", flush=True)
