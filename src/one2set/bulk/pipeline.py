@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from one2set.bulk.output_formats import TextOutput
 from one2set.bulk.resume import ResumeState
 from one2set.data.document import Document, StemmedDocument
 from one2set.data.reading.readers import read
 from one2set.data.reading.records import Fields, with_title
 from one2set.data.reading.streams import MAX_LINE, ErrorPolicy, OnError
-from one2set.data.reading.texts import TextOutput
 from one2set.errors import DataError
 from one2set.extraction.candidates import build_candidates
 from one2set.keyphrases.calibration import Calibration

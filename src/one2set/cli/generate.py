@@ -42,11 +42,10 @@ from one2set.data.reading.streams import MAX_LINE
 from one2set.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from one2set.bulk.output_formats import Format
+    from one2set.bulk.output_formats import Format, TextOutput
     from one2set.data.document import Document, StemmedDocument
     from one2set.data.reading.records import Fields
     from one2set.data.reading.streams import ErrorPolicy
-    from one2set.data.reading.texts import TextOutput
     from one2set.keyphrases.results import KeyphraseList
 
 Shown = Literal["text", "json", "jsonl", "csv", "xlsx", "html", "bib", "parquet"]
@@ -131,7 +130,6 @@ def generate(
     """
     from one2set.data.reading.locations import expand_patterns, is_file, names_file
     from one2set.data.reading.records import Fields
-    from one2set.data.reading.texts import TextOutput
 
     options: dict[str, Any] = {
         "top": top,
@@ -153,7 +151,11 @@ def generate(
     inputs = list(chain.from_iterable(expanded))
     are_files = list(map(is_file, inputs))
     fields = Fields.from_options(field)
-    texts = None if text_output is None else TextOutput(text_output)
+    texts = None
+    if text_output is not None:
+        from one2set.bulk.output_formats import TextOutput
+
+        texts = TextOutput(text_output)
     if output is None:
         from one2set.data.reading.streams import ErrorPolicy
 

@@ -10,7 +10,7 @@ write their words.
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
 from itertools import pairwise
 
@@ -343,7 +343,7 @@ class Surface:
 
     def _running_word(self, word: str) -> str | None:
         """A word in lower case, with its most frequent capitals in running text."""
-        spans = (span for span in self._find_word(word) if self._in_running_text(span))
+        spans = (span for span in self._words.get(word, ()) if self._in_running_text(span))
         counts = Counter(self._text[slice(*span)] for span in spans)
         return counts.most_common(1)[0][0] if counts else None
 
@@ -352,21 +352,13 @@ class Surface:
         """The stems of all words that the text has in lower case."""
         return frozenset(stem_all([word for word in _WORD.findall(self._text) if word.islower()]))
 
-    def _find_word(self, word: str) -> Iterator[Span]:
-        """Where a word in lower case occurs, in any case."""
-        text, end = self._lower_text, 0
-        while (start := text.find(word, end)) >= 0:
-            end = start + len(word)
-            if not (text[start - 1 : start].isalnum() or text[end : end + 1].isalnum()):
-                yield start, end
-
     @cached_property
-    def _lower_text(self) -> str:
-        """The text in lower case, but for letters that would become two: spans stay the same."""
-        lower = self._text.lower()
-        if len(lower) == len(self._text):
-            return lower
-        return "".join(min(letter.lower(), letter, key=len) for letter in self._text)
+    def _words(self) -> dict[str, list[Span]]:
+        """Where each word occurs, by the word in lower case."""
+        spans: dict[str, list[Span]] = {}
+        for match in _WORD.finditer(self._text):
+            spans.setdefault(match[0].lower(), []).append(match.span())
+        return spans
 
 
 def _is_address(word: str) -> bool:

@@ -100,6 +100,7 @@ class Task:
 
 def create_task(run: Run, corpus: Corpus) -> Task:
     """Build the system of a run, and load its initial weights if there is no checkpoint yet."""
+    device = choose_device(run.config.machine.device)
     train = corpus.split(TRAIN)
     if not len(train):
         raise DataError("has no training documents", fix="prepare it again", path=corpus.folder)
@@ -113,7 +114,6 @@ def create_task(run: Run, corpus: Corpus) -> Task:
         _load_initial_weights(built.network, vocabulary, Path(run.metadata.init))
         if built.heads is not None:
             load_initial_heads(built.heads, Path(run.metadata.init))
-    device = choose_device(run.config.machine.device)
     engine = Engine(built.network, vocabulary, generation=built.generation, device=device)
     return Task(run, built, engine, vocabulary, train, valid)
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from one2set.bulk.output_formats import TextOutput
 from one2set.data.document import Document
-from one2set.data.reading.texts import TextOutput
 from one2set.errors import ConfigError
 
 ONE, TWO = Document("a/b.pdf", "Title", "Text,\r\nnaïve."), Document("a b.pdf", "", "Other.")
