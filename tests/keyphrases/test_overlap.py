@@ -125,5 +125,5 @@ def test_either_a_needless_part_or_its_whole_remains(
         if number in remaining:
             assert not overlaps
         elif not overlaps:  # it was dropped for a whole that was dropped for another
-            wholes = [index for index, phrase in enumerate(phrases) if is_needless(phrase, phrase)]
+            wholes = [index for index, other in enumerate(phrases) if is_needless(phrase, other)]
             assert any(scores[index] >= 0.6 * scores[number] for index in wholes)

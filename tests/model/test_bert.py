@@ -26,8 +26,8 @@ def oracle(encoder: BertEncoder, x: torch.Tensor) -> torch.Tensor:
         layer = nn.TransformerEncoderLayer(16, 2, 24, 0.0, "gelu", batch_first=True).eval()
         name = f"layers.{number}"
         state = {
-            f"{torch_name}.{part}": ours[f"{name}.{name}.{part}"]
-            for name, torch_name in LAYER.items()
+            f"{torch_name}.{part}": ours[f"{name}.{our_name}.{part}"]
+            for our_name, torch_name in LAYER.items()
             for part in ("weight", "bias")
         }
         for part in ("weight", "bias"):

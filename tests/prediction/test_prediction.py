@@ -79,15 +79,17 @@ def test_silenced_codes_are_those_of_a_biased_network(
 ) -> None:
     engine = Engine(settrans, vocabulary)
     everything = list(engine.predict(documents[:12], null_bias=NO_NULL))
-    spoken = []
+    num_phrases = []
     for bias in BIASES:
         biased = list(engine.predict(documents[:12], null_bias=bias))
         assert [said(apply_null_bias(slot, bias)) for slot in everything] == list(map(said, biased))
-        spoken.append(sum(len(slot_.phrases) for slot_ in biased))
-    assert len(set(spoken)) == len(BIASES), "the biases differ in what is said"
-    nulls = [slot.null for one in everything for slot in one.slots]
+        num_phrases.append(sum(len(slot_.phrases) for slot_ in biased))
+    assert len(set(num_phrases)) == len(BIASES), "the biases differ in what is said"
+    nulls = [slot.null for prediction_ in everything for slot in prediction_.slots]
     muted = (apply_null_bias(slot, NullBias(1000, 1000)) for slot in everything)
-    assert [slot.null for one in muted for slot in one.slots if slot.is_null] == nulls
+    assert [
+        slot.null for prediction_ in muted for slot in prediction_.slots if slot.is_null
+    ] == nulls
 
 
 def test_a_code_is_silent_if_null_is_more_probable_than_a_word() -> None:

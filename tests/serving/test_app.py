@@ -183,9 +183,9 @@ def test_unusual_texts_have_notices(client: TestClient) -> None:
     foreign = next(iter(FOREIGN.values()))
     texts = ["", "?!", foreign, "Words of a set are in a set of words."]
     answers = client.post(KEYPHRASES, json={"documents": texts}).json()["documents"]
-    answers = [" ".join(answer["notices"]) for answer in answers]
-    assert ["no words" in entry for entry in answers] == [True, True, False, False]
-    assert ["English" in entry for entry in answers] == [False, False, True, False]
+    notices = [" ".join(answer["notices"]) for answer in answers]
+    assert ["no words" in notice for notice in notices] == [True, True, False, False]
+    assert ["English" in notice for notice in notices] == [False, False, True, False]
     assert answers[0]["keyphrases"] == []
 
 

@@ -104,10 +104,8 @@ def test_a_corpus_equals_a_naive_implementation(tmp_path: Path) -> None:
     assert [example.id for example in examples] == [document.id for document, _, _ in kept]
     for example, (document, phrases, num_present) in zip(examples, kept, strict=True):
         assert vocabulary.text(example.source.tolist()).split() == document.words()
-        spell_words = [
-            vocabulary.text(ids.tolist()).split() for ids in example.present + example.absent
-        ]
-        assert spell_words == phrases
+        spelt = [vocabulary.text(ids.tolist()).split() for ids in example.present + example.absent]
+        assert spelt == phrases
         assert len(example.present) == num_present
     # The validation set is not filtered and not cleared of duplicates.
     assert [example.id for example in corpus.split("valid")] == [document.id for document in valid]

@@ -64,15 +64,15 @@ def test_the_mask_ends_with_eos() -> None:
     network, batch = tiny.transformer(), tiny.batch(20)
     with torch.no_grad():
         network.pointer.vocabulary.weight[EOS] = network.pointer.vocabulary.weight.max(0).values
-    rollout = generate_rollouts(
+    rollouts = generate_rollouts(
         network, network.encode(batch), steps=STEPS, strategies=("sampled", "greedy")
     )
-    assert EOS in rollout[0].tokens
-    for row in rollout:
-        assert_ends_where_it_says(row)
-        assert row.count == sum(map(len, row.rows()))
-        assert row.rows() == [
-            row[real].tolist() for row, real in zip(row.tokens, row.mask, strict=True)
+    assert EOS in rollouts[0].tokens
+    for rollout in rollouts:
+        assert_ends_where_it_says(rollout)
+        assert rollout.count == sum(map(len, rollout.rows()))
+        assert rollout.rows() == [
+            row[real].tolist() for row, real in zip(rollout.tokens, rollout.mask, strict=True)
         ]
 
 
