@@ -85,11 +85,9 @@ def test_silenced_codes_are_those_of_a_biased_network(
         assert [said(apply_null_bias(slot, bias)) for slot in everything] == list(map(said, biased))
         num_phrases.append(sum(len(slot_.phrases) for slot_ in biased))
     assert len(set(num_phrases)) == len(BIASES), "the biases differ in what is said"
-    nulls = [slot.null for prediction_ in everything for slot in prediction_.slots]
+    nulls = [slot.null for output in everything for slot in output.slots]
     muted = (apply_null_bias(slot, NullBias(1000, 1000)) for slot in everything)
-    assert [
-        slot.null for prediction_ in muted for slot in prediction_.slots if slot.is_null
-    ] == nulls
+    assert [slot.null for output in muted for slot in output.slots if slot.is_null] == nulls
 
 
 def test_a_code_is_silent_if_null_is_more_probable_than_a_word() -> None:
