@@ -59,6 +59,14 @@ def test_a_page_becomes_markdown() -> None:
     assert "```text\none2set train <corpus>\n```" in text
 
 
+def test_tokens_are_not_taken_for_tags_in_markdown() -> None:
+    blocks: list[PageBlock] = [Paragraph("no <eos>, `<eos>`"), PageTable(["<a>"], [["<b>"]])]
+    text = to_markdown("", blocks, figures="")
+    assert "no \\<eos>, `<eos>`" in text
+    assert "| \\<a> |" in text
+    assert "| \\<b> |" in text
+
+
 def test_html_is_whole_and_needs_no_other_file() -> None:
     page = to_html("Title", _BLOCKS)
     tags = Tags()

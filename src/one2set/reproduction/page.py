@@ -74,7 +74,7 @@ def to_markdown(title: str, blocks: Iterable[PageBlock], *, figures: str) -> str
             case Heading():
                 parts.append(f"{'#' * block.level} {block.text}")
             case Paragraph():
-                parts.append(block.text)
+                parts.append(_escape_tags(block.text))
             case PageTable():
                 parts.append(_format_markdown_table(block))
             case PageFigure():
@@ -102,8 +102,13 @@ def _format_markdown_cell(cell: TableCell) -> str:
 
 
 def _escape_pipes(text: str) -> str:
-    """Escape vertical bars."""
-    return text.replace("|", "\\|")
+    """Escape vertical bars, and what looks like a tag."""
+    return _escape_tags(text).replace("|", "\\|")
+
+
+def _escape_tags(text: str) -> str:
+    """Escape "<" outside of code, so that a token such as <eos> is shown."""
+    return re.sub(r"(`[^`]*`)|<", lambda match: match[1] or "\\<", text)
 
 
 # --- HTML -----------------------------------------------------------------------------------------
