@@ -102,6 +102,17 @@ def test_it_is_stored_with_a_model(tmp_path: Path) -> None:
     assert NeighborIndex.load(tmp_path / "elsewhere") is None
 
 
+def test_groups_may_have_hundreds_of_keyphrases(tmp_path: Path) -> None:
+    vectors, _ = make_documents(40)
+    phrases = [[*range(NUM_PHRASES)] * 3 for _ in vectors]
+    index = build_neighbor_index(vectors, phrases, ABSENT)
+    assert np.diff(index.phrases_of).max() > 255
+    index.save(tmp_path)
+    loaded = NeighborIndex.load(tmp_path)
+    assert loaded is not None
+    np.testing.assert_array_equal(loaded.phrases_of, index.phrases_of)
+
+
 @pytest.mark.parametrize(
     "damage",
     [

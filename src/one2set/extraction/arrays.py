@@ -62,6 +62,13 @@ def find_sorted(table: NDArray[_N], values: NDArray[_N]) -> Ints:
     return np.where(table[at] == values, at, -1)
 
 
+def find_highest(values: Float32s, count: int) -> Ints:
+    """The indices of the highest values, in no order."""
+    if count >= len(values):
+        return np.arange(len(values))
+    return np.argpartition(-values, count)[:count]
+
+
 def save_arrays(path: Path, arrays: Arrays) -> None:
     """Write arrays as a safetensors file. They may be mapped from the file that is replaced."""
     from one2set.atomic import atomic_file  # imports shutil, which readers of arrays do not need

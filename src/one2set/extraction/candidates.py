@@ -254,7 +254,7 @@ def _word_inputs(
         frequency *= np.where(phrases.length > at, counts[which], 1)
         is_repeated = (phrases.words[:, :at] == column[:, None]).any(axis=1)
         in_title += is_in_title[which] & ~is_repeated
-        in_text += (phrases.length > at) & (counts[which] > 0)
+        in_text += counts[which] > 0  # padding is no word of the document
     return {
         "words": phrases.length.astype(np.float64),
         "single": (phrases.length == 1).astype(np.float64),

@@ -30,7 +30,7 @@ from one2set.extraction import (
     phrase_finder,
     span_rescorer,
 )
-from one2set.extraction.arrays import distinct
+from one2set.extraction.arrays import distinct, find_highest
 from one2set.extraction.candidate_scorer import MIN_LOG_ODDS, CandidateScorer
 from one2set.extraction.features import FEATURES_VERSION
 from one2set.extraction.neighbors import NeighborIndex
@@ -184,7 +184,8 @@ class Knowledge:
 
     def _best_absent(self, ngrams: NgramIndex, scores: Float32s, count: int) -> list[int]:
         """The phrases with the highest scores that do not occur in a text."""
-        best = _highest(scores, 5 * count)  # many of them occur in it
+        best = find_highest(scores, 5 * count)  # many of them occur in it
+        best = best[np.argsort(-scores[best], kind="stable")]
         phrases = self.finder.phrases.take(best)
         occurrences, _ = ngrams.find(phrases.hash, phrases.length)
         absent: list[int] = best[occurrences == 0][:count].tolist()
@@ -251,14 +252,6 @@ def _check_parts(
     ):
         what = "does not fit the phrase classifier"
         raise DataError(what, fix=fix, path=folder / neighbors.FILE)
-
-
-def _highest(values: Float32s, count: int) -> Ints:
-    """The indices of the highest values, highest first."""
-    candidates = (
-        np.argpartition(-values, count)[:count] if count < len(values) else np.arange(len(values))
-    )
-    return candidates[np.argsort(-values[candidates], kind="stable")]
 
 
 def current_versions() -> dict[str, Any]:

@@ -24,6 +24,7 @@ from one2set.arrays import Float32s, Ints
 from one2set.extraction.arrays import (
     Arrays,
     check_shapes,
+    find_highest,
     load_arrays,
     save_arrays,
     single_thread_matmul,
@@ -60,7 +61,7 @@ class NeighborIndex:
             return np.zeros(len(self.absent), np.float32)
         vector = _normalize(vector)
         by_cell = single_thread_matmul(self.centroids, vector)  # (C,)
-        probed = np.sort(_highest(by_cell, _NUM_PROBES))
+        probed = np.sort(find_highest(by_cell, _NUM_PROBES))
         parts = [slice(*self.cells[cell : cell + 2].tolist()) for cell in probed.tolist()]
         counts = [part.stop - part.start for part in parts]
         groups = np.concatenate([np.arange(part.start, part.stop) for part in parts])
@@ -69,7 +70,7 @@ class NeighborIndex:
         codes = np.concatenate([self.codes[part] for part in parts])  # (n, M)
         offsets = np.arange(0, table.size, table.shape[1])
         similarity = table.ravel()[codes + offsets].sum(axis=1) + np.repeat(by_cell[probed], counts)
-        nearest = _highest(similarity, _NUM_NEIGHBORS)
+        nearest = find_highest(similarity, _NUM_NEIGHBORS)
         weights = np.exp((similarity[nearest] - similarity[nearest].max()) / _TEMPERATURE)
         groups = groups[nearest]
         weights /= (weights * self.sizes[groups]).sum()
@@ -82,9 +83,8 @@ class NeighborIndex:
     def save(self, folder: Path) -> None:
         """Write it into a model's folder."""
         arrays = {name: np.asarray(getattr(self, name)) for name in self.__slots__}
-        arrays["phrases_of"] = np.diff(self.phrases_of).astype(
-            np.uint8
-        )  # in an eighth of the space
+        counts = np.diff(self.phrases_of)  # they take less space than their sums
+        arrays["phrases_of"] = counts.astype(np.min_scalar_type(counts.max(initial=0)))
         save_arrays(folder / FILE, arrays)
 
     @classmethod
@@ -192,13 +192,6 @@ def _normalize(vectors: Float32s) -> Float32s:
     """(…, W) of length 1; a vector of zeros stays."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return np.asarray(vectors / np.maximum(lengths, np.float32(1e-9)))
-
-
-def _highest(values: Float32s, count: int) -> Ints:
-    """The indices of the highest values, in no order."""
-    if count >= len(values):
-        return np.arange(len(values))
-    return np.argpartition(-values, count)[:count]
 
 
 def _nearest(vectors: Float32s, centroids: Float32s) -> Ints:

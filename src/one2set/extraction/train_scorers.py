@@ -8,7 +8,7 @@ from the encoder's states too. Fitting takes some minutes for 300,000 documents.
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -28,10 +28,9 @@ from one2set.extraction.candidate_scorer import MIN_LOG_ODDS, CandidateScorer, F
 from one2set.extraction.features import NUM_FEATURES, CandidateNgrams
 from one2set.extraction.knowledge import Knowledge
 from one2set.extraction.lexicon import Lexicon
-from one2set.extraction.neighbors import NeighborIndex, build_neighbor_index
-from one2set.extraction.ngrams import NgramIndex
-from one2set.extraction.phrase_classifier import LinearPhraseClassifier, fit_phrase_classifier
-from one2set.extraction.phrase_finder import PhraseFinder
+from one2set.extraction.neighbors import build_neighbor_index
+from one2set.extraction.ngrams import HashedPhrases, NgramIndex
+from one2set.extraction.phrase_classifier import fit_phrase_classifier
 from one2set.extraction.span_rescorer import SpanRescorer
 
 if TYPE_CHECKING:
@@ -81,45 +80,44 @@ def fit_knowledge(
     if not counts:
         return Knowledge(phrase_list, candidate_scorer)
     index = phrase_list.index
-    targets = [
-        [index[stems] for stems in keyphrases if index.get(stems, len(counts)) < len(counts)]
+    listed = [
+        [index[stems] for stems in keyphrases if stems in index]
         for chunk in counted
         for keyphrases in chunk.keyphrases
     ]
+    targets = [[phrase for phrase in own if phrase < len(counts)] for own in listed]
     texts = (chunk.words for chunk in counted)
     classifier = fit_phrase_classifier(texts, targets, counts, candidate_scorer.lexicon)
-    neighbor_index = _index_documents(counted, phrase_list, classifier)
+    vectors = np.concatenate([classifier.embed_all(chunk.words) for chunk in counted])
+    shares = _compute_absent_shares(counted, listed, phrase_list)
+    neighbor_index = build_neighbor_index(vectors, listed, shares)
     return Knowledge(phrase_list, candidate_scorer, classifier, neighbor_index)
 
 
-def _index_documents(
-    counted: Sequence[LabelledTexts], phrase_list: PhraseList, classifier: LinearPhraseClassifier
-) -> NeighborIndex:
-    """The index of neighbours of documents, by the vectors of the phrase classifier."""
-    phrases = PhraseFinder.of(list(phrase_list.phrases)).phrases
-    keyphrases: list[list[int]] = []
+def _compute_absent_shares(
+    counted: Sequence[LabelledTexts], listed: Sequence[Sequence[int]], phrase_list: PhraseList
+) -> Float32s:
+    """(P,) log of the share of the documents with each phrase in which it is absent. `listed` are
+    the keyphrases of each document as indices into the list."""
+    phrases = HashedPhrases.of(list(phrase_list.phrases))
     documents, absences = np.zeros((2, len(phrase_list)))
-    for chunk in counted:
-        bounds = zip(chunk.words.start, chunk.words.start + chunk.words.length, strict=True)
-        for (begin, end), stems_of in zip(bounds, chunk.keyphrases, strict=True):
-            own = [phrase_list.index[stems] for stems in stems_of if stems in phrase_list.index]
-            keyphrases.append(own)
-            listed = phrases.take(np.array(own, np.int64))
-            occurrences, _ = NgramIndex(chunk.words.hash[begin:end]).find(
-                listed.hash, listed.length
-            )
-            documents[own] += 1
-            absences[own] += occurrences == 0
-    shares = np.log((absences + 0.5) / (documents + 1)).astype(np.float32)
-    vectors = np.concatenate([classifier.embed_all(chunk.words) for chunk in counted])
-    return build_neighbor_index(vectors, keyphrases, shares)
+    texts = chain.from_iterable(
+        np.split(chunk.words.hash, chunk.words.start[1:]) for chunk in counted
+    )
+    for text, own in zip(texts, listed, strict=True):
+        keyphrases = phrases.take(np.array(own, np.int64))
+        occurrences, _ = NgramIndex(text).find(keyphrases.hash, keyphrases.length)
+        documents[own] += 1
+        absences[own] += occurrences == 0
+    shares: Float32s = np.log((absences + 0.5) / (documents + 1)).astype(np.float32)
+    return shares
 
 
 def extend_knowledge(
     knowledge: Knowledge, documents: Callable[[], Iterable[Document]]
 ) -> Knowledge:
     """Add the counts of further documents, which are read twice, to knowledge with a candidate
-    scorer. The fitted scorer and classifier stay as they are."""
+    scorer. The fitted scorer, classifier and neighbours stay as they are."""
     assert knowledge.candidate_scorer is not None
     phrase_list = knowledge.phrase_list.merge(PhraseList.from_documents(documents()))
     further = build_lexicon(chunk_documents(documents()))
