@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from one2set.data.reading.records import Fields
     from one2set.data.reading.streams import ErrorPolicy
     from one2set.keyphrases.results import KeyphraseList
+    from one2set.keyphrases.selection import Selection
 
 Shown = Literal["text", "json", "jsonl", "csv", "xlsx", "html", "bib", "parquet"]
 
@@ -130,17 +131,18 @@ def generate(
     """
     from one2set.data.reading.locations import expand_patterns, is_file, names_file
     from one2set.data.reading.records import Fields
+    from one2set.keyphrases.selection import Selection
 
-    options: dict[str, Any] = {
-        "top": top,
-        "min_score": min_score,
-        "only": only_option(present_only, absent_only),
-        "more": more_option(more, fewer),
-        "diversity": diversity,
-        "point": point,
-        "vocabulary": vocabulary,
-        "stop_list": stop_list,
-    }
+    selection = Selection(
+        top=top,
+        min_score=min_score,
+        only=only_option(present_only, absent_only),
+        more=more_option(more, fewer),
+        diversity=diversity,
+        point=point,
+        vocabulary=vocabulary,
+        stop_list=stop_list,
+    )
     arguments = inputs if inputs is not None else _standard_input()
     _check_numbers(arguments, more or fewer)
     if output is None:
@@ -161,13 +163,12 @@ def generate(
 
         with ErrorPolicy(on_error, report, max_line=max_line) as errors:
             read = _Read(inputs, are_files, fields, errors, texts)
-            results = _generate(read, model, threads, options, verify=not no_verify)
+            results = _generate(read, model, threads, selection, verify=not no_verify)
             _print(show_waiting(results, read.describe), read, format or "text", color)
         console.warn_of_skipped(errors.skipped)
         return
     from one2set.bulk.output_formats import KEYPHRASES
     from one2set.bulk.pipeline import Keyphrases, Source
-    from one2set.keyphrases.selection import Selection
     from one2set.model.paths import find_model_folder
 
     if False in are_files:
@@ -182,7 +183,7 @@ def generate(
         allowed=KEYPHRASES,
     )
     with_texts = target is not None and target.format in ("html", "bib")
-    work = Keyphrases(find_model_folder(model), Selection(**options), threads, with_texts)
+    work = Keyphrases(find_model_folder(model), selection, threads, with_texts)
     source = Source(tuple(inputs), fields, on_error, report, texts, max_line)
     write_bulk(source, work, target, workers=workers or 0, engine=engine, verify=not no_verify)
 
@@ -213,14 +214,12 @@ def _file_format(format: Shown | None) -> "Format | None":
 
 
 def _generate(
-    read: "_Read", model: str, threads: int, options: dict[str, Any], *, verify: bool
+    read: "_Read", model: str, threads: int, selection: "Selection", *, verify: bool
 ) -> "Iterator[tuple[Document, KeyphraseList]]":
     """Load the model and yield the keyphrases of each document."""
     from one2set.keyphrases.generator import KeyphraseGenerator
-    from one2set.keyphrases.selection import Selection
 
     generator = KeyphraseGenerator(model, threads=threads, verify=verify)
-    selection = Selection(**options)
     yield from generator.stream_selected(read.documents(), selection, check=read.check)
 
 
