@@ -132,6 +132,32 @@ def test_the_report_is_whole(whole: Results, written: Path) -> None:
     assert markdown.count("](figures/") == 4
 
 
+_COMPARISONS = {
+    "Present keyphrases": ("transformer", "settrans"),
+    "Number and duplication": ("transformer", "settrans"),
+    "Ablations": ("settrans", "settrans-random"),
+    "Weight of ∅": ("settrans-lambda-0.1", "settrans-lambda-0.2"),
+    "Beyond the paper": ("settrans", "settrans-beam"),
+}
+
+
+@pytest.mark.parametrize("rows", [("settrans",), *_COMPARISONS.values()])
+def test_the_report_has_a_section_for_what_can_be_compared(
+    whole: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(whole, "root", tmp_path)
+    monkeypatch.setattr(whole, "rows", {row: whole.rows[row] for row in rows})
+    page = write_report(whole, command="one2set reproduce …").with_suffix(".md").read_text()
+    sections = re.findall("^## (.+)", page, re.MULTILINE)
+    assert set(sections).intersection(_COMPARISONS) == {
+        title for title, needed in _COMPARISONS.items() if set(needed) <= set(rows)
+    }
+    assert {"Data", "How it was done", "Jobs"} <= set(sections)
+    labels = {line.split("|")[1].strip() for line in page.splitlines() if line.startswith("|")}
+    assert "GAN_MR" not in labels
+    assert "**not measured**" not in page
+
+
 def test_results_json_has_every_number(whole: Results, written: Path) -> None:
     record = json.loads((written / "results.json").read_text())
     assert len(record["rows"]) == 2 * sum(map(len, whole.rows.values()))

@@ -67,65 +67,92 @@ def _build_blocks(
 ) -> list[PageBlock]:
     return [
         *_summarise(results, checked_claims),
-        Heading("Claims"),
-        Paragraph(
-            "Each rule was written in the code before any run. The reference set is "
-            f"`{results.reference}`. A claim holds but is not significant if the 95 % interval of "
-            "a difference contains 0; claims about codes and speed have no interval. Where a "
-            "claim fails, the reason is what can be computed."
+        *_section(
+            "Claims",
+            Paragraph(
+                "Each rule was written in the code before any run. The reference set is "
+                f"`{results.reference}`. A claim holds but is not significant if the 95 % interval "
+                "of a difference contains 0; claims about codes and speed have no interval. Where "
+                "a claim fails, the reason is what can be computed."
+            ),
+            _tabulate_claims(checked_claims),
         ),
-        _tabulate_claims(checked_claims),
-        Heading("Data"),
-        Paragraph("Table 1: the test sets. Small grey numbers, here and below, are the paper's."),
-        tables.tabulate_statistics(results),
-        Heading("Present keyphrases"),
-        Paragraph(
-            "Table 2: F1 of present phrases, mean ± standard deviation over seeds. The last row, "
-            "here and below, is Spearman's rank correlation of our column with the paper's: +1 if "
-            "both put the systems in the same order."
+        *_section(
+            "Data",
+            Paragraph(
+                "Table 1: the test sets. Small grey numbers, here and below, are the paper's."
+            ),
+            tables.tabulate_statistics(results),
         ),
-        tables.tabulate_f1(results, "present"),
-        Heading("Absent keyphrases"),
-        Paragraph("Table 3: F1 of absent phrases."),
-        tables.tabulate_f1(results, "absent"),
-        Heading("Number and duplication"),
-        Paragraph(
-            "Table 4: unique present and absent phrases per document, and the fraction of "
-            "duplicates in all predictions of a set (–: no predictions). The published Dup of "
-            "catSeq, catSeqTG, 2RF1, GAN_MR and ExHiRD-h is probably a mean over documents "
-            "instead. The authors of ExHiRD-h search with K = 4 on Inspec; all our sets have K = 1."
+        *_section(
+            "Present keyphrases",
+            Paragraph(
+                "Table 2: F1 of present phrases, mean ± standard deviation over seeds. The last "
+                "row, here and below, is Spearman's rank correlation of our column with the "
+                "paper's: +1 if both put the systems in the same order."
+            ),
+            tables.tabulate_f1(results, "present"),
         ),
-        tables.tabulate_numbers(results),
-        Heading("Ablations"),
-        Paragraph(f"Table 5, on `{results.reference}`."),
-        tables.tabulate_ablations(results),
-        Heading("Weight of ∅"),
-        *_find_figure(pictures, "lambda"),
-        Heading("Assignment steps and speed"),
-        *_find_figure(pictures, "steps"),
-        Paragraph(
-            "Speeds are by CPU time, on which other work on a machine has little effect. The "
-            "paper's are of a GPU."
+        *_section(
+            "Absent keyphrases",
+            Paragraph("Table 3: F1 of absent phrases."),
+            tables.tabulate_f1(results, "absent"),
         ),
-        tables.tabulate_speeds(results),
-        Heading("Control codes"),
-        *_find_figure(pictures, "codes"),
-        Heading("Learning curves"),
-        *_find_figure(pictures, "curves"),
-        Heading("Significance"),
-        Paragraph(
-            f"Differences of F1 with 95 % intervals from {RESAMPLES:,} paired bootstrap resamples "
-            "of the documents, each with its mean over seeds. * marks intervals without 0."
+        *_section(
+            "Number and duplication",
+            Paragraph(
+                "Table 4: unique present and absent phrases per document, and the fraction of "
+                "duplicates in all predictions of a set (–: no predictions). The published Dup of "
+                "catSeq, catSeqTG, 2RF1, GAN_MR and ExHiRD-h is probably a mean over documents "
+                "instead. The authors of ExHiRD-h search with K = 4 on Inspec; all our sets have "
+                "K = 1."
+            ),
+            tables.tabulate_numbers(results),
         ),
-        tables.tabulate_significance(results, _list_pairs(results)),
-        Heading("Beyond the paper"),
-        *_describe_beyond(results),
+        *_section(
+            "Ablations",
+            Paragraph(f"Table 5, on `{results.reference}`."),
+            tables.tabulate_ablations(results),
+        ),
+        *_section("Weight of ∅", *_find_figure(pictures, "lambda")),
+        *_section(
+            "Assignment steps and speed",
+            *_find_figure(pictures, "steps"),
+            Paragraph(
+                "Speeds are by CPU time, on which other work on a machine has little effect. The "
+                "paper's are of a GPU."
+            ),
+            tables.tabulate_speeds(results),
+        ),
+        *_section("Control codes", *_find_figure(pictures, "codes")),
+        *_section("Learning curves", *_find_figure(pictures, "curves")),
+        *_section(
+            "Significance",
+            Paragraph(
+                f"Differences of F1 with 95 % intervals from {RESAMPLES:,} paired bootstrap "
+                "resamples of the documents, each with its mean over seeds. * marks intervals "
+                "without 0."
+            ),
+            tables.tabulate_significance(results, _list_pairs(results)),
+        ),
+        *_section("Beyond the paper", *_describe_beyond(results)),
         Heading("How it was done"),
         *_describe_protocol(results, command),
-        Heading("Jobs"),
-        tables.tabulate_jobs(results),
-        Preformatted("Commands", _list_commands(results)),
+        *_section(
+            "Jobs",
+            tables.tabulate_jobs(results),
+            Preformatted("Commands", _list_commands(results)),
+        ),
     ]
+
+
+def _section(title: str, *blocks: PageBlock) -> list[PageBlock]:
+    """A section with what was measured; nothing if it has neither a figure nor rows of a table."""
+    measured = any(
+        isinstance(block, PageFigure) or (isinstance(block, PageTable) and block.rows)
+        for block in blocks
+    )
+    return [Heading(title), *blocks] if measured else []
 
 
 def _summarise(results: Results, checked_claims: Sequence[CheckedClaim]) -> list[PageBlock]:
@@ -170,6 +197,7 @@ def _tabulate_claims(checked_claims: Sequence[CheckedClaim]) -> PageTable:
             checked.reason,
         ]
         for checked in checked_claims
+        if checked.verdict != "not measured"
     ]
     return PageTable(
         ["claim, and the rule", "verdict", "numbers", "likely reason"], rows, words=True
@@ -177,7 +205,7 @@ def _tabulate_claims(checked_claims: Sequence[CheckedClaim]) -> PageTable:
 
 
 def _find_figure(pictures: dict[str, PageFigure], name: str) -> list[PageBlock]:
-    return [pictures[name]] if name in pictures else [Paragraph("Not measured.")]
+    return [pictures[name]] if name in pictures else []
 
 
 def _list_pairs(results: Results) -> list[tuple[str, str, str]]:
