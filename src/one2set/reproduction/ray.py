@@ -93,7 +93,7 @@ def _run_job(far: JobFolder, splits: Sequence[str], processes: int, tidy: bool, 
 
 def _wait(ray: Any, plan: Plan, running: dict[str, _Running]) -> Iterator[JobEvent]:
     """Wait until a job ends, at most some seconds."""
-    by_result = {job_folder.result: name for name, job_folder in running.items()}
+    by_result = {job.result: name for name, job in running.items()}
     ended, _ = ray.wait(list(by_result), timeout=SECONDS_BETWEEN_ROUNDS)
     for result in ended:
         job_folder = running.pop(by_result[result]).folder
@@ -134,13 +134,15 @@ def _expect_done(job_folder: JobFolder, splits: Sequence[str]) -> None:
 def _report_progress(plan: Plan, running: Mapping[str, _Running]) -> JobEvent:
     """The progress of all running jobs, as an event of the first."""
     forecast, examples_seen = plan.forecast(), {}
-    for name, job_folder in running.items():
-        job = job_folder.folder.job
+    for name, running_job in running.items():
+        folder = running_job.folder
         examples_seen[name] = (
-            job.num_examples if job_folder.folder.trained() else job_folder.folder.examples_seen()
+            folder.job.num_examples if folder.trained() else folder.examples_seen()
         )
         forecast.note(
-            job, examples_seen[name] - job_folder.examples_seen, time.monotonic() - job_folder.began
+            folder.job,
+            examples_seen[name] - running_job.examples_seen,
+            time.monotonic() - running_job.began,
         )
     first = next(iter(running.values())).folder
     sets = first.unmeasured(plan.splits) if first.trained() else []
@@ -156,7 +158,7 @@ def _report_progress(plan: Plan, running: Mapping[str, _Running]) -> JobEvent:
 
 def _stop(ray: Any, running: Mapping[str, _Running]) -> None:
     """Ask all trainings to save a checkpoint, and wait until they have."""
-    results = [job_folder.result for job_folder in running.values()]
+    results = [job.result for job in running.values()]
     for result in results:
         ray.cancel(result)
     if results:
