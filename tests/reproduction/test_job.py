@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
-import orjson
 import pytest
 
 from one2set.errors import DataError
@@ -141,29 +140,6 @@ def test_a_signal_is_passed_on_to_the_training(job: JobFolder) -> None:
     assert caught.value.signal == signal.SIGTERM
     assert child.asked
     assert not job.done([])
-
-
-def test_folders_of_earlier_versions_are_read(job: JobFolder) -> None:
-    """Their files and fields had other names."""
-    job.folder.mkdir(parents=True)
-    earlier = {
-        "visits": 12,
-        "seconds": 3.0,
-        "cpu_seconds": 2.0,
-        "cpu_visits": 8,
-        "parameters": 5,
-        "null_bias": [0.0, 0.0],
-        "ended": "2026-01-01T00:00:00Z",
-        "machine": "some",
-        "versions": {},
-    }
-    (job.folder / "made.json").write_bytes(orjson.dumps(earlier))
-    (job.folder / "sittings.jsonl").write_bytes(b'{"cpu_seconds": 2.0, "visits": 8}\n')
-    (job.folder / "sessions.jsonl").write_bytes(b'{"cpu_seconds": 1.0, "examples": 4}\n')
-    assert job.trained()
-    record = job.training_record()
-    assert (record.examples_seen, record.cpu_examples) == (12, 8)
-    assert [session["examples"] for session in job._sessions()] == [8, 4]
 
 
 def start_script(folder: Path, processes: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -8,8 +8,6 @@
 
 A process locks a job before it works on it. The training process holds the lock too, so a job is
 free when the last of them has ended, even if it was killed.
-
-Earlier versions wrote sittings.jsonl and made.json; they are still read.
 """
 
 import fcntl
@@ -28,7 +26,7 @@ from typing import IO, Any, Protocol
 
 import numpy as np
 import orjson
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from one2set.atomic import atomic_file
 from one2set.data.corpus.corpus import TRAIN, VALID, Corpus, spread_indices
@@ -108,12 +106,10 @@ class TrainingRecord(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    # Documents seen in training, counted again in every epoch.
-    examples_seen: int = Field(validation_alias=AliasChoices("examples_seen", "visits"))
+    examples_seen: int  # documents seen in training, counted again in every epoch
     seconds: float  # wall time of training over all sessions, with validation
     cpu_seconds: float  # of the sessions whose end we saw
-    # The examples in those sessions.
-    cpu_examples: int = Field(validation_alias=AliasChoices("cpu_examples", "cpu_visits"))
+    cpu_examples: int  # the examples in those sessions
     parameters: int
     null_bias: NullBias
     ended: datetime
@@ -133,8 +129,7 @@ class JobFolder:
 
     @property
     def _record_path(self) -> Path:
-        earlier = self.folder / "made.json"
-        return earlier if earlier.exists() else self.folder / "training.json"
+        return self.folder / "training.json"
 
     def _measured(self, split: str, kind: str) -> Path:
         return self.folder / "measured" / f"{split}.{kind}"
@@ -283,10 +278,9 @@ class JobFolder:
             )
 
     def _sessions(self) -> list[dict[str, Any]]:
-        paths = [self.folder / name for name in ("sittings.jsonl", "sessions.jsonl")]
-        lines = [line for path in paths if path.exists() for line in path.read_bytes().splitlines()]
-        sessions = [orjson.loads(line) for line in lines]
-        return [{"examples": session.get("visits"), **session} for session in sessions]
+        path = self.folder / "sessions.jsonl"
+        lines = path.read_bytes().splitlines() if path.exists() else []
+        return [orjson.loads(line) for line in lines]
 
     def _save_record(self, progress: Progress) -> None:
         engine, decoding, null_bias = self._engine(), self.job.row.decoding, AS_TRAINED
