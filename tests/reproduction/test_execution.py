@@ -172,6 +172,7 @@ def test_estimates_use_the_speed_of_the_same_system(jobs: dict[str, Job]) -> Non
 def test_there_is_no_estimate_before_the_first_job(jobs: dict[str, Job]) -> None:
     forecast = Forecast([], ["a"])
     assert forecast.seconds(jobs["settrans"]) is None
+    assert forecast.seconds(jobs["settrans-beam"]) is None, "it takes time, too"
     assert forecast.total([(jobs["settrans"], 0)]) is None
     forecast.note(jobs["settrans"], 2, 6.0)
     assert forecast.seconds(jobs["settrans"], examples_seen=2) == pytest.approx(24)

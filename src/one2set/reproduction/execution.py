@@ -51,7 +51,7 @@ class Forecast:
         left = max(job.num_examples - examples_seen, 0)
         per_example = _estimate(self._per_example, job.row.system)
         measuring = _estimate(self._measuring, job.row.name)
-        if per_example is None and left:
+        if per_example is None and (left or measuring is None):
             return None
         return left * (per_example or 0.0) + (measuring or 0.0)
 
