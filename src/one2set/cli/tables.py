@@ -77,15 +77,15 @@ def calibration_tables(calibration: "Calibration", check: "CrossValidation") -> 
             *(f"{side.overlap.get(kind, 0.0):+.2f}" for kind in names[-3:]),
         )
     table.caption = (
-        f"Diversity at f1: {calibration.diversity:.1f}. Floor: the least score that people are "
-        "shown. Part, whole, head: log odds that a phrase loses if it is part of a chosen one, "
-        "contains one, or has the same last word."
+        f"Diversity at f1: {calibration.diversity:.1f}. Floor: minimum score at shown. Part, "
+        "whole, head: change of log odds if a phrase is part of a chosen one, contains one, or "
+        "has the same last word."
     )
     yield table
     table = _table(
-        "Cross-validation", "phrases", *("F1 before", "F1 after", "shown", "right", "mean score")
+        "Cross-validation", "phrases", *("F1 before", "F1 after", "shown", "correct", "mean score")
     )
-    table.add_column("off by", justify="right")
+    table.add_column("ECE", justify="right")
     for point in ("f1", "shown", "joined"):
         figures: CalibrationCheck = getattr(check, point)
         for side_name in calibration.sides:
@@ -101,8 +101,8 @@ def calibration_tables(calibration: "Calibration", check: "CrossValidation") -> 
                 f"{figures.calibration_error(side_name):.3f}",
             )
     table.caption = (
-        "F1: mean of F1@5 and F1@M. Figures are of documents left out of the tuning, at the "
-        "operating points f1 (the best F1) and shown (what people see), and for long texts: "
-        "related documents, joined."
+        "F1: mean of F1@5 and F1@M. ECE: expected calibration error. Measured on documents left "
+        "out of the tuning, at the operating points f1 (best F1) and shown (for readers); joined: "
+        "related documents joined to long texts."
     )
     yield table
