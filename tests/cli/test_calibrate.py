@@ -11,6 +11,7 @@ from one2set.cli import console
 from one2set.errors import ConfigError, DataError
 from one2set.keyphrases.calibration import Calibration
 from one2set.model.manifest import update_manifest
+from one2set.model.paths import BUNDLED
 from tests.commands import read_jsonl, run
 
 SAMPLE = str(files("one2set.data") / "sample" / "documents.jsonl")
@@ -67,9 +68,10 @@ def test_a_terminal_shows_the_progress_of_the_fit(
     assert "67%" in fitting
 
 
-def test_the_included_model_cannot_be_calibrated() -> None:
+@pytest.mark.parametrize("model", BUNDLED)
+def test_the_included_models_cannot_be_calibrated(model: str) -> None:
     with pytest.raises(ConfigError, match="calibrate a copy: one2set export default"):
-        run("calibrate", "default", SAMPLE)
+        run("calibrate", model, SAMPLE)
 
 
 def test_calibration_needs_known_keyphrases(tiny_model: Path, tmp_path: Path) -> None:

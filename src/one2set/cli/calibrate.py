@@ -30,7 +30,7 @@ def calibrate(
         list[str],
         typer.Argument(
             metavar="INPUT",
-            help="Documents with keyphrases that training has not seen, in any readable format.",
+            help="Documents with keyphrases, not used for training, in any readable format.",
         ),
     ],
     diagram: Annotated[
@@ -49,10 +49,10 @@ def calibrate(
 
     one2set calibrate my-model validation.jsonl
 
-    Stores in the model folder: the biases on ∅, the regression that computes
-    scores, what overlaps cost, and two operating points: f1, which maximises
-    the mean of F1@5 and F1@M, and shown, for people. The printed figures are
-    cross-validated: tuned on one half, measured on the other.
+    Writes calibration.json into the model folder: the biases on ∅, the
+    regressions that compute scores, the penalties of overlapping phrases, and
+    the thresholds. The printed figures are cross-validated: tuned on one half
+    of the documents, measured on the other.
     """
     try:
         from one2set.extraction.knowledge import Knowledge
@@ -60,7 +60,7 @@ def calibrate(
         from one2set.keyphrases.calibration import FILE as CALIBRATION
         from one2set.keyphrases.surface import PhraseSpeller
         from one2set.model.manifest import check_manifest
-        from one2set.model.paths import DEFAULT, find_model_folder
+        from one2set.model.paths import find_model_folder, is_bundled
         from one2set.prediction.loading import load_predictor
         from one2set.prediction.prediction import NO_NULL
     except ImportError:
@@ -70,12 +70,12 @@ def calibrate(
     from one2set.data.reading.records import Fields
     from one2set.data.reading.streams import ErrorPolicy
 
-    if str(model) == DEFAULT:
-        raise ConfigError(
-            "the included model cannot be changed; calibrate a copy: one2set export default "
-            "--output my-model"
-        )
     folder = find_model_folder(model)
+    if is_bundled(folder):
+        raise ConfigError(
+            "the included models cannot be changed; calibrate a copy: one2set export default "
+            "--output my-model, or one2set learn light --documents INPUT --output my-model"
+        )
     if not no_verify:
         check_manifest(folder, ignore={CALIBRATION})
     engine = load_predictor(folder, device=device, batch_tokens=batch_tokens, threads=threads)

@@ -39,7 +39,7 @@ def compare(
     corpus: CorpusArgument,
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="FOLDER", help="The folder for runs and table."),
+        typer.Option("--output", "-o", metavar="FOLDER", help="The folder for runs and the table."),
     ],
     systems: Annotated[
         str,
@@ -55,7 +55,7 @@ def compare(
     scale: ScaleOption = "small",
     documents: Annotated[
         int,
-        training_option(min=1, metavar="N", help="Training examples of each system."),
+        training_option(min=1, metavar="N", help="Training examples per system."),
     ] = 60_000,
     fine_tune: FineTuneOption = None,
     seed: Annotated[int, training_option(min=0, metavar="N", help="Random seed.")] = 0,

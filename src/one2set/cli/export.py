@@ -22,8 +22,8 @@ def export(
         bool,
         typer.Option(
             "--float32",
-            help="Do not quantise the weights to int8, which makes the model four times smaller "
-            "and about twice as fast, with nearly the same keyphrases.",
+            help="Keep float32 weights. The default, int8, is four times smaller and about twice "
+            "as fast, with nearly the same keyphrases.",
         ),
     ] = False,
     overwrite: OverwriteOption = False,

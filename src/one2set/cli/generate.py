@@ -68,7 +68,7 @@ def generate(
         output_option(
             "--format",
             "-f",
-            help="Default: text; with --output, by the name of OUT.",
+            help="Default: text; with --output, by the extension of OUT.",
             show_default=False,
         ),
     ] = None,
@@ -79,14 +79,14 @@ def generate(
         str | None,
         output_option(
             metavar="FOLDER",
-            help="Also write the text that was read of each document, to which spans refer; to a "
-            "file if the name ends in .txt.",
+            help="Also write the extracted text of each document, which spans refer to; a name "
+            "that ends in .txt is one file.",
             show_default=False,
         ),
     ] = None,
     color: Annotated[
         Color,
-        output_option(help="Mark the keyphrases in the text, in colour. auto: on a terminal."),
+        output_option(help="Show the text with its keyphrases in colour. auto: on a terminal."),
     ] = "auto",
     top: TopOption = None,
     min_score: MinScoreOption = 0.0,
@@ -107,8 +107,8 @@ def generate(
         computation_option(
             min=1,
             metavar="N",
-            help="With --output: processes, each of one thread unless --threads is given. Default: "
-            "one per core.",
+            help="With --output: number of processes, each with one thread unless --threads is "
+            "set. Default: one per core.",
             show_default=False,
         ),
     ] = None,
@@ -119,7 +119,7 @@ def generate(
         computation_option(help="With --output: this machine, or a Ray cluster (RAY_ADDRESS)."),
     ] = "local",
 ) -> None:
-    """Find the keyphrases of texts, both present and absent ones, with scores.
+    """Find the present and absent keyphrases of texts, with scores.
 
     one2set generate "Graph networks learn to search."
     one2set generate paper.pdf notes.docx

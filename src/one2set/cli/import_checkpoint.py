@@ -16,15 +16,15 @@ def import_checkpoint(
     ],
     output: Annotated[Path, typer.Argument(metavar="OUT", help="The model folder to write.")],
     vocab: Annotated[
-        Path, typer.Option(metavar="FILE", help="The vocabulary file of its training.")
+        Path, typer.Option(metavar="FILE", help="The vocabulary that it was trained with.")
     ],
     heads: Annotated[
         int,
         typer.Option(
             min=1,
             metavar="N",
-            help="Attention heads, 8 in the paper. The checkpoint does not contain their number, "
-            "and a wrong one gives wrong keyphrases.",
+            help="Number of attention heads; 8 in the paper. The checkpoint does not store it, and "
+            "a wrong number gives wrong keyphrases.",
         ),
     ],
     overwrite: Annotated[
@@ -35,8 +35,8 @@ def import_checkpoint(
 
     one2set import-checkpoint best_model.pt my-model --vocab vocab.pt --heads 8
 
-    Reads One2Set and One2Seq models of any size. No code in the files, which
-    are pickles, is executed.
+    Reads One2Set and One2Seq models of any size. The files are pickles, but no
+    code in them is executed.
     """
     try:
         from one2set.model.import_release import import_checkpoint as import_files

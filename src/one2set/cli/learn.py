@@ -48,8 +48,9 @@ def learn(
         typer.Option(
             "--from",
             metavar="MODEL",
-            help="Add the documents to what this model has learnt, instead of starting anew, and "
-            "use its calibration if MODEL has none. For a network that was trained further.",
+            help="Start from the learnt components of this model and add the counts of the "
+            "documents, for a network that was trained further. Also copies its calibration if "
+            "MODEL has none.",
             show_default=False,
         ),
     ] = None,
@@ -60,12 +61,12 @@ def learn(
     overwrite: OverwriteOption = False,
     no_verify: NoVerifyOption = False,
 ) -> None:
-    """Learn from documents which phrases are likely keyphrases, beside the network.
+    """Add components learnt from documents to an exported model.
 
     one2set learn my-model --documents train.jsonl --output my-better-model
 
-    Copies an exported model and adds a lexicon, a phrase list, and small
-    networks that score the n-grams of a text. Calibrate the result afterwards.
+    They count which phrases are keyphrases, score the n-grams of a text, and
+    suggest absent phrases. Calibrate the result afterwards.
     """
     try:
         from one2set.keyphrases.learn import learn_from_documents

@@ -15,18 +15,19 @@ def mcp(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Let assistants read files of this folder, and no others. Default: none.",
+            help="Let assistants read the files in this folder. Default: no files.",
             show_default=False,
         ),
     ] = None,
     model: ModelOption = "default",
     threads: ThreadsOption = 0,
 ) -> None:
-    """Serve keyphrases to assistants (Model Context Protocol, standard input and output).
+    """Serve keyphrases to assistants over the Model Context Protocol (MCP).
 
     one2set mcp --folder papers
 
-    An assistant starts this command itself: docs/mcp.md shows its configuration.
+    Assistants start this command themselves, and talk to it over standard input
+    and output; docs/mcp.md shows how to configure them.
     """
     from one2set.adapters.mcp import make_server
     from one2set.keyphrases.generator import KeyphraseGenerator

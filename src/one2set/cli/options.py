@@ -53,7 +53,7 @@ ModelArgument = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="A model or run folder, or default or light.",
+        help="A model or run folder, or an included model: default, light.",
         callback=_tell_of_folder,
     ),
 ]
@@ -61,7 +61,7 @@ ModelOption = Annotated[
     str,
     typer.Option(
         metavar="MODEL",
-        help="default, light (no network, fast), or a model folder.",
+        help="A model folder, or an included model: default, light (no network, faster).",
         callback=_tell_of_folder,
     ),
 ]
@@ -75,7 +75,7 @@ FieldOption = Annotated[
         show_default=False,
     ),
 ]
-OnErrorOption = Annotated[OnError, input_option(help="Stop at an unusable record, or skip it.")]
+OnErrorOption = Annotated[OnError, input_option(help="Stop at an invalid record, or skip it.")]
 ReportOption = Annotated[
     Path | None, input_option(metavar="FILE", help="List skipped records here.")
 ]
@@ -96,8 +96,8 @@ OutputOption = Annotated[
         "--output",
         "-o",
         metavar="OUT",
-        help="A file, in the format of its extension, also with .gz or .zst; or a folder of parts "
-        "if the name ends in /. Default: standard output.",
+        help="A file, whose extension sets the format (.gz or .zst may follow), or a folder of "
+        "parts if the name ends in /. Default: standard output.",
         show_default=False,
     ),
 ]
@@ -124,7 +124,10 @@ BatchTokensOption = Annotated[
 TopOption = Annotated[
     int | None,
     selection_option(
-        min=0, metavar="N", help="Maximum keyphrases per document. Default: 20.", show_default=False
+        min=0,
+        metavar="N",
+        help="Maximum number of keyphrases per document. Default: 20.",
+        show_default=False,
     ),
 ]
 MinScoreOption = Annotated[
@@ -160,20 +163,23 @@ DiversityOption = Annotated[
         min=0,
         max=1,
         metavar="D",
-        help="0 ranks by score alone; 1 shows no keyphrase that overlaps a better one. Default: "
-        "as calibrated.",
+        help="From 0 (rank by score alone) to 1 (drop phrases that overlap a better one). "
+        "Default: as calibrated.",
         show_default=False,
     ),
 ]
 PointOption = Annotated[
     Literal["shown", "f1"],
-    selection_option(help="Operating point: tuned for readers, or for F1@5 and F1@M."),
+    selection_option(
+        help="Select phrases for readers (shown), or for the best F1@5 and F1@M (f1)."
+    ),
 ]
 VocabularyOption = Annotated[
     str | None,
     selection_option(
         metavar="FILE",
-        help="Only terms of this list (.txt), table (.csv) or thesaurus (SKOS: .ttl, .rdf, .json).",
+        help="Find only the terms of this list (.txt), table (.csv) or thesaurus (SKOS: .ttl, "
+        ".rdf, .json).",
         show_default=False,
     ),
 ]
@@ -181,7 +187,7 @@ StopListOption = Annotated[
     str | None,
     selection_option(
         metavar="FILE",
-        help="Never show the phrases of this file, one per line.",
+        help="Never show the phrases in this file, one per line.",
         show_default=False,
     ),
 ]

@@ -18,7 +18,7 @@ CodeOption = Annotated[
     str | None,
     computation_option(
         metavar="VERSION",
-        help="Continue jobs of another version of the code, which the report names. Use it after "
+        help="Continue jobs of another version of the code, as named in the report. Use it after "
         "changes that do not affect results.",
         show_default=False,
     ),
@@ -28,7 +28,7 @@ FineTuneOption = Annotated[
     training_option(
         min=1,
         metavar="N",
-        help="Further examples of a system that starts from another one. Default: a fifth of the "
+        help="Further examples for systems that start from another one. Default: a fifth of the "
         "other's.",
         show_default=False,
     ),

@@ -40,13 +40,13 @@ def predict(
     format: Annotated[
         Literal["jsonl", "parquet", "text"] | None,
         output_option(
-            help="text is one line a;b;c per document. Default: by the name of OUT.",
+            help="text is one line a;b;c per document. Default: by the extension of OUT.",
             show_default=False,
         ),
     ] = None,
     slots: Annotated[
         bool,
-        output_option("--slots", help="Also write the output of every code, with ∅."),
+        output_option("--slots", help="Also write the output of every control code, ∅ included."),
     ] = False,
     resume: ResumeOption = False,
     overwrite: OverwriteOption = False,
@@ -61,7 +61,7 @@ def predict(
         bool | None,
         _search(
             "--pool/--no-pool",
-            help="Write all hypotheses of the beam, also those of codes that predict ∅.",
+            help="Write all hypotheses of the beam, including those of codes that predict ∅.",
             show_default=False,
         ),
     ] = None,
@@ -69,7 +69,7 @@ def predict(
         int | None,
         _search(
             metavar="N",
-            help="With a pool: hypotheses to write per code or document; 0 for all.",
+            help="With --pool: number of hypotheses per code or document; 0 for all.",
             show_default=False,
         ),
     ] = None,
@@ -77,8 +77,8 @@ def predict(
         int | None,
         _search(
             metavar="K",
-            help="For sequences: a phrase must not begin with the first word of the K phrases "
-            "before it; -1 for all of them, 0 for none.",
+            help="For sequences: a phrase must not begin with the first word of any of the K "
+            "phrases before it; -1 for all of them, 0 for none.",
             show_default=False,
         ),
     ] = None,
@@ -88,7 +88,7 @@ def predict(
     report: ReportOption = None,
     max_source_words: Annotated[
         int,
-        input_option(metavar="N", help="Read only the beginning of longer documents."),
+        input_option(metavar="N", help="Read only the first N words of a document."),
     ] = 4096,
     batch_tokens: BatchTokensOption = 4096,
     threads: ThreadsOption = 0,

@@ -36,7 +36,10 @@ def prepare(
     valid: Annotated[list[str], _data(metavar="FILE", help="Validation data. Repeatable.")] = [],  # noqa: B006
     hold_out: Annotated[
         float,
-        _data(metavar="SHARE", help="Without --valid: hold out this share of the training data."),
+        _data(
+            metavar="SHARE",
+            help="Without --valid: use this share of the training data for validation.",
+        ),
     ] = 0.0,
     test: Annotated[
         list[str],
@@ -46,8 +49,8 @@ def prepare(
         list[str],
         _data(
             metavar="FILE",
-            help="Drop training documents with a title of this file. Titles of the validation and "
-            "test sets are always dropped. Repeatable.",
+            help="Drop training documents whose title occurs in this file, as is always done for "
+            "the validation and test sets. Repeatable.",
         ),
     ] = [],  # noqa: B006
     oversample: Annotated[
@@ -100,7 +103,7 @@ def prepare(
     workers: Annotated[
         int | None,
         computation_option(
-            metavar="N", help="Processes. Default: one per core.", show_default=False
+            metavar="N", help="Number of processes. Default: one per core.", show_default=False
         ),
     ] = None,
 ) -> None:
@@ -109,10 +112,10 @@ def prepare(
     one2set prepare my-corpus --train train.jsonl --valid valid.jsonl
     one2set prepare my-corpus --train papers.csv --hold-out 0.1
 
-    Reads JSONL, CSV, TSV, Parquet, text files and pairs of text files
-    (x_src.txt, x_trg.txt), also compressed (.gz, .zst) or from standard input
-    (-). Removes duplicates, splits keyphrases into present and absent, and
-    writes a vocabulary and a manifest.
+    Reads JSON, CSV, Parquet, BibTeX, RIS, pairs of text files (x_src.txt,
+    x_trg.txt) and more, also compressed or from standard input (-). Removes
+    duplicates, splits keyphrases into present and absent ones, and writes a
+    vocabulary and a manifest.
     """
     from pydantic import ValidationError
 

@@ -31,7 +31,9 @@ def reproduce(
     ],
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="FOLDER", help="The folder for jobs and report."),
+        typer.Option(
+            "--output", "-o", metavar="FOLDER", help="The folder of the report and its jobs."
+        ),
     ],
     only: Annotated[
         str,
@@ -42,7 +44,7 @@ def reproduce(
         ),
     ] = _PARTS,
     list_: Annotated[
-        bool, typer.Option("--list", help="Print the jobs, with known times, and exit.")
+        bool, typer.Option("--list", help="Print the jobs and their expected times, and exit.")
     ] = False,
     report_only: Annotated[
         bool, typer.Option("--report-only", help="Write the report on finished jobs, and exit.")
@@ -50,14 +52,14 @@ def reproduce(
     scale: ScaleOption = "small",
     seeds: Annotated[
         int,
-        training_option(min=1, metavar="N", help="Number of seeds of each row."),
+        training_option(min=1, metavar="N", help="Number of seeds per row."),
     ] = 3,
     documents: Annotated[
         int | None,
         training_option(
             min=1,
             metavar="N",
-            help="Training examples of each system. Default: the scale's.",
+            help="Training examples per system. Default: the scale's.",
             show_default=False,
         ),
     ] = None,
@@ -72,7 +74,7 @@ def reproduce(
     ] = "local",
     processes: Annotated[
         int,
-        computation_option(min=1, metavar="N", help="Processes of each training (torchrun)."),
+        computation_option(min=1, metavar="N", help="Training processes per job (torchrun)."),
     ] = 1,
     code: CodeOption = None,
 ) -> None:
@@ -81,9 +83,9 @@ def reproduce(
     one2set reproduce my-corpus -o reproduced --scale medium
     one2set reproduce my-corpus -o reproduced --only tables --seeds 1
 
-    The same command continues an interrupted run; several of them, also on
-    machines with a common disk, share the work. FOLDER gets report.html,
-    report.md and results.json.
+    The same command continues an interrupted run. Started several times, also
+    on machines with a shared disk, it shares the work. It writes report.html,
+    report.md and results.json to FOLDER.
     """
     try:
         from one2set.reproduction.execution import Plan

@@ -64,21 +64,21 @@ def serve(
         int, _limit(min=1, metavar="BYTES", help="Size of a response.")
     ] = 10_000_000,
     max_characters: Annotated[
-        int, _limit(min=1, metavar="N", help="Characters of a document.")
+        int, _limit(min=1, metavar="N", help="Characters per document.")
     ] = 200_000,
-    max_documents: Annotated[int, _limit(min=1, metavar="N", help="Documents of a request.")] = 64,
+    max_documents: Annotated[int, _limit(min=1, metavar="N", help="Documents per request.")] = 64,
     max_head: Annotated[
         int, _limit(min=1024, metavar="BYTES", help="Size of the request line and headers.")
     ] = 65_536,
     head_timeout: Annotated[
-        float, _limit(min=0.1, metavar="SECONDS", help="Wait for the request line and headers.")
+        float, _limit(min=0.1, metavar="SECONDS", help="Time for the request line and headers.")
     ] = 10.0,
     max_connections: Annotated[int, _limit(min=1, metavar="N", help="Open connections.")] = 512,
     max_client_connections: Annotated[
         int, _limit(min=1, metavar="N", help="Open connections per client address.")
     ] = 256,
     queue: Annotated[
-        int, _limit(min=1, metavar="N", help="Queued documents; beyond it the server answers 429.")
+        int, _limit(min=1, metavar="N", help="Queued documents; requests beyond it get 429.")
     ] = 256,
     timeout: Annotated[
         float, _limit(min=0.1, metavar="SECONDS", help="Time for a request.")
@@ -92,7 +92,7 @@ def serve(
     ONE2SET_TOKEN=secret one2set serve --host 0.0.0.0
 
     POST /v1/keyphrases takes texts, /v1/text extracts the text of files; /docs
-    describes the API. On Ctrl-C or SIGTERM the server answers open requests
+    describes the API. On Ctrl-C or SIGTERM the server finishes open requests
     and exits.
     """
     try:

@@ -35,7 +35,8 @@ def stats(
 
     one2set stats kp20k.jsonl inspec.jsonl
 
-    A file named after one of the paper's sets has the published row below it.
+    If a file is named like one of the paper's sets, the published row is shown
+    below it.
     """
     from one2set.cli.tables import statistics_table
     from one2set.data.corpus.statistics import compute_statistics, find_published_statistics

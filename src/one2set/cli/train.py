@@ -73,7 +73,9 @@ def train(
             metavar="N", help="Training examples, counted again in every epoch.", show_default=False
         ),
     ] = None,
-    minutes: Annotated[float | None, _limit(metavar="N", help="Time.", show_default=False)] = None,
+    minutes: Annotated[
+        float | None, _limit(metavar="N", help="Minutes.", show_default=False)
+    ] = None,
     from_: Annotated[
         str | None,
         _run(
@@ -93,7 +95,7 @@ def train(
         ),
     ] = None,
     resume: Annotated[
-        bool, _run("--resume", help="Continue the run in RUN, or start a new one.")
+        bool, _run("--resume", help="Continue the run in RUN; start it if there is none.")
     ] = False,
     settings: Annotated[
         str | None,
@@ -111,7 +113,8 @@ def train(
     one2set train my-corpus --output my-run
     torchrun --nproc-per-node 2 -m one2set train my-corpus --output my-run
 
-    Ctrl-C saves a checkpoint; --resume continues from it, also after a crash.
+    Ctrl-C saves a checkpoint. --resume continues from the last one, even after
+    a crash.
     """
     try:
         from one2set.training.distributed import join_processes
