@@ -53,7 +53,7 @@ ModelArgument = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="A model or run folder, or an included model: default, light.",
+        help="A model or run folder; default and light are the included models.",
         callback=_tell_of_folder,
     ),
 ]

@@ -83,8 +83,8 @@ def reproduce(
     one2set reproduce my-corpus -o reproduced --scale medium
     one2set reproduce my-corpus -o reproduced --only tables --seeds 1
 
-    The same command continues an interrupted run. Started several times, also
-    on machines with a shared disk, it shares the work. It writes report.html,
+    The same command continues an interrupted run. Start it several times, also
+    on machines with a shared disk, to share the work. It writes report.html,
     report.md and results.json to FOLDER.
     """
     try:

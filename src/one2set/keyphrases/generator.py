@@ -129,16 +129,15 @@ class KeyphraseGenerator:
             top: Maximum number of keyphrases per text; None for 20.
             min_score: Leave out keyphrases with a lower score, from 0 to 1.
             only: "present" or "absent" for keyphrases of that kind; None for both.
-            more: Shift of the model's operating point, in log odds. Above 0 gives more
-                keyphrases, below 0 fewer; 1 is one `--more` of the command line. It never
-                changes a score.
-            diversity: From 0 (each phrase is chosen on its own) to 1 (none that overlaps
-                another); None for the default of the operating point.
-            point: The operating point: "shown" is for people; "f1" has the best F1@5 and F1@M,
-                and more absent keyphrases.
+            more: Above 0 for more keyphrases, below 0 for fewer: a shift of the threshold, in
+                log odds. 1 is one `--more` of the command line. It never changes a score.
+            diversity: From 0 (rank by score alone) to 1 (drop phrases that overlap a better
+                one); None for the default of the operating point.
+            point: The operating point: "shown" selects phrases for readers, "f1" for the best
+                F1@5 and F1@M, with more absent keyphrases.
             vocabulary: A file with the only terms that may be found: a list (.txt), a table
                 (.csv) or SKOS (.ttl, .rdf, .json; needs the extra `[skos]`).
-            stop_list: A file with phrases that are never shown, one a line.
+            stop_list: A file with phrases that are never shown, one per line.
 
         Returns:
             For one text, a `KeyphraseList`: its keyphrases, best first. It can be empty. For
