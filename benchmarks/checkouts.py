@@ -1,4 +1,4 @@
-"""Train a scale with two checkouts of this repository, alternating by step.
+"""Train a system with two checkouts of this repository, alternating by step.
 
 Each checkout runs in its own process. Both take the same steps on the same synthetic documents, in
 turn, so that other work on the machine slows both alike. Documents are counted per second of CPU
@@ -39,10 +39,12 @@ _UNKNOWN = 3_000  # words beyond it
 _WARM_UP = 2  # steps that are not counted
 
 
-def compare(here: Path, there: Path, scale: str, settings: list[str], steps: int) -> None:
+def compare(
+    here: Path, there: Path, system: str, scale: str, settings: list[str], steps: int
+) -> None:
     """Print the documents per CPU second of both checkouts, and their ratio."""
     folders = {"ours": here, "theirs": there}
-    sides = {name: _start(folder, scale, settings) for name, folder in folders.items()}
+    sides = {name: _start(folder, system, scale, settings) for name, folder in folders.items()}
     result: dict[str, list[dict[str, float]]] = {name: [] for name in sides}
     for _ in range(_WARM_UP + steps):
         for name, side in sides.items():
@@ -67,8 +69,8 @@ def compare(here: Path, there: Path, scale: str, settings: list[str], steps: int
     print(f"ratio  {statistics.median(ratios):.2f}× (middle half {low:.2f} to {high:.2f})")
 
 
-def _start(folder: Path, scale: str, settings: list[str]) -> "subprocess.Popen[str]":
-    command = [sys.executable, __file__, "--scale", scale]
+def _start(folder: Path, system: str, scale: str, settings: list[str]) -> "subprocess.Popen[str]":
+    command = [sys.executable, __file__, "--system", system, "--scale", scale]
     for setting in settings:
         command += ["--set", setting]
     return subprocess.Popen(
@@ -80,13 +82,13 @@ def _start(folder: Path, scale: str, settings: list[str]) -> "subprocess.Popen[s
     )
 
 
-def take_steps(scale: str, settings: list[str]) -> None:
+def take_steps(system: str, scale: str, settings: list[str]) -> None:
     """Take a training step for each line of standard input, and print its cost."""
     config = load_scale(scale).override(["machine.threads=1", *settings])
     size = _PIECES if config.model.encoder == "bert" else config.model.vocabulary_size
     words = [*SPECIALS, *(f"w{id}" for id in range(len(SPECIALS), size + _UNKNOWN))]
     torch.manual_seed(0)
-    built = build("settrans", config, WordVocabulary(words, size=size))
+    built = build(system, config, WordVocabulary(words, size=size))
     stepper = Stepper(built.objective, built.collate, config, seed=0, processes=Processes(0, 1))
     examples = make_documents(config, size)
     batches = Batches(
@@ -142,7 +144,8 @@ def make_documents(config: Any, size: int) -> list[Example]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="One checkout; reads from standard input.")
+    parser.add_argument("--system", required=True)
     parser.add_argument("--scale", required=True)
     parser.add_argument("--set", action="append", default=[])
     options = parser.parse_args()
-    take_steps(options.scale, options.set)
+    take_steps(options.system, options.scale, options.set)

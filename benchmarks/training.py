@@ -1,7 +1,7 @@
 """Speed of a training step, against a plain padded implementation or another checkout.
 
     python benchmarks/training.py
-    python benchmarks/training.py --against CHECKOUT [--scale recipes/default/settings.toml]
+    python benchmarks/training.py --against CHECKOUT [--system catseq] [--scale small]
 
 The first uses the paper's size. Both implementations take one step on the same twelve documents
 (mean 179 words, random ids, dropout 0): roll-out, assignment, loss, gradient, clipping, Adam. They
@@ -9,7 +9,7 @@ alternate, each in its own process, so that peak memory is measured separately. 
 which must agree, documents per second, ratios, the useful arithmetic and its share of the machine's
 GEMM peak.
 
-The second trains a scale with two checkouts (see `checkouts.py`).
+The second trains a system with two checkouts (see `checkouts.py`).
 """
 
 import argparse
@@ -45,13 +45,14 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--side", choices=["ours", "plain"], help=argparse.SUPPRESS)
     parser.add_argument("--against", type=Path, metavar="CHECKOUT", help="another checkout")
+    parser.add_argument("--system", default="settrans", help="system to train")
     parser.add_argument("--scale", default="small", help="scale to train with both checkouts")
     parser.add_argument("--set", action="append", default=[], help="a setting, as in one2set train")
     parser.add_argument("--steps", type=int, default=12, help="steps of each checkout")
     options = parser.parse_args()
     if options.against:
         here = Path(__file__).resolve().parents[1]
-        compare(here, options.against, options.scale, options.set, options.steps)
+        compare(here, options.against, options.system, options.scale, options.set, options.steps)
         return
     torch.set_num_threads(options.threads)
     if options.side:
