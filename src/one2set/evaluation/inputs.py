@@ -124,7 +124,7 @@ def _parse_predictions(path: str) -> Iterator[_Prediction]:
             try:
                 yield _parse_prediction(number, line)
             except ValueError as error:
-                fix = 'write {"id": …, "keyphrases": ["…", "…"]} a line'
+                fix = 'write {"id": …, "keyphrases": ["…", "…"]} on each line'
                 raise DataError(str(error), fix=fix, path=path, line=number) from None
 
 

@@ -100,7 +100,7 @@ def parse_keyphrases(line: bytes) -> tuple[Document, list[Keyphrase]]:
 
 
 def format_jsonl(results: Results) -> Iterator[str]:
-    """One object a line; `one2set evaluate` reads it."""
+    """One object per line; `one2set evaluate` reads it."""
     for document, keyphrases in results:
         yield _json(document, keyphrases) + "\n"
 
@@ -119,7 +119,7 @@ def _json(document: Document, keyphrases: Sequence[Keyphrase]) -> str:
 
 
 def format_csv(results: Results) -> Iterator[str]:
-    """CSV: a keyphrase a line, its spans as `start-end` with spaces between."""
+    """CSV: a keyphrase per line, its spans as `start-end` with spaces between."""
     import csv
 
     yield ",".join(_COLUMNS) + "\r\n"

@@ -66,7 +66,7 @@ def _stems(label: str) -> Stems:
 
 @lru_cache(maxsize=8)
 def load_thesaurus(path: str | Path) -> Thesaurus:
-    """The thesaurus in a file: .txt has a term a line, .csv columns such as `label`, `id` and
+    """The thesaurus in a file: .txt has a term per line, .csv columns such as `label`, `id` and
     `altLabel`, the others are SKOS."""
     ending = Path(path).suffix.lower()
     if ending in _RDF:
@@ -80,13 +80,15 @@ def load_thesaurus(path: str | Path) -> Thesaurus:
         raise ConfigError(f"the vocabulary {path} has no known ending; expected {known}")
     thesaurus = Thesaurus(terms)
     if not len(thesaurus):
-        raise DataError("has no terms", fix="pass a file with one term a line, or SKOS", path=path)
+        raise DataError(
+            "has no terms", fix="pass a file with one term per line, or SKOS", path=path
+        )
     return thesaurus
 
 
 @lru_cache(maxsize=8)
 def load_stop_list(path: str | Path) -> frozenset[Stems]:
-    """The stems of the phrases of a file, one a line."""
+    """The stems of the phrases of a file, one per line."""
     return frozenset(map(_stems, read_phrases(path)))
 
 

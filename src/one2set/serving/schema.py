@@ -24,7 +24,7 @@ def _check_unicode(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError("contains half of a character (a lone surrogate)") from None
+        raise ValueError("contains a lone surrogate (half of a character)") from None
     return text
 
 

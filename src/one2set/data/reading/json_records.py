@@ -1,4 +1,4 @@
-"""Records in JSON: an object a line, an array of objects, or objects over several lines."""
+"""Records in JSON: an object per line, an array of objects, or objects over several lines."""
 
 import json
 import re
@@ -56,7 +56,7 @@ def _parse(
     try:
         record = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        fix = "write one object a line, or one array of objects"
+        fix = "write one object per line, or one array of objects"
         errors.report(f"is not JSON ({error})", fix=fix, path=path, line=line)
         return
     if isinstance(record, str):  # a list of texts
@@ -83,9 +83,9 @@ def _read_values(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Doc
         if is_array:
             buffer.skip()
             if buffer.peek():
-                raise ValueError("there is more behind the array")
+                raise ValueError("there is more after the array")
     except (ValueError, RecursionError) as error:
-        fix = "mend it, or write one object a line"
+        fix = "fix it, or write one object per line"
         errors.report(f"is not JSON ({error})", fix=fix, path=path, line=buffer.line)
 
 

@@ -25,7 +25,7 @@ def is_file(argument: str) -> bool:
         return True
     if _WEB.match(argument):
         raise DataError(
-            "is an address of the web, which is not fetched",
+            "is a web address, which is not downloaded",
             fix="download it first (for example: curl -LO …), and pass the file",
             path=argument,
         )

@@ -1,6 +1,6 @@
 """Readers: the documents of a file or folder, as a stream of `Document`.
 
-    read("train.jsonl.zst")            one record a line
+    read("train.jsonl.zst")            one record per line
     read("kp20k_valid_src.txt")        a text pair, with kp20k_valid_trg.txt beside it
     read("paper.pdf")                  one document
     read("papers/")                    a folder of any of these
@@ -269,7 +269,7 @@ def _read_text(path: str, errors: ErrorPolicy) -> Iterator[Document]:
 
 
 def _read_pair(path: str, errors: ErrorPolicy) -> Iterator[Document]:
-    """`title <eos> abstract` a line, and in the other file `a;b;<peos>;c`. Without the other file
+    """`title <eos> abstract` per line, and in the other file `a;b;<peos>;c`. Without the other file
     the documents have no keyphrases. Such text is always tokenised."""
     target_path = _other_half(path, "src", "trg")
     paired = _is_half(path, "src") and os.path.exists(target_path)

@@ -15,7 +15,7 @@ from one2set.data.reading.document_formats.limits import Limits
 from one2set.errors import DataError, missing_extra
 
 _ENCRYPTED = 1  # the flag of a member
-_AGAIN = "copy or download it again, or save it anew where it was made"
+_AGAIN = "copy or download it again, or save it again in the program that made it"
 
 
 class Archive:
@@ -76,7 +76,7 @@ def parse_xml(data: bytes) -> Element:
     except DefusedXmlException:
         raise DataError(
             "declares XML entities, which can fill the memory",
-            fix="save it anew where it was made",
+            fix="save it again in the program that made it",
         ) from None
     except (ParseError, ValueError, LookupError) as error:
         raise damaged(error) from None

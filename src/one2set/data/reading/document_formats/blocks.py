@@ -52,7 +52,7 @@ class Extract:
 
 
 def compose(extract: Extract) -> tuple[str, str]:
-    """Make one title, in one line, and one text, a block a line."""
+    """Make one title, in one line, and one text, a block per line."""
     title = clean(extract.title)
     blocks = [Block(clean(block.text), block.heading) for block in extract.blocks]
     blocks = _without_title([block for block in blocks if block.text], title)

@@ -48,7 +48,7 @@ def read_pdf(data: bytes, limits: Limits) -> Extract:
     if not any(char.isalnum() for page in pages for line in page for char in line):
         raise DataError(
             "has no text on its pages: it is a scan",
-            fix="recognise its text first (for example: ocrmypdf in.pdf out.pdf)",
+            fix="run OCR on it first (for example: ocrmypdf in.pdf out.pdf)",
         )
     text_lines = [line for page in _without_edges(pages) for line in page]
     return Extract(_choose_title(reader, largest, text_lines), list(paragraphs(text_lines)))
