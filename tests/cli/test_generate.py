@@ -191,7 +191,7 @@ def test_a_missing_file_is_reported(model: Path, name: str) -> None:
 
 def test_an_address_is_not_a_text(model: Path) -> None:
     for address in ("https://flock.example/paper.html", "www.flock.example"):
-        with pytest.raises(DataError, match=r"is an address of the web.*download it first"):
+        with pytest.raises(DataError, match=r"is a web address.*download it first"):
             run(model, address)
 
 

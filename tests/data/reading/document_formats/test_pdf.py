@@ -33,7 +33,7 @@ def test_a_password_is_reported() -> None:
 
 
 def test_a_scan_is_reported() -> None:
-    with pytest.raises(DataError, match="has no text on its pages: it is a scan; recognise"):
+    with pytest.raises(DataError, match="has no text on its pages: it is a scan; run OCR"):
         read_pdf(pdf_of([[], [(8, "-")]]), Limits())
 
 
