@@ -36,7 +36,7 @@ BAD: dict[str, tuple[str, bytes, int | None, str, int]] = {
     "numbers in an array": ("a.json", b'[{"abstract": "A."},\n5]\n', 2, "is a JSON int", 1),
     "an array without end": ("a.json", b'[\n{"abstract": "A."}\n', 3, "array does not end", 1),
     "more than an array": ("a.json", b'[{"abstract": "A."}]\n{}', 2, "more after the array", 1),
-    "a broken array": ("a.json", b'[{"abstract": "A."},\n{"a"}]', 2, "is not JSON.*mend it", 1),
+    "a broken array": ("a.json", b'[{"abstract": "A."},\n{"a"}]', 2, "is not JSON.*fix it", 1),
     "a number": ("a.jsonl", GOOD + b"5\n", 2, "is a JSON int", 1),
     "missing field": ("a.jsonl", GOOD + b'{"title": "T"}\n', 2, "has no 'abstract'.*--field", 1),
     "wrong type": ("a.jsonl", GOOD + b'{"abstract": 5}\n' + GOOD, 2, "is 5 .*expected a string", 2),
