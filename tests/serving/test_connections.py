@@ -18,7 +18,7 @@ from one2set.keyphrases.inputs import AnyDocument
 from one2set.keyphrases.results import KeyphraseList
 from one2set.prediction.predictor import Check, never_stop
 from one2set.serving.app import create_app
-from one2set.serving.limits import Limits
+from one2set.serving.limits import FILES_PATH, Limits
 from tests.serving.running import served
 from tests.serving.test_limits import Slow
 
@@ -172,6 +172,18 @@ def test_chunks_and_trailers_are_limited(junk: bytes) -> None:
         send(client, POST + b"\r\n", junk)
         answer = read(client)
         assert not answer or status(answer) == 413
+
+
+def test_files_have_a_limit_of_their_own() -> None:
+    """They are larger than requests with texts."""
+    post = POST.replace(b"/v1/keyphrases", FILES_PATH.encode()).replace(
+        b"application/json", b"application/octet-stream"
+    )
+    with run_server(body=1_000, file=2_000_000, characters=2_000_000) as address:
+        for size, expected in ((1_800_000, 200), (6_000_000, 413)):
+            with connect(address) as client:
+                send(client, post + b"\r\n", chunk(b"words " * (size // 6)), b"0\r\n\r\n")
+                assert status(read_answer(client)) == expected
 
 
 def test_trailers_are_dropped() -> None:

@@ -62,9 +62,11 @@ def make_limited_protocol(limits: Limits) -> type[asyncio.Protocol]:
                 self._expect_head()
             if self._in_head and self._received > limits.head:
                 self._refuse(431, f"the head of the request has more than {limits.head:,} bytes")
-            # Chunked encoding adds lines to a body; in useful chunks, fewer bytes than the data.
-            elif self._answering and self._received > limits.head + 2 * limits.body:
-                self._refuse(413, f"the body of the request has more than {limits.body:,} bytes")
+            elif self._answering:
+                most = limits.get_body_limit(self.cycle.scope["path"])
+                # Chunked encoding adds lines to a body; in useful chunks, fewer bytes than data.
+                if self._received > limits.head + 2 * most:
+                    self._refuse(413, f"the body of the request has more than {most:,} bytes")
 
         @property
         def _answering(self) -> bool:

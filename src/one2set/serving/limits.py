@@ -59,6 +59,10 @@ class Limits:
         others, unless a single request may fill it."""
         return max(self.documents, self.queue - self.queue // 4)
 
+    def get_body_limit(self, path: str) -> int:
+        """Maximum bytes of the body of a request to this path."""
+        return self.file if path == FILES_PATH else self.body
+
 
 @dataclass(frozen=True, slots=True)
 class Access:
@@ -181,7 +185,7 @@ class Gate:
 
     async def _read_body(self, scope: Scope, receive: Receive) -> bytes | None:
         """Read the body; None if the client disconnects."""
-        most = self._limits.file if scope["path"] == FILES_PATH else self._limits.body
+        most = self._limits.get_body_limit(scope["path"])
         detail = f"the request is too large; at most {most:,} bytes are allowed"
         stated = Headers(scope=scope).get("content-length", "0")
         if stated.isdecimal() and int(stated) > most:
