@@ -83,3 +83,9 @@ def test_calibration_needs_known_keyphrases(tiny_model: Path, tmp_path: Path) ->
     with pytest.raises(DataError, match="generates phrases for fewer than 2 documents"):
         run("calibrate", tiny_model, path)
     assert not (tiny_model / "calibration.json").exists()
+
+
+def test_skipped_records_are_counted(tiny_model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "d.jsonl"
+    path.write_text(f"{Path(SAMPLE).read_text()}{{bad\n")
+    assert "1 record was skipped" in run("calibrate", tiny_model, path, "--on-error", "skip")

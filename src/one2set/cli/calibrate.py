@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from one2set.cli.console import err, out
+from one2set.cli.console import err, out, warn_of_skipped
 from one2set.cli.options import (
     BatchTokensOption,
     DeviceOption,
@@ -121,3 +121,4 @@ def calibrate(
         reliability.draw_reliability_diagram(check.f1, diagram)
         err.print(f"{diagram}: drawn", soft_wrap=True)
     err.print(f"{folder}: calibrated on {len(labelled):,} documents", soft_wrap=True)
+    warn_of_skipped(errors.skipped)
