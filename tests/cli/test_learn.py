@@ -16,7 +16,7 @@ from one2set.extraction.ngrams import hash_of
 from one2set.keyphrases import learn
 from one2set.keyphrases.calibration import Calibration, SideCalibration
 from one2set.model.manifest import MANIFEST, check_manifest
-from tests.commands import run
+from tests.commands import read_jsonl, run
 
 SAMPLE = str(files("one2set.data") / "sample" / "documents.jsonl")
 
@@ -106,3 +106,17 @@ def test_other_models_are_refused(tiny_model: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"is not exported; first run one2set export"):
         run("learn", tiny_model, *documents, "-o", tmp_path / "x")
     assert not (tmp_path / "x").exists()
+
+
+def test_skipped_records_are_reported_once(tmp_path: Path) -> None:
+    """Documents are read several times."""
+    path, report = tmp_path / "d.jsonl", tmp_path / "report.jsonl"
+    path.write_text(f"{Path(SAMPLE).read_text()}{{bad\n")
+    options = ("--documents", path, "-o", tmp_path / "out", "--on-error", "skip")
+    assert "1 record was skipped" in run("learn", "light", *options, "--report", report)
+    assert [row["line"] for row in read_jsonl(report)] == [61]
+
+
+def test_standard_input_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"--documents is -, .* can be read only once"):
+        run("learn", "light", "--documents", "-", "-o", tmp_path / "out")

@@ -1,12 +1,12 @@
 """`one2set learn`: lexicon, scorers and phrase list from one's own documents."""
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from one2set.cli.console import err
+from one2set.cli.console import err, warn_of_skipped
 from one2set.cli.options import (
     FieldOption,
     MaxLineOption,
@@ -74,12 +74,17 @@ def learn(
         raise missing_extra("torch", extra="train", purpose="Learning from documents") from None
     from one2set.data.reading.readers import read
     from one2set.data.reading.records import Fields
-    from one2set.data.reading.streams import ErrorPolicy
+    from one2set.data.reading.streams import ErrorPolicy, is_pipe
     from one2set.model.paths import find_model_folder, is_model
 
     if from_ is not None and not is_model(from_):
         raise ConfigError(f"--from is {from_}; expected a model folder, or default")
     origin = None if from_ is None else find_model_folder(from_)
+    if pipe := next(filter(is_pipe, documents), None):
+        raise ConfigError(
+            f"--documents is {pipe}, standard input or a pipe, which can be read only once; "
+            "pass a file"
+        )
     repeats = dict(map(parse_oversample, oversample))
     if unknown := repeats.keys() - {*documents}:
         raise ConfigError(
@@ -91,16 +96,19 @@ def learn(
         waiting(lambda: f"learning, {errors.bytes_read / 1e6:,.0f} MB read"),
     ):
         fields = Fields.from_options(field)
+        policies = chain([errors], repeat(ErrorPolicy(on_error, max_line=max_line)))
 
         def read_all() -> "Iterator[Document]":
+            policy = next(policies)  # what is read again is not reported again
             for path in documents:
-                yield from read(path, fields=fields, errors=errors)
+                yield from read(path, fields=fields, errors=policy)
 
         def read_sample() -> "Iterator[Document]":
             """All documents of the file that is oversampled most, and fewer of the others."""
+            policy = next(policies)
             for path in documents:
                 step = round(max(repeats.values()) / repeats.get(path, 1))
-                yield from islice(read(path, fields=fields, errors=errors), 0, None, step)
+                yield from islice(read(path, fields=fields, errors=policy), 0, None, step)
 
         learn_from_documents(
             find_model_folder(model),
@@ -114,3 +122,4 @@ def learn(
     size = sum(path.stat().st_size for path in output.iterdir())
     err.print(f"{output}: {size / 1e6:.1f} MB", soft_wrap=True)
     err.print(f"next: one2set calibrate {output} VALIDATION_DOCUMENTS", soft_wrap=True)
+    warn_of_skipped(errors.skipped)
