@@ -25,6 +25,13 @@ def test_a_folder_has_a_file_for_each_document(tmp_path: Path) -> None:
     }
 
 
+def test_names_are_short_enough_for_a_file_system(tmp_path: Path) -> None:
+    texts = TextOutput(str(tmp_path))
+    for _ in range(2):
+        texts.write(Document("学" * 99, "", "x"))
+    assert {path.name for path in tmp_path.iterdir()} == {f"{'学' * 66}.txt", f"{'学' * 66}-2.txt"}
+
+
 def test_one_file_is_for_one_document(tmp_path: Path) -> None:
     texts = TextOutput(str(tmp_path / "text.txt"))
     texts.write(ONE)

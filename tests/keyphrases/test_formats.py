@@ -146,6 +146,15 @@ def test_bibtex_can_be_parsed() -> None:
     assert library.entries[2]["keywords"] == r"C\#, b"
 
 
+def test_bibtex_keys_are_unique() -> None:
+    results: list[tuple[Document, list[Keyphrase]]] = [
+        (Document(id, "", ""), []) for id in ("a", "a", "a-2", "a", "a-2")
+    ]
+    library = parse_string("".join(format_bibtex(results)))
+    keys = ["a", "a-2", "a-2-2", "a-3", "a-2-3"]
+    assert [entry.key for entry in library.entries] == keys
+
+
 def test_lines_of_keyphrases() -> None:
     document = Document("d", "", "Graph networks.")
     result = [

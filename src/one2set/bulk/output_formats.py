@@ -16,6 +16,7 @@ from one2set.data.document import Document
 from one2set.data.reading.locations import COMPRESSED, is_remote
 from one2set.errors import ConfigError, missing_extra
 from one2set.keyphrases.formats import (
+    UniqueNames,
     format_bibtex,
     format_csv,
     format_html,
@@ -33,7 +34,8 @@ RAW: tuple[Format, ...] = ("jsonl", "parquet", "text")  # of `predict`
 KEYPHRASES: tuple[Format, ...] = ("jsonl", "json", "csv", "xlsx", "html", "bib", "parquet")
 _ENDINGS: dict[str, Format] = {".ndjson": "jsonl", ".txt": "text", ".htm": "html"}
 _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
-_LONGEST = 100  # characters of the name of a text's file
+# Of the name of a text's file. File systems allow 255 bytes, with the number and the extension.
+_MAX_CHARACTERS, _MAX_BYTES = 100, 200
 _ROWS = 4096  # of a Parquet file in memory at once
 
 
@@ -193,17 +195,17 @@ class TextOutput:
     def __init__(self, name: str) -> None:
         self.path = Path(name)
         self._is_file = self.path.suffix == ".txt" and not self.path.is_dir()
-        self._written: set[str] = set()
+        self._names, self._any_written = UniqueNames(), False
 
     def write(self, document: Document) -> None:
         """Write the text of a document."""
-        if self._is_file and self._written:
+        if self._is_file and self._any_written:
             raise ConfigError(
                 f"--text-output is {self.path}, one file, but there is more than one document; "
                 "name a folder"
             )
+        self._any_written = True
         path = self.path if self._is_file else self.path / f"{self._choose_name(document.id)}.txt"
-        self._written.add(path.stem)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(document.text.encode("utf-8", "replace"))
@@ -215,9 +217,7 @@ class TextOutput:
 
     def _choose_name(self, id: str) -> str:
         """A name that no other document has."""
-        base = _NOT_IN_NAMES.sub("_", id).strip(".")[:_LONGEST] or "document"
-        name, number = base, 1
-        while name in self._written:
-            number += 1
-            name = f"{base}-{number}"
-        return name
+        allowed = _NOT_IN_NAMES.sub("_", id).strip(".")[:_MAX_CHARACTERS]
+        return self._names.choose(
+            allowed.encode()[:_MAX_BYTES].decode(errors="ignore") or "document"
+        )

@@ -183,14 +183,29 @@ def import_openpyxl() -> Any:
 
 def format_bibtex(results: Results) -> Iterator[str]:
     """An entry a document: its title, and its keyphrases as `keywords`."""
-    keys: Counter[str] = Counter()
+    keys = UniqueNames()
     for document, keyphrases in results:
-        key = _NOT_IN_KEY.sub("-", document.id) or "document"
-        keys[key] += 1
-        unique = key if keys[key] == 1 else f"{key}-{keys[key]}"
+        key = keys.choose(_NOT_IN_KEY.sub("-", document.id) or "document")
         title = f"  title = {{{_latex(document.title)}}},\n" if document.title else ""
         phrases = ", ".join(_latex(keyphrase.text) for keyphrase in keyphrases)
-        yield f"@misc{{{unique},\n{title}  keywords = {{{phrases}}}\n}}\n\n"
+        yield f"@misc{{{key},\n{title}  keywords = {{{phrases}}}\n}}\n\n"
+
+
+class UniqueNames:
+    """Adds numbers to names that were chosen before: a, a-2, a-3."""
+
+    def __init__(self) -> None:
+        self._chosen: set[str] = set()
+        self._numbers: Counter[str] = Counter()
+
+    def choose(self, name: str) -> str:
+        """The name, or if need be the name with a number."""
+        unique = name
+        while unique in self._chosen:
+            self._numbers[name] += 1
+            unique = f"{name}-{self._numbers[name] + 1}"
+        self._chosen.add(unique)
+        return unique
 
 
 def _latex(text: str) -> str:
