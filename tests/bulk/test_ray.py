@@ -1,16 +1,21 @@
 """A real Ray cluster on this machine writes the same lines, even if an actor dies."""
 
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from one2set.bulk import ray as bulk_ray
+from one2set.bulk.output_formats import TextOutput
 from one2set.bulk.pipeline import Keyphrases, Source, run
 from one2set.bulk.resume import ResumeState
 from one2set.data.document import Document
 from one2set.data.vocabulary import WordVocabulary
 from one2set.export.export import export_model
+from one2set.keyphrases.selection import Selection
 from one2set.model.folder import save_model
 from one2set.model.settrans import SetTrans
 from tests.clusters import capture_on_ray
@@ -72,3 +77,24 @@ def test_a_cluster_writes_the_same_as_one_machine_even_if_an_actor_dies(
     actual = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     assert actual.pop(".one2set.jsonl")  # the journal
     assert actual == {"part-00000.jsonl": expected}
+
+
+def test_an_actor_receives_the_lists_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be on a machine that does not have them."""
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(get=dict))
+    work = Keyphrases(Path("here"), Selection(vocabulary="terms.csv"))
+    actor = bulk_ray._Actor({"a.json": b"{}"}, {"vocabulary": ("terms.csv", b"label\n")}, work)
+    assert isinstance(actor._work, Keyphrases)
+    sent = Path(str(actor._work.wanted.vocabulary))
+    assert (sent.name, sent.read_bytes()) == ("terms.csv", b"label\n")
+    assert (actor._work.model / "a.json").read_bytes() == b"{}"
+    actor._folder.cleanup()
+
+
+def test_paths_are_those_of_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reader has another current folder."""
+    monkeypatch.chdir(tmp_path)
+    source = bulk_ray._absolute(Source(("in",), report=Path("report"), texts=TextOutput("texts")))
+    assert source.texts is not None
+    paths = source.inputs[0], source.report, source.texts.path
+    assert [*map(Path, map(str, paths))] == [tmp_path / name for name in ("in", "report", "texts")]

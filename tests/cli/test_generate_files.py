@@ -1,6 +1,7 @@
 """`one2set generate --output`: keyphrases of many documents, in files."""
 
 import json
+import shutil
 import subprocess
 import sys
 from importlib.resources import files
@@ -93,6 +94,40 @@ def test_parquet_zst_and_folders_hold_the_same(exported_model: Path, tmp_path: P
             assert {name: phrase[name] for name in other} == other
     pattern = printed(exported_model, f"{tmp_path}/in/*.parquet")
     assert parse_jsonl(pattern) == expected
+
+
+def test_an_existing_folder_needs_no_slash(exported_model: Path, tmp_path: Path) -> None:
+    table = pa.Table.from_pylist(read_jsonl(SAMPLE)[:3])
+    pq.write_table(table, tmp_path / "in.parquet")
+    (tmp_path / "out").mkdir()
+    with pytest.raises(ConfigError, match="a folder has parts in jsonl or parquet"):
+        run(exported_model, tmp_path / "in.parquet", "-o", tmp_path / "out", "--format", "csv")
+    run(exported_model, tmp_path / "in.parquet", "-o", tmp_path / "out", "--workers", "1")
+    assert [path.name for path in (tmp_path / "out").glob("part-*")] == ["part-00000.parquet"]
+
+
+def test_a_changed_list_is_another_setting(exported_model: Path, tmp_path: Path) -> None:
+    output, stopped = tmp_path / "k.jsonl", tmp_path / "stop.txt"
+    options = ("-o", output, "--workers", "1", "--stop-list", stopped)
+    stopped.write_text("graph\n")
+    run(exported_model, SAMPLE, *options)
+    run(exported_model, SAMPLE, *options, "--resume")
+    stopped.write_text("graph\nsets\n")
+    with pytest.raises(ConfigError, match="made with other settings: lists stop_list was"):
+        run(exported_model, SAMPLE, *options, "--resume")
+    with pytest.raises(DataError, match=r"no\.txt: cannot be read"):
+        run(exported_model, SAMPLE, "-o", output, "--overwrite", "--vocabulary", "no.txt")
+
+
+def test_shared_knowledge_is_verified(tmp_path: Path) -> None:
+    shutil.copytree(str(files("one2set") / "models"), tmp_path / "models")
+    with (tmp_path / "models" / "default" / "lexicon.safetensors").open("r+b") as file:
+        file.seek(-9, 2)
+        file.write(b"damage")
+    light = tmp_path / "models" / "light"
+    with pytest.raises(DataError, match=r"lexicon\.safetensors: has changed since"):
+        run(light, SAMPLE, "-o", tmp_path / "k.jsonl")
+    run(light, SAMPLE, "-o", tmp_path / "k.jsonl", "--no-verify", "--workers", "1")
 
 
 def test_jsonl_needs_neither_torch_nor_pyarrow(exported_model: Path, tmp_path: Path) -> None:

@@ -203,6 +203,8 @@ def test_invalid_options_are_errors(tiny_model: Path, tmp_path: Path) -> None:
         (("--min-score=0.1",), "predict has no --min-score any more; use one2set generate"),
         (("--raw",), "predict has no --raw any more"),
         (("-o", tmp_path / "p.parquet", "--format", "text"), "rename it"),
+        (("--format", "parquet"), "--format parquet applies to a file; name it with --output"),
+        (("--format", "text", "--slots"), "--slots does not fit into lines of text"),
         (("-o", tmp_path / "p.csv"), r"expected a name that ends in \.jsonl, \.parquet, "),
     ):
         with pytest.raises(ConfigError, match=message):

@@ -123,6 +123,16 @@ def test_missing_files_are_reported(tmp_path: Path) -> None:
         load_thesaurus("terms.doc")
 
 
+def test_a_file_that_has_changed_is_read_again(tmp_path: Path) -> None:
+    assert len(load(tmp_path, "terms.txt", "Graphs\n")) == 1
+    assert len(load(tmp_path, "terms.txt", "Graphs\nNetworks\n")) == 2
+    path = tmp_path / "terms.txt"
+    assert load_thesaurus(path) is load_thesaurus(path)
+    assert len(load_stop_list(path)) == 2
+    path.write_text("Graphs\n")
+    assert len(load_stop_list(path)) == 1
+
+
 def test_a_stop_list_has_one_phrase_per_line(tmp_path: Path) -> None:
     (tmp_path / "stop.txt").write_text("Case study\n# no\n\nusers\n")
     assert load_stop_list(str(tmp_path / "stop.txt")) == {("case", "studi"), ("user",)}

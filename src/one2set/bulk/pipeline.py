@@ -161,6 +161,12 @@ class Keyphrases:
     def needs_torch(self) -> bool:
         return not is_exported(self.model)
 
+    @property
+    def lists(self) -> dict[str, str | Path]:
+        """The files of phrases that the user has named."""
+        files = {"vocabulary": self.wanted.vocabulary, "stop_list": self.wanted.stop_list}
+        return {name: file for name, file in files.items() if file is not None}
+
     def make(self) -> Make:
         # The manifest was checked before work began.
         generator = KeyphraseGenerator(self.model, threads=self.threads, verify=False)
@@ -191,6 +197,11 @@ class Raw:
         return (
             bool(self.search) or self.device not in ("auto", "cpu") or not is_exported(self.model)
         )
+
+    @property
+    def lists(self) -> dict[str, str | Path]:
+        """It has none."""
+        return {}
 
     def make(self) -> Make:
         predictor = load_predictor(

@@ -13,7 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from one2set.bulk.pipeline import Lines, Source, Work, process_chunk
+from one2set.bulk.output_formats import TextOutput
+from one2set.bulk.pipeline import Keyphrases, Lines, Source, Work, process_chunk
 from one2set.bulk.resume import ResumeState
 from one2set.data.reading.locations import is_remote
 from one2set.data.reading.streams import is_pipe
@@ -35,6 +36,8 @@ def run_on_ray(source: Source, work: Work, state: ResumeState, *, workers: int) 
     ray = _ray_data()
     this_node = {"ray.io/node-id": ray.get_runtime_context().get_node_id()}
     files = ray.put({path.name: path.read_bytes() for path in model_files(work.model)})
+    lists = {option: Path(path) for option, path in work.lists.items()}
+    sent = {option: (path.name, path.read_bytes()) for option, path in lists.items()}
     size = workers or max(int(ray.cluster_resources()["CPU"]) - 1, 1)
     source = _absolute(source)
     lines = (
@@ -48,7 +51,7 @@ def run_on_ray(source: Source, work: Work, state: ResumeState, *, workers: int) 
         )
         .map_batches(
             _Actor,
-            fn_constructor_args=(files, work),
+            fn_constructor_args=(files, sent, work),
             batch_format="pyarrow",
             compute=ray.data.ActorPoolStrategy(min_size=1, max_size=size),
         )
@@ -71,7 +74,8 @@ def _read(_: "pa.Table", source: Source, state: ResumeState) -> "Iterator[pa.Tab
 class _Actor:
     """Holds the model, and turns chunks into lines."""
 
-    def __init__(self, files: Any, work: Work) -> None:
+    def __init__(self, files: Any, lists: dict[str, tuple[str, bytes]], work: Work) -> None:
+        """`files` are those of the model, `lists` those of the user, by option."""
         import ray
 
         self._folder = TemporaryDirectory(prefix="one2set-")  # which it takes with it
@@ -79,6 +83,14 @@ class _Actor:
         for name, data in ray.get(files).items():
             (folder / name).write_bytes(data)
         self._work = replace(work, model=folder, threads=work.threads or 1)
+        for option, (name, content) in lists.items():
+            assert isinstance(self._work, Keyphrases)  # nothing else has lists
+            path = folder / option / name
+            path.parent.mkdir()
+            path.write_bytes(content)
+            changed: dict[str, Any] = {option: path}
+            wanted = replace(self._work.wanted, **changed)
+            self._work = replace(self._work, wanted=wanted)
 
     def __call__(self, table: "pa.Table") -> "Iterator[pa.Table]":
         for chunk in _values(table):
@@ -102,7 +114,9 @@ def _absolute(source: Source) -> Source:
         if is_pipe(path):
             raise ConfigError(f"{path} cannot be read by Ray; pass files, or leave out --engine")
     inputs = tuple(path if is_remote(path) else os.path.abspath(path) for path in source.inputs)
-    return replace(source, inputs=inputs, report=source.report and source.report.absolute())
+    texts = source.texts and TextOutput(os.path.abspath(source.texts.path))
+    report = source.report and source.report.absolute()
+    return replace(source, inputs=inputs, report=report, texts=texts)
 
 
 def find_user_error(error: BaseException | None) -> One2SetError | None:

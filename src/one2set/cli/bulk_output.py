@@ -39,7 +39,7 @@ class Target:
 
     @property
     def is_folder(self) -> bool:
-        return self.name.endswith("/") or self.path.is_dir()
+        return self.name.endswith("/")
 
 
 def make_target(
@@ -58,9 +58,13 @@ def make_target(
         if resume or overwrite:
             option = "--resume" if resume else "--overwrite"
             raise ConfigError(f"{option} applies to a file; name it with --output")
+        if format == "parquet":
+            raise ConfigError("--format parquet applies to a file; name it with --output")
         return None
     if resume and overwrite:
         raise ConfigError("--resume and --overwrite exclude each other; pass one of them")
+    if not output.endswith("/") and Path(output).is_dir():
+        output += "/"
     chosen = choose_format(output, format, like=like, allowed=allowed)
     return Target(output, chosen, resume, overwrite)
 
@@ -83,11 +87,13 @@ def write_bulk(
     from one2set.bulk.pipeline import run
     from one2set.bulk.ray import run_on_ray
     from one2set.bulk.resume import find_finished
-    from one2set.model.manifest import check_manifest, hash_files
+    from one2set.extraction.knowledge import KNOWLEDGE_FILES
+    from one2set.keyphrases.thesaurus import hash_list
+    from one2set.model.manifest import check_model, hash_files
     from one2set.model.paths import find_knowledge_folder
 
     if verify:
-        check_manifest(work.model)
+        check_model(work.model, KNOWLEDGE_FILES)
     if engine == "local":
         workers = workers or (1 if work.needs_torch else count_cores())
         # An exported network gains little from a second thread: 8 % of the time on two cores.
@@ -101,6 +107,7 @@ def write_bulk(
         "format": target and target.format,
         "work": type(work).__name__,
         "options": {name: value for name, value in asdict(work).items() if name not in without},
+        "lists": {name: hash_list(path) for name, path in work.lists.items()} or None,
     }
     if target is not None and target.resume:
         finished = find_finished(target.path, settings)

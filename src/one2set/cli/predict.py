@@ -122,6 +122,9 @@ def predict(
             f"this is raw output; for keyphrases: one2set generate --model {model} …",
             soft_wrap=True,
         )
+    text = (target.format if target else format) == "text"
+    if text and slots:
+        raise ConfigError("--slots does not fit into lines of text; write jsonl or parquet")
     search = {
         "beam": beam,
         "length_penalty": length_penalty,
@@ -131,7 +134,7 @@ def predict(
     }
     work = Raw(
         folder,
-        text=(target.format if target else format) == "text",
+        text=text,
         slots=slots,
         search=tuple((name, value) for name, value in search.items() if value is not None),
         max_source_length=max_source_words,

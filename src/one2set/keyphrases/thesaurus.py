@@ -4,8 +4,10 @@ It is read from a list of terms, a CSV file or SKOS. A phrase stands for a term 
 of one of its labels, in any order: *networks, neural* and *neural network* are the same.
 """
 
+import os
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 from warnings import catch_warnings, simplefilter
 
@@ -64,10 +66,14 @@ def _stems(label: str) -> Stems:
     return tuple(stem for stem in stem_all(words_of(label)) if stem not in PUNCTUATION)
 
 
-@lru_cache(maxsize=8)
 def load_thesaurus(path: str | Path) -> Thesaurus:
     """The thesaurus in a file: .txt has a term per line, .csv columns such as `label`, `id` and
-    `altLabel`, the others are SKOS."""
+    `altLabel`, the others are SKOS. It is read again only if it has changed."""
+    return _load_thesaurus(path, _version(path))
+
+
+@lru_cache(maxsize=8)
+def _load_thesaurus(path: str | Path, version: tuple[int, int]) -> Thesaurus:
     ending = Path(path).suffix.lower()
     if ending in _RDF:
         terms = _read_skos(path, _RDF[ending])
@@ -86,10 +92,28 @@ def load_thesaurus(path: str | Path) -> Thesaurus:
     return thesaurus
 
 
-@lru_cache(maxsize=8)
 def load_stop_list(path: str | Path) -> frozenset[Stems]:
-    """The stems of the phrases of a file, one per line."""
+    """The stems of the phrases of a file, one per line. It is read again only if it has changed."""
+    return _load_stop_list(path, _version(path))
+
+
+@lru_cache(maxsize=8)
+def _load_stop_list(path: str | Path, version: tuple[int, int]) -> frozenset[Stems]:
     return frozenset(map(_stems, read_phrases(path)))
+
+
+def _version(path: str | Path) -> tuple[int, int]:
+    """What differs after a change of a file: its time and its size."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return 0, 0  # whoever reads it says why it cannot be read
+    return status.st_mtime_ns, status.st_size
+
+
+def hash_list(path: str | Path) -> str:
+    """The hash of the content of a thesaurus or a stop list."""
+    return sha256(_read_text(path).encode()).hexdigest()
 
 
 def read_phrases(path: str | Path) -> list[str]:
