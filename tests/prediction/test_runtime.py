@@ -10,7 +10,7 @@ import pytest
 
 from one2set.data.document import Document
 from one2set.data.vocabulary import WordVocabulary
-from one2set.errors import DataError
+from one2set.errors import ConfigError, DataError
 from one2set.export.export import export_model
 from one2set.model.folder import save_model
 from one2set.model.settrans import SetTrans
@@ -157,6 +157,8 @@ def test_a_long_document_is_truncated_and_marked(exported: Path) -> None:
     long = Document("long", "", "set " * 5000)
     (prediction,) = Runtime(exported, threads=1).predict([long])
     assert (prediction.source_length, prediction.read_length) == (5000, 2048)
+    with pytest.raises(ConfigError, match="max source length is 0; expected 1 or more"):
+        Runtime(exported, threads=1, max_source_length=0)
     (short,) = Runtime(exported, threads=1, max_source_length=100).predict([long])
     assert short.read_length == 100
 

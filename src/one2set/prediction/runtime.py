@@ -70,7 +70,7 @@ class Runtime(Predictor):
         *,
         threads: int = 0,
         batch_tokens: int = 4096,
-        max_source_length: int | None = None,
+        max_source_length: int = 4096,
     ) -> None:
         """`threads` is the number of CPU threads; 0 uses all cores."""
         self.description = read_description(folder)
@@ -81,7 +81,7 @@ class Runtime(Predictor):
         super().__init__(
             vocabulary,
             batch_tokens=batch_tokens,
-            max_source_length=min(max_source_length or longest, longest),
+            max_source_length=min(max_source_length, longest),
         )
         if vocabulary.size != self.description.vocabulary_size:
             what = f"has {self.description.vocabulary_size:,} words, the vocabulary "
