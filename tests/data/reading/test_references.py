@@ -59,3 +59,22 @@ def test_entries_may_lack_an_end_tag(tmp_path: Path) -> None:
         ("a-1", "One"),
         ("10.1/x", "Two"),
     ]
+
+
+def test_a_line_continues_the_one_before(tmp_path: Path) -> None:
+    source = b"TY  - A\nTI  - On light\nAB  - The effect of\nUV light on\nAI  skin.\nER  - \n"
+    (document,) = read(write(tmp_path, "a.ris", source))
+    assert (document.title, document.abstract) == (
+        "On light",
+        "The effect of UV light on AI  skin.",
+    )
+    source = b"PMID- 7\nTI  - On light\nAB  - The effect of\n      UV light.\n"
+    (document,) = read(write(tmp_path, "a.nbib", source))
+    assert (document.id, document.abstract) == ("7", "The effect of UV light.")
+
+
+def test_a_hyphen_in_the_first_word_is_no_dash(tmp_path: Path) -> None:
+    source = b"FN Clarivate\nPT J\nTI X-ray images\n   of bones\nAB B- and T-cells.\nUT W:1\nER\n"
+    (document,) = read(write(tmp_path, "a.txt", source))
+    assert document.title == "X-ray images of bones"
+    assert (document.id, document.abstract) == ("W:1", "B- and T-cells.")

@@ -19,7 +19,7 @@ _BIBTEX_START = re.compile(r"(?:\s*%.*\n)*\s*@\w{1,40}\s*[{(]")
 _CONCATENATION = re.compile(r'\A"|"\s*#\s*"|"\Z')  # "a" # "b"
 # `TI  - text` in RIS, `PMID- text` in MEDLINE, `TI text` in Web of Science's format.
 _TAGGED_START = re.compile(r"\s*(?:TY  - |PMID- |FN (?:Clarivate|Thomson|ISI))")
-_DASHED = re.compile(r"([A-Z][A-Z0-9 ]{3})- ?(.*)")
+_DASHED = re.compile(r"(?=.{4}-)([A-Z][A-Z0-9]{1,3}) *- ?(.*)")
 _SPACED = re.compile(r"([A-Z][A-Z0-9]) (.*)|(E[RF])")
 _BEGINS = ("TY", "PT", "PMID")  # the first tag of an entry
 _MEANINGS = {
@@ -85,21 +85,23 @@ Entry = dict[str, list[str]]
 
 def _entries(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, Entry, bool]]:
     """The values of each entry by tag, with the line where it begins, and whether tags have
-    dashes. A line without a tag continues the one before."""
+    dashes. A line without a tag continues the one before: so does `UV light` where tags have
+    dashes."""
     entry: Entry = {}
-    tag, first, has_dashes = "", 1, True
+    tag, first, has_dashes = "", 1, False
     for number, line in lines:
-        match = _DASHED.fullmatch(line) or _SPACED.fullmatch(line)
+        match = _DASHED.fullmatch(line) or (None if has_dashes else _SPACED.fullmatch(line))
         if match is None:
             if tag and line.strip():
                 entry[tag][-1] += f" {line.strip()}"
             continue
-        tag, value = (match.group(1) or match.group(3)).strip(), (match.group(2) or "").strip()
+        has_dashes = match.re is _DASHED
+        tag, value = match.group(1) or match.group(3), (match.group(2) or "").strip()
         if tag in _BEGINS and not {"TI", "T1", "AB", "N2"}.isdisjoint(entry):
             yield first, entry, has_dashes
             entry = {}
         if tag in _BEGINS and not entry:
-            first, has_dashes = number, match.re is _DASHED
+            first = number
         if tag in ("FN", "VR", "ER", "EF"):
             tag = ""
         else:
