@@ -169,13 +169,16 @@ def broken(document: Document, indent: str) -> str:
 
 
 def parquet() -> bytes:
-    columns = {
-        "id": [document.id for document in DOCUMENTS],
-        "year": [2021, None, 2024],
-        "title": [document.title for document in DOCUMENTS],
-        "abstract": [document.abstract for document in DOCUMENTS],
-        "keywords": [list(document.keyphrases or ()) for document in DOCUMENTS],
-    }
+    return parquet_of(
+        id=[document.id for document in DOCUMENTS],
+        year=[2021, None, 2024],
+        title=[document.title for document in DOCUMENTS],
+        abstract=[document.abstract for document in DOCUMENTS],
+        keywords=[list(document.keyphrases or ()) for document in DOCUMENTS],
+    )
+
+
+def parquet_of(**columns: Sequence[object]) -> bytes:
     sink = io.BytesIO()
     pq.write_table(pa.table(columns), sink)
     return sink.getvalue()

@@ -18,6 +18,7 @@ from tests.data.formats import (
     COMPRESSIONS,
     FORMATS,
     bibtex,
+    parquet_of,
     ris,
     sources,
     targets,
@@ -71,6 +72,7 @@ BAD: dict[str, tuple[str, bytes, int | None, str, int]] = {
     "no Excel": ("a.xlsx", zipped({"xl/workbook.xml": "<a/>"}), None, "is damaged", 0),
     "Excel without columns": ("a.xlsx", workbook_of([["x"], ["y"]]), None, "has no sheet", 0),
     "no Parquet": ("a.parquet", b"PAR1 and nothing", None, "is not Parquet", 0),
+    "unknown columns of Parquet": ("a.parquet", parquet_of(x=["1"], y=["2"]), 1, "'x', 'y'", 0),
     "cut-off Parquet": ("a.parquet", FORMATS["papers.parquet"]()[:-9], None, "is not Parquet", 0),
 }
 
@@ -98,6 +100,13 @@ def test_skip_keeps_the_good_and_reports_the_bad(case: str, tmp_path: Path) -> N
     assert len(rows) == errors.skipped >= 1
     assert (rows[0]["path"], rows[0]["line"]) == (path, line)
     assert all(row["what"] and row["fix"] for row in rows)
+
+
+def test_a_cut_off_document_is_reported_once(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.html.gz", gzip.compress(b"<html>" + b"Words. " * 999)[:-9])
+    errors = ErrorPolicy("skip")
+    assert list(read(path, errors=errors)) == []
+    assert errors.skipped == 1
 
 
 @pytest.mark.parametrize(

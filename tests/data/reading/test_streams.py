@@ -10,6 +10,7 @@ import sys
 import threading
 import zlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
@@ -62,6 +63,29 @@ def test_standard_input(compression: str, monkeypatch: pytest.MonkeyPatch) -> No
     assert TEXT.startswith(start)
     assert read_all(STDIN) == TEXT
     assert read_all(STDIN) == b""  # it can be read only once
+
+
+class Slow(io.RawIOBase):
+    """A pipe that has one byte at a time."""
+
+    def __init__(self, data: bytes) -> None:
+        self._bytes = io.BytesIO(data)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        byte = self._bytes.read(1)
+        buffer[: len(byte)] = byte
+        return len(byte)
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_a_pipe_that_is_filled_slowly(compression: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = COMPRESSIONS[compression](TEXT[:9_000])
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Slow(data))))
+    assert peek(STDIN) == peek(STDIN) == TEXT[:9_000]
+    assert read_all(STDIN) == TEXT[:9_000]
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
@@ -182,6 +206,7 @@ def test_the_report_lists_what_was_skipped(tmp_path: Path) -> None:
         assert not report.exists()  # no report of nothing
         errors.report("is odd", fix="mend it", path="a.txt", line=3)
         errors.report("is bad", fix="copy it", path="b\udce9.txt")
+        assert report.read_bytes().count(b"\n") == 2, "at once, not at the end of the block"
     rows = [json.loads(line) for line in report.read_bytes().splitlines()]
     assert rows == [
         {"path": "a.txt", "line": 3, "what": "is odd", "fix": "mend it"},

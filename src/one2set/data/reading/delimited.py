@@ -170,7 +170,8 @@ def read_parquet(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Doc
     with open_stream(path, errors) as stream, _seekable(stream) as file:
         try:
             table = pq.ParquetFile(file)
-            columns = list(filter(fields.know, table.schema_arrow.names))
+            # Without any of them, the error names all.
+            columns = list(filter(fields.know, table.schema_arrow.names)) or None
             number = 0
             for batch in table.iter_batches(batch_size=1024, columns=columns):
                 for record in batch.to_pylist():

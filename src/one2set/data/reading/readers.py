@@ -246,9 +246,11 @@ def _why_unreadable(file: str) -> str | None:
 def _read_document(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Document]:
     """A document, or the rows of an Excel file."""
     limits = Limits()
-    data = b""
+    data, skipped = b"", errors.skipped
     with open_stream(path, errors) as stream:
         data = stream.read(limits.bytes + 1)
+    if errors.skipped > skipped:
+        return  # damaged compressed data, which is reported
     name = _uncompressed(path)
     try:
         if recognise(data, name) == "archive" and archive_kind(data, limits) == "xlsx":

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import IO, Any, Literal, Self
+from typing import IO, Any, Literal, NamedTuple, Self
 
 import orjson
 
@@ -22,6 +22,7 @@ from one2set.errors import ConfigError, DataError, missing_extra, shorten
 
 STDIN = "-"
 OnError = Literal["stop", "skip"]
+_BUFFER = 1 << 17  # bytes
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 MAX_LINE = 1 << 27  # bytes of a line or of a text: what is in memory at once
 # A block of Zstandard has at least 4 bytes and at most 128 kB of content, so that a piece never
@@ -75,6 +76,7 @@ class ErrorPolicy:
             what, fix = shorten(what, 1_000), shorten(fix, 500)
             row = {"path": printable(path), "line": line, "what": what, "fix": fix}
             self._file.write(orjson.dumps(row) + b"\n")
+            self._file.flush()  # a program may read it before it leaves the block
 
     def __enter__(self) -> Self:
         return self
@@ -138,7 +140,7 @@ class _CountedFile(io.FileIO):
 
     @classmethod
     def buffered(cls, path: str, errors: ErrorPolicy) -> IO[bytes]:
-        return io.BufferedReader(cls(path, errors), 1 << 17)
+        return io.BufferedReader(cls(path, errors), _BUFFER)
 
     def readinto(self, buffer: Any) -> int | None:
         size = super().readinto(buffer)
@@ -197,7 +199,7 @@ class _Utf16Stream(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         while not self._ready and not self._ended:
-            chunk = self._file.read(1 << 17)
+            chunk = self._file.read(_BUFFER)
             self._ended = not chunk
             text = self._decoder.decode(chunk, self._ended)
             self._ready = text.encode("utf-8", "replace")
@@ -207,30 +209,69 @@ class _Utf16Stream(io.RawIOBase):
         return size
 
 
+class _RejoinedStream(io.RawIOBase):
+    """A stream of which the start was read, from its start."""
+
+    def __init__(self, start: bytes, rest: Any) -> None:
+        """`rest` is a buffered stream; None if it has ended: a terminal would ask for more."""
+        self._start, self._rest = start, rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not self._start and self._rest is not None:
+            self._start = self._rest.read1(len(buffer))
+        size = min(len(buffer), len(self._start))
+        buffer[:size] = self._start[:size]
+        self._start = self._start[size:]
+        return size
+
+
 def _decode_start(file: IO[bytes]) -> io.BufferedIOBase:
     """Compression and UTF-16 are known by the first bytes, not by the name."""
     start: bytes = file.peek(4)  # type: ignore[attr-defined]
+    if len(start) < 4:  # the file is short, or a pipe that is filled slowly
+        start = file.read(4)
+        file = io.BufferedReader(_RejoinedStream(start, file), _BUFFER)
     if start.startswith(_GZIP):
         return gzip.GzipFile(fileobj=file)
     if start.startswith(_ZSTD):
-        return io.BufferedReader(_ZstdStream(file), 1 << 17)
+        return io.BufferedReader(_ZstdStream(file), _BUFFER)
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return io.BufferedReader(_Utf16Stream(file), 1 << 17)
+        return io.BufferedReader(_Utf16Stream(file), _BUFFER)
     assert isinstance(file, io.BufferedIOBase)
     return file
 
 
-# Pipes whose start was looked at. They cannot be opened again: who reads them takes them here.
-_peeked: dict[str, tuple[IO[bytes], io.BufferedIOBase]] = {}
+class _Peeked(NamedTuple):
+    """A pipe whose start was read."""
+
+    file: IO[bytes]
+    stream: io.BufferedIOBase  # from the start
+    start: bytes
+
+
+# They cannot be opened again: who reads them takes them here.
+_peeked: dict[str, _Peeked] = {}
 
 
 def peek(path: str) -> bytes:
     """The first bytes of a file, uncompressed; who reads it next still sees them."""
+    if path in _peeked:
+        return _peeked[path].start
+    start, has_ended = b"", False
     ignored = ErrorPolicy("skip")  # a damaged file is reported when it is read
     with open_stream(path, ignored, keep=is_pipe(path)) as stream:
-        start: bytes = stream.peek(1 << 12)  # type: ignore[attr-defined]
-        return start
-    return b""
+        # A pipe may be filled slowly, so that one read is not enough.
+        while len(start) < _BUFFER and not has_ended:
+            part = stream.read1(_BUFFER - len(start))
+            start, has_ended = start + part, not part
+    if path in _peeked:
+        file, stream, _ = _peeked[path]
+        rejoined = _RejoinedStream(start, None if has_ended else stream)
+        _peeked[path] = _Peeked(file, io.BufferedReader(rejoined, _BUFFER), start)
+    return start
 
 
 @contextmanager
@@ -242,12 +283,12 @@ def open_stream(
     file: IO[bytes] | None = None
     try:
         if path in _peeked:
-            file, stream = _peeked.pop(path)
+            file, stream, _ = _peeked.pop(path)
         else:
             file = _open(path, errors)
             stream = _decode_start(file)
         if keep:
-            _peeked[path] = file, stream
+            _peeked[path] = _Peeked(file, stream, b"")
         yield stream
     except OSError as error:
         if not isinstance(error, gzip.BadGzipFile):
