@@ -127,3 +127,17 @@ def test_either_a_needless_part_or_its_whole_remains(
         elif not overlaps:  # it was dropped for a whole that was dropped for another
             wholes = [index for index, other in enumerate(phrases) if is_needless(phrase, other)]
             assert any(scores[index] >= 0.6 * scores[number] for index in wholes)
+
+
+SPANS = st.lists(st.tuples(st.integers(0, 9), st.integers(1, 4)), max_size=6).map(
+    lambda pairs: [(start, start + length) for start, length in pairs]
+)
+
+
+@given(SPANS, SPANS)
+def test_two_occurrences_of_its_own_keep_a_part(
+    part: list[tuple[int, int]], whole: list[tuple[int, int]]
+) -> None:
+    own = [(a, b) for a, b in part if not any(c <= a and b <= d for c, d in whole)]
+    remaining = drop_needless_parts([("a",), ("a", "b")], [part, whole], [0.5, 0.4])
+    assert remaining == ([0, 1] if len(own) > 1 else [1])

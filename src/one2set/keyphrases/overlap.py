@@ -6,7 +6,9 @@ to 1, says how much they count.
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, islice
 
 from one2set.data.text import Span, Stems
 
@@ -99,12 +101,13 @@ def drop_needless_parts(
     it. A needless part is dropped for a whole that is nearly as probable; otherwise the less
     probable one of the two is dropped."""
     by_probability = sorted(range(len(phrases)), key=lambda number: -probabilities[number])[:_MOST]
+    covers = [_Cover(occurrences) for occurrences in spans]
 
     def is_needless(part: int, whole: int) -> bool:
         if not _contains(phrases[whole], phrases[part]):
             return False
-        own = [span for span in spans[part] if not _is_inside(span, spans[whole])]
-        return len(own) < _OWN_OCCURRENCES
+        own = (span for span in spans[part] if not covers[whole].contains(span))
+        return len(list(islice(own, _OWN_OCCURRENCES))) < _OWN_OCCURRENCES
 
     def has_likely_whole(part: int) -> bool:
         enough = _WHOLE_SHARE * probabilities[part]
@@ -124,6 +127,16 @@ def drop_needless_parts(
     return remaining
 
 
-def _is_inside(span: Span, others: Iterable[Span]) -> bool:
-    start, end = span
-    return any(first <= start and end <= last for first, last in others)
+class _Cover:
+    """Spans of a text, of which a book has thousands."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        in_order = sorted(spans)
+        self._starts = [start for start, _ in in_order]
+        self._last_ends = list(accumulate((end for _, end in in_order), max))  # up to each one
+
+    def contains(self, span: Span) -> bool:
+        """Whether a span is within one of them."""
+        start, end = span
+        count = bisect_right(self._starts, start)
+        return count > 0 and self._last_ends[count - 1] >= end
