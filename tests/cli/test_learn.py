@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from collections.abc import Callable, Iterable
 from importlib.resources import files
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from one2set.data.document import Document
-from one2set.errors import ConfigError
+from one2set.errors import ConfigError, DataError
 from one2set.extraction.knowledge import Knowledge
 from one2set.extraction.ngrams import hash_of
 from one2set.keyphrases import learn
@@ -115,6 +116,16 @@ def test_skipped_records_are_reported_once(tmp_path: Path) -> None:
     options = ("--documents", path, "-o", tmp_path / "out", "--on-error", "skip")
     assert "1 record was skipped" in run("learn", "light", *options, "--report", report)
     assert [row["line"] for row in read_jsonl(report)] == [61]
+
+
+def test_shared_knowledge_is_verified(tmp_path: Path) -> None:
+    shutil.copytree(str(files("one2set") / "models"), tmp_path / "models")
+    with (tmp_path / "models" / "default" / "lexicon.safetensors").open("r+b") as file:
+        file.seek(-9, 2)
+        file.write(b"damage")
+    light = tmp_path / "models" / "light"
+    with pytest.raises(DataError, match=r"lexicon\.safetensors: has changed since"):
+        run("learn", light, "--from", light, "--documents", SAMPLE, "-o", tmp_path / "out")
 
 
 def test_standard_input_is_refused(tmp_path: Path) -> None:
