@@ -189,6 +189,13 @@ def test_only_allowed_hosts_are_accepted() -> None:
             Access(hosts=(wrong,))
 
 
+def test_an_origin_that_no_browser_sends_is_refused() -> None:
+    Access(origins=("https://a.example", "http://localhost:3000", "http://[::1]:8", "null", "*"))
+    for wrong in ("a.example", "https://a.example/", "https://A.example", "https://", ""):
+        with pytest.raises(ConfigError, match="the allowed origin is"):
+            Access(origins=(wrong,))
+
+
 @pytest.mark.parametrize(
     ("path", "status"), [("/", 200), ("/healthz", 200), (KEYPHRASES, 405), ("/none", 404)]
 )

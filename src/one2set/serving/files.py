@@ -14,7 +14,7 @@ from one2set.data.document import Document
 from one2set.data.reading.document_formats.limits import Limits as DocumentLimits
 from one2set.data.reading.documents import read_document
 from one2set.errors import ConfigError, DataError
-from one2set.serving.limits import Limits, ProblemError
+from one2set.serving.limits import MAX_SHOWN, Limits, ProblemError
 
 CONTENT_TYPE = "application/octet-stream"  # a page of another site cannot send it without CORS
 _THREADS = 2
@@ -48,7 +48,7 @@ def _check_type(headers: Headers) -> None:
     if given != CONTENT_TYPE:
         raise ProblemError(
             422,
-            f"the header Content-Type is {given[:100]}; expected {CONTENT_TYPE}; "
+            f"the header Content-Type is {given[:MAX_SHOWN]}; expected {CONTENT_TYPE}; "
             "send the bytes of the file as the body",
         )
 

@@ -7,6 +7,7 @@ limit, before other code sees it. `connections` has the limits before a request 
 
 import asyncio
 import hmac
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -21,9 +22,11 @@ from one2set.errors import ConfigError
 FILES_PATH = "/v1/text"  # clients send files here
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 ANY_HOST = "*"
+# As browsers send it; that of a page from a file is null.
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\sA-Z/?#@]+|null|\*")
 # These need the token, if one is set.
 _PROTECTED = ("/v1/", "/metrics")
-_LONGEST_NAME = 100  # characters of a client's input in an error message
+MAX_SHOWN = 100  # characters of a client's input in an error message
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,12 @@ class Access:
                     f"the allowed host is {host!r}; expected a name or an address in lower case, "
                     f"without scheme and port, such as keyphrases.example.org, or {ANY_HOST}"
                 )
+        for origin in self.origins:
+            if not _ORIGIN.fullmatch(origin):
+                raise ConfigError(
+                    f"the allowed origin is {origin!r}; expected scheme and host in lower case "
+                    "without a path, such as https://example.org, or *"
+                )
 
 
 class ProblemError(HTTPException):
@@ -139,7 +148,7 @@ class Gate:
             return
         given = Headers(scope=scope).getlist("host")
         if len(given) != 1 or _parse_host(given[0]) not in self._hosts:
-            shown = ", ".join(given)[:_LONGEST_NAME] or "missing"
+            shown = ", ".join(given)[:MAX_SHOWN] or "missing"
             raise ProblemError(
                 400,
                 f"the Host header is {shown}; allowed are {', '.join(sorted(self._hosts))}; "

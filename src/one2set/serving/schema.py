@@ -9,14 +9,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, mod
 from one2set.data.document import Document
 from one2set.data.reading.records import document_from_text, make_document
 from one2set.keyphrases.selection import Selection
-from one2set.serving.limits import Limits, ProblemError
+from one2set.serving.limits import MAX_SHOWN, Limits, ProblemError
 
 _EXAMPLE_TEXT = (
     "Finding duplicate bug reports\n"
     "Users report the same bug many times. We rank earlier bug reports by a neural network that "
     "reads both texts, and find two of three duplicates among the first five."
 )
-_LONGEST_NAME = 100  # characters of a client's input in an error message
 
 
 def _check_unicode(text: str) -> str:
@@ -39,7 +38,7 @@ class _StrictModel(BaseModel):
     def _check_fields(cls, given: object) -> object:
         """Raise one error for all unknown fields; `extra="forbid"` raises one for each."""
         if isinstance(given, Mapping):
-            unknown = [str(name)[:_LONGEST_NAME] for name in given if name not in cls.model_fields]
+            unknown = [str(name)[:MAX_SHOWN] for name in given if name not in cls.model_fields]
             if unknown:
                 known = ", ".join(cls.model_fields)
                 raise ValueError(f"there is no field {unknown[0]!r}; the fields are {known}")
