@@ -31,7 +31,7 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
         partial.replace(path)
         _sync(path.parent)
     except BaseException:
-        with suppress(OSError):  # of a disk that cannot be written, nothing is removed
+        with suppress(OSError):  # a disk that cannot be written keeps it
             partial.unlink(missing_ok=True)
         raise
 

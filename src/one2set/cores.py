@@ -1,4 +1,4 @@
-"""The number of cores. Apart from `parallel`, whose imports take longer than loading a model."""
+"""The number of cores. Not in `parallel`, whose imports take longer than loading a model."""
 
 import os
 import sys

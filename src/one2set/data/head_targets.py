@@ -132,7 +132,7 @@ def _label(
 ) -> NDArray[np.bool_]:
     """(P,) whether each span is a keyphrase."""
     openings = {phrase[0] for phrase in keyphrases}
-    # Few words begin a keyphrase, so few spans need a look.
+    # Few words begin a keyphrase, so few spans need to be compared.
     may_begin = np.array([word_stem in openings for word_stem in words.stems], np.bool_)
     is_keyphrase = np.zeros(len(start), np.bool_)
     for index in np.flatnonzero(may_begin[start] if len(start) else is_keyphrase):

@@ -65,7 +65,7 @@ def porter_stem(word: str) -> str:
         return word
     word = _without_plural(word)
     word = _without_participle(word)
-    # Step 1c. field: cry → cri and by → by, where the paper requires a vowel in the stem.
+    # Step 1c. nltk: cry → cri and by → by, where the paper requires a vowel in the stem.
     if word.endswith("y") and len(word) > 2 and _shape(word[:-1])[-1] == "c":
         word = f"{word[:-1]}i"
     return _without_final_e(_step_4(_step_3(_step_2(word))))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from one2set.data.reading.document_formats.latex import _load_converter
 from one2set.data.reading.document_formats.limits import Limits
 from one2set.data.reading.documents import read_document, recognise
-from one2set.data.reading.readers import read
+from one2set.data.reading.readers import EXTENSIONS, read
 from one2set.errors import ConfigError, DataError
 from tests.data.document_samples import (
     EXPECTED,
@@ -32,6 +32,7 @@ from tests.data.document_samples import (
 from tests.data.formats import COMPRESSIONS, write
 
 SAMPLE = pytest.mark.parametrize("name", SAMPLES)
+RECORDS = [ending for ending, kind in EXTENSIONS.items() if kind not in ("document", "text")]
 
 
 @SAMPLE
@@ -107,6 +108,7 @@ def test_recognition(start: bytes, name: str, kind: str | None) -> None:
         (zipped({"ppt/presentation.xml": ""}), "a.pptx", "PowerPoint presentation; export it"),
         (zipped({"xl/workbook.xml": ""}), "a.xlsx", "has records, not one document"),
         (b"@misc{a, title={b}}", "a.bib", "has records, not one document; use the command line"),
+        *((b"x", f"a{ending}", "has records, not one") for ending in RECORDS),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 old", "a.doc", "old Office program; save it as .docx"),
         (
             b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le"),

@@ -60,7 +60,7 @@ def _names_file_with_spaces(argument: str) -> bool:
 
 
 def is_remote(path: str) -> bool:
-    """Whether this is an address, and no path."""
+    """Whether this is a URL, not a path."""
     return "://" in path
 
 

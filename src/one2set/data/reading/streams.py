@@ -252,12 +252,12 @@ class _Peeked(NamedTuple):
     start: bytes
 
 
-# They cannot be opened again: who reads them takes them here.
+# Pipes cannot be opened again, so their next reader takes them from here.
 _peeked: dict[str, _Peeked] = {}
 
 
 def peek(path: str) -> bytes:
-    """The first bytes of a file, uncompressed; who reads it next still sees them."""
+    """The first bytes of a file, uncompressed. The next reader gets them too."""
     if path in _peeked:
         return _peeked[path].start
     start, has_ended = b"", False

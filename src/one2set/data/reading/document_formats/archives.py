@@ -89,5 +89,5 @@ def damaged(error: object) -> DataError:
 
 
 def too_deep() -> DataError:
-    """The error for a file whose parts are within one another without end."""
+    """The error for a file whose parts are nested without end."""
     return DataError("is nested too deeply", fix="check that it is the right file")

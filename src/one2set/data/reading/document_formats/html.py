@@ -27,12 +27,12 @@ _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _TITLES = ("citation_title", "dc.title", "dcterms.title", "og:title")
 _ABSTRACTS = ("citation_abstract", "dc.description", "dcterms.abstract", "dcterms.description")
 _TAG = re.compile(r"<(/?)([a-z][\w:-]{0,40})\b[^<>]*?(/?)>", re.IGNORECASE)
-# Elements that have no end, or whose end may be left out.
+# Elements without an end tag, or whose end tag may be left out.
 _UNCLOSED = re.compile(
     "p|li|d[dt]|t[dhr]|tbody|thead|tfoot|option|br|hr|img|meta|link|input|wbr|col|area",
     re.IGNORECASE,
 )
-_DEEPEST = 3_000  # elements within one another; the time to parse grows with the square
+_DEEPEST = 3_000  # nested elements; the time to parse grows with the square of their number
 _MENU = 3  # links without other words between them
 _DEEP = 200  # elements between a text and its block; deeper ones are blocks of their own
 

@@ -14,7 +14,7 @@ from one2set.data.reading.document_formats.blocks import Block, Extract
 from one2set.errors import missing_extra
 
 _COMMENT = re.compile(r"(?<!\\)%.*")
-_MADE_UP = re.compile(r"\\(?:maketitle|tableofcontents|listoffigures|listoftables|today)\b")
+_GENERATED = re.compile(r"\\(?:maketitle|tableofcontents|listoffigures|listoftables|today)\b")
 _NOT_READ = re.compile(
     "verbatim|lstlisting|minted|alltt|comment|filecontents|tikzpicture|equation|align|gather|"
     "multline|eqnarray|displaymath|math|tabular[xy]?|longtable|array|algorithm(ic)?|"
@@ -32,7 +32,7 @@ _GOES_ON = re.compile(r"[\\}\]]\s*$|\\[A-Za-z]+\*?\s*$")  # the next line may ha
 _STYLED = re.compile(
     r"\\(?:emph|text(?:bf|it|sc|sf|tt|rm|normal)?|mbox|underline)\{([^\\{}$%&]*)\}"
 )
-_NESTED = 3  # styles within one another
+_NESTED = 3  # levels of nested styles
 _MACRO = re.compile(  # names and terms, not layout
     r"\\(?:(?:re)?newcommand\*?|providecommand|def)\s*\{?\s*(\\[A-Za-z]+)\s*\}?\s*"
     r"\{((?:[^{}\n]|\{[^{}\n]{0,80}\}){1,80})\}"
@@ -58,7 +58,7 @@ _SILENT = re.compile(
 
 def read_latex(text: str) -> Extract:
     """Read a LaTeX document."""
-    text = _expand_macros(_MADE_UP.sub("", _COMMENT.sub("", text)))
+    text = _expand_macros(_GENERATED.sub("", _COMMENT.sub("", text)))
     title = _argument_of(text, r"\\title") or ""
     body = _BODY.search(text)
     abstract, text = _split_abstract(_without_unread(body.group(1) if body else text))
