@@ -126,7 +126,7 @@ def test_every_position_shows_what_the_library_finds(
 
 
 # The phrases of each segment, by testing every span.
-PIECES = """([text, phrases]) => import('/page/marking.js').then(({ segments }) => {
+PIECES = """([text, phrases]) => import('/page/text.js').then(({ segments }) => {
     const spans = phrases.flatMap(({ stems, spans }) => spans.map((span) => ({ stems, span })));
     return segments(text, phrases).map(({ start, end, spans: found }) => {
         const expected = spans.filter(({ span }) => span[0] <= start && end <= span[1]);
@@ -140,7 +140,7 @@ PIECES = """([text, phrases]) => import('/page/marking.js').then(({ segments }) 
     });
 })"""
 # How many elements of arrays are looked at while a text is marked.
-WORK = """([text, phrases]) => import('/page/marking.js').then(({ segments }) => {
+WORK = """([text, phrases]) => import('/page/text.js').then(({ segments }) => {
     let looked = 0;
     const methods = ["filter", "sort", "map", "flatMap", "find", "some", "every"];
     const before = methods.map((name) => Array.prototype[name]);
@@ -301,7 +301,7 @@ def test_unlikely_keyphrases_follow_the_keywords(browser: Browser, url: str) -> 
         {"text": "absent", "stems": "absent", "present": False, "score": 0.4},
         {"text": "present", "stems": "present", "present": True, "score": 0.03},
     ]
-    script = """phrases => import('/page/listing.js').then(({ showKeywords }) => {
+    script = """phrases => import('/page/lists.js').then(({ showKeywords }) => {
         const place = document.createElement('p');
         showKeywords(place, phrases);
         return place.textContent;
@@ -489,7 +489,7 @@ def test_a_link_contains_the_text(browser: Browser, url: str, documents: list[Do
         page.click("#link")
         expect(page.locator("#link")).to_have_text("Copied")
         link = page.evaluate("navigator.clipboard.readText()")
-        long = "import('/page/keeping.js').then(m => m.linkOf('x'.repeat(30_000)))"
+        long = "import('/page/storage.js').then(m => m.makeLink('x'.repeat(30_000)))"
         with pytest.raises(Error, match="too long for a link"):
             page.evaluate(long)
     with opened(browser, url) as page:

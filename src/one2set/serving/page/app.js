@@ -1,15 +1,15 @@
 // The page: sends a text once, then shows its keyphrases at any position of the slider.
 
-import { post } from "./asking.js";
 import { showCodes } from "./codes.js";
 import { countWords, labelOf, showDocuments } from "./documents.js";
 import { examples } from "./examples.js";
 import { textOf } from "./files.js";
 import { copies, copy, download } from "./formats.js";
-import { forget, keepText, keptText, linkedText, linkOf, remember, session } from "./keeping.js";
-import { showKeywords, showList } from "./listing.js";
-import { look, lookAt, visit } from "./looking.js";
-import { showText } from "./marking.js";
+import { goToNext, highlight, highlightAt } from "./highlight.js";
+import { showKeywords, showList } from "./lists.js";
+import { post } from "./requests.js";
+import { addToSession, clearStorage, loadText, makeLink, readLink, saveText, session } from "./storage.js";
+import { showText } from "./text.js";
 
 const $ = (id) => document.getElementById(id);
 const state = {
@@ -17,7 +17,7 @@ const state = {
   answer: null, // of /v1/explore
   position: 0, // of the slider, in answer.dial
   passage: 0, // whose codes are shown
-  asking: null, // the requests under way
+  controller: null, // aborts the requests under way
 };
 
 // ---------------------------------------------------------------- requests
@@ -25,21 +25,21 @@ const state = {
 // Finds the keyphrases of texts, one after the other, and shows those of the first. An item is
 // {name, load}; `load` returns the text. Errors are shown together at the end.
 async function find(items) {
-  state.asking?.abort();
-  const { signal } = state.asking = new AbortController();
-  const wait = (message) => say(message);
+  state.controller?.abort();
+  const { signal } = state.controller = new AbortController();
+  const wait = (message) => showMessage(message);
   const found = [];
   const problems = [];
   $("sheet").classList.add("busy");
-  say("");
+  showMessage("");
   for (const [number, { name, load }] of items.entries()) {
-    if (items.length > 1) say(`${number + 1} of ${items.length}: ${name} …`);
+    if (items.length > 1) showMessage(`${number + 1} of ${items.length}: ${name} …`);
     try {
       const text = (await load(signal, wait)).replace(/\r\n?/g, "\n"); // as in a text area
       const answer = await post("v1/explore", "application/json", JSON.stringify({ text }), signal, wait);
       if (signal.aborted) return;
-      found.push({ name, title: answer.title, text, answer, keyphrases: usual(answer).keyphrases });
-      remember(found.at(-1));
+      found.push({ name, title: answer.title, text, answer, keyphrases: defaultPosition(answer).keyphrases });
+      addToSession(found.at(-1));
     } catch (error) {
       if (signal.aborted) return;
       problems.push(name ? `${name}: ${error.message}` : error.message);
@@ -50,30 +50,30 @@ async function find(items) {
   const notices = found.flatMap(({ name, answer }) =>
     answer.notices.map((notice) => `${items.length > 1 ? name : "Please note"}: ${notice}.`));
   const table = found.length > 1 ? [`${found.length} texts were read. The table below has all of them.`] : [];
-  say([...problems, ...table, ...notices].join("\n"), problems.length > 0);
+  showMessage([...problems, ...table, ...notices].join("\n"), problems.length > 0);
 }
 
-const usual = (answer) => answer.dial.find((position) => position.more === 0);
+const defaultPosition = (answer) => answer.dial.find((position) => position.more === 0);
 
-function findWritten() {
+function findInEditor() {
   const text = $("text").value;
   if (text.trim()) return find([{ name: "", load: async () => text }]);
-  write();
-  return say("There is no text yet. Type or paste one, or choose a file.", true);
+  editText();
+  return showMessage("There is no text yet. Type or paste one, or choose a file.", true);
 }
 
 function findFiles(files) {
   const items = [...files].map((file) => ({ name: file.name, load: (signal, wait) => textOf(file, signal, wait) }));
-  if (items.length) find(items).then(() => keepText($("text").value));
+  if (items.length) find(items).then(() => saveText($("text").value));
 }
 
-function take(text) {
+function submitText(text) {
   $("text").value = text;
-  keepText(text);
-  findWritten();
+  saveText(text);
+  findInEditor();
 }
 
-function say(message, wrong = false) {
+function showMessage(message, wrong = false) {
   $("message").setAttribute("role", wrong ? "alert" : "status");
   $("message").textContent = message;
   $("message").classList.toggle("wrong", wrong);
@@ -86,11 +86,11 @@ function say(message, wrong = false) {
 function open(document) {
   if (!document.answer) return find([{ name: document.name, load: async () => document.text }]);
   const { text, answer } = document;
-  Object.assign(state, { text, answer, passage: 0, position: answer.dial.indexOf(usual(answer)) });
+  Object.assign(state, { text, answer, passage: 0, position: answer.dial.indexOf(defaultPosition(answer)) });
   $("text").value = text;
   $("dial").max = answer.dial.length - 1;
   $("dial").value = state.position;
-  say("");
+  showMessage("");
   for (const [id, hidden] of [["writing", true], ["reading", false], ["welcome", true], ["found", false]]) {
     $(id).hidden = hidden;
   }
@@ -114,19 +114,19 @@ function show(fresh = false) {
   const turned = more === 0 ? "" : more > 0 ? " · more than usual" : " · fewer than usual";
   $("count").textContent = `${present.length} in the text, ${absent.length} not${turned}`;
   $("dial").setAttribute("aria-valuetext", `${keyphrases.length} keyphrases${turned}`);
-  look(null);
+  highlight(null);
 }
 
 const showSession = () => {
   $("session").hidden = !session.length;
   showDocuments($("documents"), session, state.answer ? state.text : null, (chosen) => {
-    keepText(chosen.text);
+    saveText(chosen.text);
     open(chosen);
     scrollTo({ top: 0, behavior: "smooth" });
   });
 };
 
-function write() {
+function editText() {
   $("reading").hidden = true;
   $("writing").hidden = false;
   $("text").focus();
@@ -134,15 +134,15 @@ function write() {
 }
 
 function clear() {
-  state.asking?.abort();
+  state.controller?.abort();
   Object.assign(state, { text: "", answer: null });
   $("text").value = "";
   $("found").hidden = true;
   $("welcome").hidden = false;
   $("sheet").classList.remove("busy");
-  keepText("");
-  say("");
-  write();
+  saveText("");
+  showMessage("");
+  editText();
   showSession();
 }
 
@@ -154,7 +154,7 @@ function choose(view) {
   }
 }
 
-function turn(step) {
+function moveSlider(step) {
   if (!state.answer) return;
   $("dial").value = Number($("dial").value) + step;
   $("dial").dispatchEvent(new Event("input"));
@@ -170,42 +170,42 @@ const phraseOf = (stems) => shown().find((phrase) => phrase.stems === stems);
 
 // ---------------------------------------------------------------- events
 
-$("writing").addEventListener("submit", (event) => { event.preventDefault(); findWritten(); });
-$("text").addEventListener("input", () => { count(); keepText($("text").value); });
-$("text").addEventListener("paste", () => { if (!$("text").value) setTimeout(findWritten); });
+$("writing").addEventListener("submit", (event) => { event.preventDefault(); findInEditor(); });
+$("text").addEventListener("input", () => { count(); saveText($("text").value); });
+$("text").addEventListener("paste", () => { if (!$("text").value) setTimeout(findInEditor); });
 $("files").addEventListener("change", () => { findFiles($("files").files); $("files").value = ""; });
-$("edit").addEventListener("click", write);
+$("edit").addEventListener("click", editText);
 $("anew").addEventListener("click", clear);
 $("forget").addEventListener("click", () => {
-  forget();
+  clearStorage();
   clear();
-  say("Your texts are deleted from this browser.");
+  showMessage("Your texts are deleted from this browser.");
 });
 $("dial").addEventListener("input", () => { state.position = Number($("dial").value); show(); });
 $("tab-phrases").addEventListener("click", () => choose("phrases"));
 $("tab-codes").addEventListener("click", () => choose("codes"));
 for (const kind of ["pointerover", "focusin"]) {
-  document.addEventListener(kind, (event) => { if (state.answer) lookAt(event.target, phraseOf); });
+  document.addEventListener(kind, (event) => { if (state.answer) highlightAt(event.target, phraseOf); });
 }
-document.addEventListener("pointerleave", () => look(null));
+document.addEventListener("pointerleave", () => highlight(null));
 
 for (const { name, text } of examples) {
   const button = document.createElement("button");
   button.type = "button";
   button.textContent = name;
-  button.addEventListener("click", () => take(text));
+  button.addEventListener("click", () => submitText(text));
   $("examples").append(button);
 }
 
 for (const id of ["present", "absent"]) {
   $(id).addEventListener("click", (event) => {
     const button = event.target.closest("button");
-    if (button) visit(button, phraseOf);
+    if (button) goToNext(button, phraseOf);
   });
 }
 
 // Makes a button run `work`, and show for a moment that it is done.
-function act(button, done, work) {
+function confirmWhenDone(button, done, work) {
   const name = button.textContent;
   button.addEventListener("click", async () => {
     try {
@@ -214,30 +214,30 @@ function act(button, done, work) {
       button.classList.add("done");
       setTimeout(() => { button.textContent = name; button.classList.remove("done"); }, 1200);
     } catch (error) {
-      say(error.message, true);
+      showMessage(error.message, true);
     }
   });
 }
 
 const named = (document) => ({ ...document, name: labelOf(document) });
 for (const button of document.querySelectorAll("[data-copy]")) {
-  act(button, "Copied", () => copy(copies[button.dataset.copy](shown())));
+  confirmWhenDone(button, "Copied", () => copy(copies[button.dataset.copy](shown())));
 }
 for (const button of document.querySelectorAll("[data-download]")) {
-  act(button, "Saved", () => {
+  confirmWhenDone(button, "Saved", () => {
     const current = session.find(({ text }) => text === state.text);
     download(button.dataset.download, [named({ ...current, keyphrases: shown() })]);
   });
 }
 for (const button of document.querySelectorAll("[data-download-all]")) {
-  act(button, "Saved", () => download(button.dataset.downloadAll, session.map(named)));
+  confirmWhenDone(button, "Saved", () => download(button.dataset.downloadAll, session.map(named)));
 }
-act($("link"), "Copied", () => copy(linkOf(state.text)));
+confirmWhenDone($("link"), "Copied", () => copy(makeLink(state.text)));
 
 document.addEventListener("keydown", (event) => {
   const typing = event.target.matches("textarea, input:not([type=range])");
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) return findWritten();
-  if (event.key === "Escape") return look(null);
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) return findInEditor();
+  if (event.key === "Escape") return highlight(null);
   if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   const buttons = [...document.querySelectorAll(".phrases button")];
@@ -250,12 +250,12 @@ document.addEventListener("keydown", (event) => {
     choose(other);
     $(`tab-${other}`).focus();
   } else if (event.key === "[" || event.key === "]") {
-    turn(event.key === "]" ? 1 : -1);
+    moveSlider(event.key === "]" ? 1 : -1);
   } else if (event.key === "v" && state.answer) {
     choose($("codes").hidden ? "codes" : "phrases");
   } else if (event.key === "e" && !$("reading").hidden) {
     event.preventDefault();
-    write();
+    editText();
   }
 });
 
@@ -263,7 +263,7 @@ document.addEventListener("keydown", (event) => {
 document.addEventListener("paste", (event) => {
   if (event.target.matches("textarea, input")) return;
   const text = event.clipboardData.getData("text/plain");
-  if (text) take(text);
+  if (text) submitText(text);
 });
 for (const [kind, shows] of [["dragenter", true], ["dragover", true], ["drop", false]]) {
   document.addEventListener(kind, (event) => { event.preventDefault(); $("drop").hidden = !shows; });
@@ -272,23 +272,23 @@ document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) $(
 document.addEventListener("drop", (event) => {
   if (event.dataTransfer.files.length) return findFiles(event.dataTransfer.files);
   const text = event.dataTransfer.getData("text/plain");
-  if (text) take(text);
+  if (text) submitText(text);
 });
 
 // ---------------------------------------------------------------- texts of links and of the last visit
 
 // A link contains a text. It does not replace the stored one.
-function takeLink() {
+function openLink() {
   try {
-    const text = linkedText();
+    const text = readLink();
     if (text) find([{ name: "", load: async () => text }]);
   } catch (error) {
-    say(error.message, true);
+    showMessage(error.message, true);
   }
 }
 
-$("text").value = keptText();
-addEventListener("hashchange", takeLink);
-takeLink();
+$("text").value = loadText();
+addEventListener("hashchange", openLink);
+openLink();
 showSession();
 count();

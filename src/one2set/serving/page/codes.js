@@ -1,6 +1,6 @@
 // The control codes: the phrase that each generates, or ∅.
 
-import { percent } from "./listing.js";
+import { percent } from "./lists.js";
 
 const SIDES = { present: "Codes for phrases in the text", absent: "Codes for phrases not in the text" };
 

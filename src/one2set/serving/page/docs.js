@@ -1,4 +1,4 @@
-// The HTTP interface as a page, from its OpenAPI description.
+// The HTTP API as a page, from its OpenAPI description.
 
 const $ = (id) => document.getElementById(id);
 

@@ -1,6 +1,6 @@
 // The text of a file. Plain text is read here; the server reads everything else (PDF, DOCX, …).
 
-import { post } from "./asking.js";
+import { post } from "./requests.js";
 
 const PLAIN = /\.(txt|text)$/i;
 const UTF16 = { "255,254": "utf-16le", "254,255": "utf-16be" };

@@ -1,12 +1,12 @@
 // Highlights all occurrences of a phrase, with a tooltip for its score.
 
-import { percent } from "./listing.js";
+import { percent } from "./lists.js";
 
 const $ = (id) => document.getElementById(id);
 const stemsOf = (element) => element.dataset.stems?.split("|") ?? [];
 
 // `phrase` is the phrase to highlight, null for none; `mark` its occurrence in the text, if any.
-export function look(phrase, mark = null) {
+export function highlight(phrase, mark = null) {
   for (const element of document.querySelectorAll("[data-stems]")) {
     element.classList.toggle("seen", phrase !== null && stemsOf(element).includes(phrase.stems));
   }
@@ -26,20 +26,20 @@ function showTip(phrase, mark) {
 }
 
 // Highlights the phrase under the pointer or the focus. `find` returns the phrase of some stems.
-export function lookAt(target, find) {
+export function highlightAt(target, find) {
   const element = target.closest?.("[data-stems]");
-  if (!element) return look(null);
+  if (!element) return highlight(null);
   const phrase = find(stemsOf(element)[0]) ?? { stems: stemsOf(element)[0] };
-  look(phrase, element.tagName === "MARK" ? element : null);
+  highlight(phrase, element.tagName === "MARK" ? element : null);
 }
 
 // Scrolls to the next occurrence of a phrase.
-export function visit(button, find) {
+export function goToNext(button, find) {
   const stems = button.dataset.stems;
   const places = [...$("marked").querySelectorAll("mark.start")].filter((mark) => stemsOf(mark).includes(stems));
   if (!places.length) return;
   const next = (Number(button.dataset.visited ?? -1) + 1) % places.length;
   button.dataset.visited = next;
   places[next].scrollIntoView({ block: "center", behavior: "smooth" });
-  look(find(stems), places[next]);
+  highlight(find(stems), places[next]);
 }

@@ -20,8 +20,8 @@ function stored(name) {
   }
 }
 
-export const keepText = (text) => store("text", text);
-export const keptText = () => stored("text");
+export const saveText = (text) => store("text", text);
+export const loadText = () => stored("text");
 
 // ---------------------------------------------------------------- the session
 
@@ -35,19 +35,19 @@ try {
   // Written by an earlier version of the page.
 }
 
-const keepSession = () =>
+const saveSession = () =>
   store("session", session.length && JSON.stringify(session.map(({ answer, ...rest }) => rest)));
 
 // A text of the session is replaced in place.
-export function remember(document) {
+export function addToSession(document) {
   const at = session.findIndex(({ text }) => text === document.text);
   if (at >= 0) session[at] = document;
   else session.push(document);
   session.splice(0, session.length - MAX_DOCUMENTS);
-  keepSession();
+  saveSession();
 }
 
-export function forget() {
+export function clearStorage() {
   session = [];
   store("text", "");
   store("session", "");
@@ -58,14 +58,14 @@ export function forget() {
 const MAX_LINK = 20_000; // characters; some programs truncate longer links
 
 // A link that contains a text. Browsers do not send what follows the # to a server.
-export function linkOf(text) {
+export function makeLink(text) {
   const link = `${location.origin}${location.pathname}#text=${encodeURIComponent(text.toWellFormed?.() ?? text)}`;
   if (link.length <= MAX_LINK) return link;
   throw new Error("The text is too long for a link. Send it as a file instead.");
 }
 
 // The text in the link that opened the page, or "".
-export function linkedText() {
+export function readLink() {
   if (!location.hash.startsWith("#text=")) return "";
   const given = location.hash.slice("#text=".length);
   history.replaceState(null, "", location.pathname); // the text may change from now on
