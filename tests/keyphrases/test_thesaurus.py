@@ -72,6 +72,7 @@ def load(tmp_path: Path, name: str, content: str) -> Thesaurus:
             "Label,ID,altLabel\nNeural networks,http://example.org/7,ANN|nets\nGraphs,,\n",
         ),
         ("semicolons.csv", 'term;uri\n"Neural networks";http://example.org/7\nGraphs;\n'),
+        ("lines.csv", 'term;uri\r\n"Neural\r\nnetworks";http://example.org/7\r\nGraphs\r\n'),
         ("terms.ttl", TURTLE),
     ],
 )
@@ -106,6 +107,11 @@ def test_of_several_preferred_labels_all_are_found(tmp_path: Path) -> None:
     [
         ("terms.txt", "# nothing\n", "has no terms"),
         ("terms.csv", "colour\nred\n", "no column of labels"),
+        (
+            "terms.csv",
+            'label,id\n"Graphs,1\nNetworks,2\n',
+            "is not CSV .*quote labels",
+        ),
         ("terms.ttl", "this is no turtle", "is not SKOS"),
         ("terms.ttl", "", "has no terms"),
     ],

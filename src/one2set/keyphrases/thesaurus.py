@@ -4,6 +4,7 @@ It is read from a list of terms, a CSV file or SKOS. A phrase stands for a term 
 of one of its labels, in any order: *networks, neural* and *neural network* are the same.
 """
 
+import io
 import os
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -137,9 +138,14 @@ def _read_csv(path: str | Path) -> Iterator[Term]:
     import csv
 
     text = _read_text(path)
-    head = text.split("\n", 1)[0]
-    rows = csv.DictReader(text.splitlines(), delimiter=max(",;\t", key=head.count))
-    columns = {(name or "").strip().lower(): name for name in rows.fieldnames or ()}
+    delimiter = max(",;\t", key=text.split("\n", 1)[0].count)
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        columns = {(name or "").strip().lower(): name for name in reader.fieldnames or ()}
+        rows = list(reader)
+    except csv.Error as error:
+        fix = "quote labels that contain quotes"
+        raise DataError(f"is not CSV ({error})", fix=fix, path=path) from None
     label, id, others = (
         next((columns[name] for name in names if name in columns), None)
         for names in (_LABELS, _IDS, _OTHERS)
@@ -152,7 +158,8 @@ def _read_csv(path: str | Path) -> Iterator[Term]:
         if row[label]:
             joined = (row[others] or "") if others else ""
             alternatives = tuple(filter(None, map(str.strip, joined.split("|"))))
-            yield Term(row[label].strip(), (row[id] or None) if id else None, alternatives)
+            name = " ".join(row[label].split())  # it may have line ends
+            yield Term(name, (row[id] or None) if id else None, alternatives)
 
 
 def _read_skos(path: str | Path, format: str) -> Iterator[Term]:
