@@ -72,6 +72,12 @@ def test_chunks_contain_all_documents_in_order() -> None:
     assert list(split_into_chunks([])) == []
 
 
+def test_chunks_of_long_documents_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("one2set.data.corpus.encoding._CHUNK_CHARACTERS", 10)
+    documents = [Document("", "", "x" * size) for size in (3, 3, 3, 3, 50, 1)]
+    assert [len(chunk) for chunk in split_into_chunks(documents)] == [4, 1, 1]
+
+
 @pytest.mark.parametrize(
     "same",
     [

@@ -299,6 +299,20 @@ def test_the_bytes_do_not_depend_on_the_size_of_the_chunks(
     assert trees[0] == trees[1] == trees[2]
 
 
+def test_shards_of_long_documents_are_small(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("one2set.data.corpus.encoding._CHUNK", 5)
+    inputs = Inputs(train=[write(tmp_path, "a.jsonl", jsonl(make_documents(40)))])
+    prepare(tmp_path / "one", inputs)
+    monkeypatch.setattr("one2set.data.corpus.prepare._SHARD_TOKENS", 300)
+    prepare(tmp_path / "many", inputs)
+    one, many = (Corpus(tmp_path / name) for name in ("one", "many"))
+    assert len(many.manifest.splits["train"].shards) > 2
+    for example, other in zip(one.split("train"), many.split("train"), strict=True):
+        assert (example.id, example.source.tolist()) == (other.id, other.source.tolist())
+
+
 CHUNKS = st.lists(
     st.tuples(st.lists(st.sampled_from("abcdefgh"), max_size=12), st.booleans()), max_size=6
 )

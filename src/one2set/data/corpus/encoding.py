@@ -14,7 +14,7 @@ from one2set.data.example import Ids
 from one2set.data.text import DIGIT, split_present_absent
 from one2set.data.vocabulary import PieceVocabulary
 
-_CHUNK = 256  # documents
+_CHUNK, _CHUNK_CHARACTERS = 256, 1 << 24  # documents; their characters, if these are many
 
 
 @dataclass(slots=True)
@@ -46,13 +46,15 @@ class EncodedChunk:
 
 
 def split_into_chunks(documents: Iterable[Document]) -> Iterator[list[Document]]:
-    """Split documents into lists of a fixed length."""
+    """Split documents into lists of a fixed length, shorter ones of long documents."""
     chunk: list[Document] = []
+    characters = 0
     for document in documents:
         chunk.append(document)
-        if len(chunk) == _CHUNK:
+        characters += len(document.abstract)
+        if len(chunk) == _CHUNK or characters >= _CHUNK_CHARACTERS:
             yield chunk
-            chunk = []
+            chunk, characters = [], 0
     if chunk:
         yield chunk
 

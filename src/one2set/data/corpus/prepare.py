@@ -56,7 +56,7 @@ from one2set.data.vocabulary import (
 from one2set.errors import ConfigError, DataError
 from one2set.parallel import ordered_map
 
-_SHARD = 16_384  # documents
+_SHARD, _SHARD_TOKENS = 16_384, 1 << 26  # documents; their tokens, if these are many
 _SKIPPED = "skipped.jsonl"
 
 
@@ -237,6 +237,7 @@ class _Writer:
         self._folder = folder
         self._rows: list[EncodedDocument] = []
         self._tokens: list[Ids] = []
+        self._num_tokens = 0
         self._documents: list[int] = []
         self._repeats: list[int] = []  # of each shard
         self._repeat = 1
@@ -252,7 +253,8 @@ class _Writer:
         """Add documents with provisional or final ids."""
         self._rows += selected.rows
         self._tokens.append(selected.tokens)
-        if len(self._rows) >= _SHARD:
+        self._num_tokens += len(selected.tokens)
+        if len(self._rows) >= _SHARD or self._num_tokens >= _SHARD_TOKENS:
             self._flush()
 
     def _path(self, shard: int) -> Path:
@@ -284,7 +286,7 @@ class _Writer:
         self._totals["absent"] += sum(len(row.phrase_lengths) for row in rows) - present
         self._documents.append(len(rows))
         self._repeats.append(self._repeat)
-        self._rows, self._tokens = [], []
+        self._rows, self._tokens, self._num_tokens = [], [], 0
 
     def close(self, final_ids: Ids | None, read: int, dropped: Counter[str]) -> SplitCounts:
         """Write the last shard, and rewrite all shards with final ids. Returns their
