@@ -16,8 +16,8 @@ from one2set.extraction.knowledge import Knowledge
 from one2set.keyphrases.calibration import Calibration
 from one2set.keyphrases.results import Keyphrase
 from one2set.keyphrases.scoring import Passages, score_phrases
-from one2set.keyphrases.selection import Selection, select_keyphrases
-from one2set.keyphrases.surface import PhraseSpeller
+from one2set.keyphrases.selection import Selection, select_from_surface
+from one2set.keyphrases.surface import PhraseSpeller, Surface
 from one2set.prediction.prediction import NullBias, Prediction, Slot, apply_null_bias
 from one2set.prediction.predictor import Check, never_stop
 
@@ -58,11 +58,9 @@ def explore(
     bias = calibration.null_bias()
     biased = [(apply_null_bias(prediction, bias), passage) for prediction, passage in passages]
     scored = score_phrases(document, biased, knowledge, calibration, check=check)
+    surface = Surface(document.document, speller)
     dial = tuple(
-        (
-            selection.more,
-            select_keyphrases(document.document, scored, calibration, selection, speller),
-        )
+        (selection.more, select_from_surface(surface, scored, calibration, selection))
         for selection in selections
     )
     outputs = tuple(

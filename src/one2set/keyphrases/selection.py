@@ -95,7 +95,16 @@ def select_keyphrases(
     speller: PhraseSpeller = NO_SPELLER,
 ) -> KeyphraseList:
     """The keyphrases of a document that are shown, best first."""
-    surface = Surface(document, speller)
+    return select_from_surface(Surface(document, speller), phrases, calibration, selection)
+
+
+def select_from_surface(
+    surface: Surface,
+    phrases: Iterable[ScoredPhrase],
+    calibration: Calibration,
+    selection: Selection,
+) -> KeyphraseList:
+    """`select_keyphrases`, for several selections of one document: its surface is computed once."""
     sides, diversity = calibration.sides, selection.diversity_by(calibration)
     thresholds = {name: side.threshold_at(selection.more) for name, side in sides.items()}
     likely = (phrase for phrase in phrases if phrase.score >= thresholds[phrase.side])
@@ -140,7 +149,7 @@ def select_keyphrases(
     shown = [whole[at] for at in sorted(chosen)]
     return KeyphraseList(
         Keyphrase(
-            _spell(phrase, surface, document),
+            _spell(phrase, surface),
             phrase.score,
             bool(phrase.spans),
             phrase.spans,
@@ -196,11 +205,11 @@ def _write_as(
     return list(by_stems.values())
 
 
-def _spell(phrase: ScoredPhrase, surface: Surface, document: Document) -> str:
+def _spell(phrase: ScoredPhrase, surface: Surface) -> str:
     if phrase.term is not None:
         return phrase.term.label
     if phrase.spans:
-        spelt = surface.spell(phrase.spans, document.phrase_words([phrase.text])[0])
+        spelt = surface.spell(phrase.spans, surface.document.phrase_words([phrase.text])[0])
     else:
         spelt = surface.spell_absent(phrase.text)
     return " ".join(_UNPRINTABLE.sub(" ", spelt).split())

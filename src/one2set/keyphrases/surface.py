@@ -183,13 +183,21 @@ class Surface:
     """The terms of a document's text, and how its phrases are written."""
 
     def __init__(self, document: Document, speller: PhraseSpeller) -> None:
-        self._document, self._text, self._speller = document, document.text, speller
+        self.document, self._text, self._speller = document, document.text, speller
+        self._whole_phrases: dict[tuple[Span, ...], tuple[Span, ...]] = {}
+        self._spellings: dict[tuple[tuple[Span, ...], tuple[str, ...]], str] = {}
 
     def whole_phrase(self, spans: Iterable[Span]) -> tuple[Span, ...]:
         """The occurrences of a phrase that cut no term. If each one cuts a term, those of the most
         frequent phrase that they are part of; () if nothing can be shown."""
-        if self._document.tokenised:  # marks are apart already
-            return tuple(spans)
+        spans = tuple(spans)
+        if spans not in self._whole_phrases:
+            self._whole_phrases[spans] = self._find_whole_phrase(spans)
+        return self._whole_phrases[spans]
+
+    def _find_whole_phrase(self, spans: tuple[Span, ...]) -> tuple[Span, ...]:
+        if self.document.tokenised:  # marks are apart already
+            return spans
         uncut: list[Span] = []
         extended: dict[tuple[str, ...], list[Span]] = {}
         for span in spans:
@@ -209,7 +217,7 @@ class Surface:
         """The occurrences of a phrase, with what the text always has after it if it is a name:
         *Alzheimer's disease* where there is no *Alzheimer* without it."""
         spans = tuple(spans)
-        if self._document.tokenised:
+        if self.document.tokenised:
             return spans
         longer = tuple(filter(None, map(self._go_on, spans)))
         written = {" ".join(self._text[slice(*span)].lower().split()) for span in longer}
@@ -270,7 +278,13 @@ class Surface:
         """How running text writes a phrase most often, in the inflection of `words` if it occurs
         so, and rather as a noun: *optimisation*, not *optimal*. If only titles and beginnings of
         sentences have it, without their capitals."""
-        tokenised = self._document.tokenised
+        key = tuple(spans), tuple(words)
+        if key not in self._spellings:
+            self._spellings[key] = self._find_spelling(spans, words)
+        return self._spellings[key]
+
+    def _find_spelling(self, spans: Sequence[Span], words: Sequence[str]) -> str:
+        tokenised = self.document.tokenised
         written = [(span, " ".join(self._text[slice(*span)].split())) for span in spans]
         nouns = [pair for pair in written if self._share_at_end(pair[1]) >= _NOUN]
         written = nouns or written
@@ -298,7 +312,7 @@ class Surface:
         acronyms those of running text."""
         if text != text.lower():
             return text
-        spelt = self._speller.spell(words_of(text, tokenised=self._document.tokenised))
+        spelt = self._speller.spell(words_of(text, tokenised=self.document.tokenised))
         return _WORD.sub(self._with_acronyms, spelt)
 
     def _with_acronyms(self, match: "re.Match[str]") -> str:
@@ -328,16 +342,16 @@ class Surface:
 
     @property
     def _title_end(self) -> int:
-        return len(self._document.title)
+        return len(self.document.title)
 
     @property
     def _abstract_start(self) -> int:
-        return len(self._text) - len(self._document.abstract)
+        return len(self._text) - len(self.document.abstract)
 
     @cached_property
     def _has_title_case(self) -> bool:
         """Whether most long words of the title begin with capitals."""
-        words = [word for word in _WORD.findall(self._document.title) if len(word) > 3]
+        words = [word for word in _WORD.findall(self.document.title) if len(word) > 3]
         capitals: int = sum(word[0].isupper() for word in words)
         return capitals > len(words) / 2
 
