@@ -537,6 +537,13 @@ def test_errors_are_shown_and_a_token_is_requested(
         page.goto(url)
         page.fill("#text", "Words of a set.")
         page.click("#find")
+        page.fill("#token", "wrong")
+        with page.expect_response("**/v1/explore"):
+            page.press("#token", "Enter")
+        expect(page.locator("#asking[open]")).to_be_visible()
+        page.press("#token", "Escape")
+        expect(page.locator("#message")).to_contain_text("A token is needed")
+        page.click("#find")
         page.fill("#token", "geheim")
         page.press("#token", "Enter")
         expect(page.locator("#found")).to_be_visible()

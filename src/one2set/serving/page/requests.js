@@ -27,11 +27,13 @@ export async function post(path, type, body, signal, wait) {
   throw new Error(`${detail[0].toUpperCase()}${detail.slice(1)}.`);
 }
 
+// Returns whether there is a token to try; Escape gives none.
 function askForToken() {
   const dialog = $("asking");
+  dialog.returnValue = "";
   dialog.showModal();
   return new Promise((resolve) => dialog.addEventListener("close", () => {
-    token = $("token").value;
+    token = dialog.returnValue === "given" ? $("token").value : "";
     resolve(token !== "");
   }, { once: true }));
 }
