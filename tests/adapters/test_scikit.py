@@ -56,3 +56,7 @@ def test_parameters_and_copies(transformer: KeyphraseTransformer, texts: list[st
     expected = transformer(texts[0])
     assert pickle.loads(pickle.dumps(transformer))(texts[0]) == expected
     assert len(transformer.set_params(top=1)(texts[0])) <= 1
+    light = KeyphraseTransformer("light", threads=1)
+    assert transformer.set_params(model="light", top=None).transform(texts) == light.transform(
+        texts
+    )

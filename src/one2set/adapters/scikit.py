@@ -21,6 +21,9 @@ except ImportError:
     raise missing_extra("scikit-learn", extra="sklearn", purpose="KeyphraseTransformer") from None
 
 
+_OF_PROCESS = ("_generator", "_loaded")  # attributes that are not copied
+
+
 class KeyphraseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Converts texts to lists of their keyphrases, in lower case so that spellings agree."""
 
@@ -44,13 +47,14 @@ class KeyphraseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mis
 
     def fit(self, X: Iterable[str], y: Any = None) -> Self:  # noqa: N803  (scikit-learn's names)
         """Load the model. There is nothing to learn from X."""
+        self._loaded = self.model, self.threads
         self._generator = KeyphraseGenerator(self.model, threads=self.threads)
         return self
 
     def transform(self, X: Iterable[str]) -> list[list[str]]:  # noqa: N803
         """The keyphrases of each text, best first."""
-        if not hasattr(self, "_generator"):
-            self.fit(X)
+        if getattr(self, "_loaded", None) != (self.model, self.threads):
+            self.fit(X)  # for the first time, or after `set_params`
         results = self._generator.generate(
             X, top=self.top, min_score=self.min_score, only=self.only, more=self.more
         )
@@ -66,4 +70,4 @@ class KeyphraseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mis
     def __getstate__(self) -> dict[str, Any]:
         """The state without the model, which each process loads again."""
         state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_generator"}
+        return {name: value for name, value in state.items() if name not in _OF_PROCESS}
