@@ -12,6 +12,7 @@ from one2set.errors import ConfigError
 
 # Returns the names, relative to a folder, of its files that one2set wrote.
 OwnFiles = Callable[[Path], Collection[str]]
+_LEFTOVER = r"\.partial-(\d+)(\.old)?"  # what follows the name: the process, and what it replaces
 
 
 @contextmanager
@@ -118,17 +119,26 @@ def _partial(path: Path) -> Path:
     removed."""
     with _writable(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    left_over = re.compile(rf"\.{re.escape(path.name)}\.partial-(\d+)(\.old)?")
-    for other in path.parent.iterdir():
-        match = left_over.fullmatch(other.name)
-        if match and not _alive_elsewhere(int(match[1])):
-            if match[2] and not path.exists():
-                other.rename(path)  # killed between the two renames
-            elif other.is_dir():
-                shutil.rmtree(other)
-            else:
-                other.unlink()
+    _clear(path.parent, re.compile(rf"\.({re.escape(path.name)}){_LEFTOVER}"), _alive_elsewhere)
     return path.with_name(f".{path.name}.partial-{os.getpid()}")
+
+
+def clear_leftovers(folder: Path) -> None:
+    """Remove what killed processes have left in a folder, and put back what they were replacing.
+    No other process may be writing there."""
+    _clear(folder, re.compile(rf"\.(.+){_LEFTOVER}"), lambda _: False)
+
+
+def _clear(folder: Path, pattern: re.Pattern[str], is_alive: Callable[[int], bool]) -> None:
+    for leftover in folder.iterdir() if folder.exists() else ():
+        match = pattern.fullmatch(leftover.name)
+        if match and not is_alive(int(match[2])):
+            if match[3] and not (folder / match[1]).exists():
+                leftover.rename(folder / match[1])  # killed between the two renames
+            elif leftover.is_dir():
+                shutil.rmtree(leftover)
+            else:
+                leftover.unlink()
 
 
 def _alive_elsewhere(process: int) -> bool:

@@ -152,3 +152,14 @@ def test_weights_optimiser_and_average_come_back_exactly(
     assert any(name.startswith("optimizer/") for name in saved)
     for name, tensor in saved.items():
         assert torch.equal(tensor, again[name]), name
+
+
+def test_a_kill_while_a_checkpoint_is_replaced_loses_nothing(
+    checkpoints: Checkpoints, stepper: Stepper
+) -> None:
+    """A validation that is repeated after a resume writes the checkpoint of its step again."""
+    checkpoints.save(Progress(step=10), stepper)
+    path = checkpoints.folder / "00000010"
+    path.rename(checkpoints.folder / ".00000010.partial-4194305.old")
+    assert checkpoints.find() == (path, [])
+    assert names(checkpoints) == ["00000010"]

@@ -20,7 +20,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, load_model, save_file, save_model
 
-from one2set.atomic import atomic_folder
+from one2set.atomic import atomic_folder, clear_leftovers
 from one2set.data.corpus.corpus import file_hash
 from one2set.errors import DataError
 from one2set.training.schedule import Progress
@@ -76,8 +76,7 @@ class Checkpoints:
     def find(self) -> tuple[Path | None, list[str]]:
         """Return the newest usable checkpoint (None if none was ever written), and a message for
         each unusable one, which is renamed."""
-        for partial in self.folder.glob(".*.partial-*"):  # left by a killed process
-            shutil.rmtree(partial)
+        clear_leftovers(self.folder)  # the run is locked
         messages: list[str] = []
         for path in list(self._newest_first()):
             try:
