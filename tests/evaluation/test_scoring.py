@@ -6,6 +6,7 @@ import pytest
 from nltk.stem.porter import PorterStemmer
 
 from one2set.data.document import Document
+from one2set.errors import DataError
 from one2set.evaluation.metrics import compute_metrics
 from one2set.evaluation.protocols import PROTOCOLS, YE2021
 from one2set.evaluation.rankings import CUTOFFS
@@ -281,3 +282,9 @@ def test_documents_are_evaluated_in_one_call() -> None:
     assert figures["absent"]["M"].f1 == 1.0
     unpadded = evaluate([document], predicted, protocol="unpadded")
     assert unpadded["present"]["5"].precision == pytest.approx(1 / 2)
+
+
+def test_unknown_keyphrases_are_not_scored_as_none() -> None:
+    with pytest.raises(DataError, match="document '7' has no keyphrases"):
+        evaluate([Document("7", "", "Sets.")], [["sets"]])
+    evaluate([Document("7", "", "Sets.", ())], [["sets"]])

@@ -17,6 +17,7 @@ from one2set.arrays import Ints
 from one2set.data.document import Document
 from one2set.data.specials import EOS, SPECIALS, UNK
 from one2set.data.text import StemmedSource, stem_all
+from one2set.errors import DataError
 from one2set.evaluation.metrics import MetricValues, compute_metrics
 from one2set.evaluation.protocols import YE2021, get_protocol
 from one2set.evaluation.rankings import CUTOFFS, Cutoff, Ranking, Rankings
@@ -196,6 +197,7 @@ def evaluate(
 
     Raises:
         ConfigError: If the protocol is not known.
+        DataError: If the keyphrases of a document are not known.
         ValueError: If there are more documents than predictions, or fewer.
 
     Examples:
@@ -205,8 +207,14 @@ def evaluate(
         >>> present = figures["present"]
         >>> print(present["M"].f1)
     """
-    scores = score([gold_from_document(document) for document in documents], predictions)
     chosen = get_protocol(protocol)
+    golds = []
+    for document in documents:
+        if document.keyphrases is None:
+            fix = "pass documents whose keyphrases are known"
+            raise DataError(f"document {document.id!r} has no keyphrases", fix=fix)
+        golds.append(gold_from_document(document))
+    scores = score(golds, predictions)
     return {
         group: {cutoff: compute_metrics(scores.groups[group], cutoff, chosen) for cutoff in CUTOFFS}
         for group in GROUPS

@@ -141,7 +141,8 @@ class Run:
                     f"{self.folder} exists but contains no run; choose another folder"
                 )
             with atomic_folder(self.folder) as partial:
-                (partial / _METADATA).write_text(self.metadata.model_dump_json(indent=2))
+                metadata = self.metadata.model_dump_json(indent=2)
+                (partial / _METADATA).write_text(metadata, encoding="utf-8")
                 (partial / _CONFIG).write_text(settings, encoding="utf-8")
         with (self.folder / _LOCK).open("ab") as lock:
             try:
