@@ -127,6 +127,10 @@ def test_parameters_and_copies(representation: "KeyphraseRepresentation", texts:
     copy = pickle.loads(pickle.dumps(representation))
     assert copy.get_params() == representation.get_params()
     assert fitted(texts, representation_model=copy).get_topics() == expected
+    light = pickle.loads(pickle.dumps(representation)).set_params(model="light")
+    other = fitted(texts, representation_model=light).get_topics()
+    assert other != expected
+    assert fitted(texts, representation_model=copy.set_params(model="light")).get_topics() == other
 
 
 def test_the_transformer_works_as_the_analyzer(model: Path, texts: list[str]) -> None:

@@ -18,7 +18,13 @@ from one2set.keyphrases.results import Keyphrase
 from one2set.keyphrases.scoring import Passages, score_phrases
 from one2set.keyphrases.selection import Selection, select_from_surface
 from one2set.keyphrases.surface import PhraseSpeller, Surface
-from one2set.prediction.prediction import NullBias, Prediction, Slot, apply_null_bias
+from one2set.prediction.prediction import (
+    NullBias,
+    Prediction,
+    Slot,
+    apply_null_bias,
+    is_silent,
+)
 from one2set.prediction.predictor import Check, never_stop
 
 BIASES = tuple(half / 2 for half in range(-6, 7))  # −3 to 3
@@ -75,7 +81,7 @@ def _code_outputs(
     for slot in prediction.slots:
         half = prediction.half(slot)
         side = None if prediction.order == "written" else SIDES[half]
-        generates = slot.log_odds >= bias[half]
+        generates = not is_silent(slot.first_probability, slot.null, bias[half])
         yield CodeOutput(slot, side, generates, _stems(slot.text, document))
 
 

@@ -5,7 +5,7 @@ Shapes: D documents, Q candidates of all documents end to end, n phrases that ar
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import cycle
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -184,7 +184,7 @@ def group_related(gold: Sequence[Hashes], sizes: Sequence[int]) -> Iterator[list
             for document, _ in shared.most_common()
             if document in left and document != first
         ]
-        group = list(dict.fromkeys([first, *near, *left]))[:size]
+        group = list(dict.fromkeys([first, *near, *islice(left, size)]))[:size]
         for document in group:
             del left[document]
         yield group

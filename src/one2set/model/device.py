@@ -18,7 +18,7 @@ def choose_device(name: str) -> torch.device:
     chosen = next(kind for kind in available if available[kind]) if name == "auto" else name
     if not available[chosen]:
         raise ConfigError(
-            f"machine.device is {chosen!r}, which this machine (or build of torch) does not have; "
+            f"the device is {chosen!r}, which this machine (or build of torch) does not have; "
             "leave it at auto"
         )
     return torch.device(chosen, get_local_rank()) if chosen == "cuda" else torch.device(chosen)

@@ -201,7 +201,7 @@ def _check(inputs: Inputs, filters: Filters) -> None:
         if name in (TRAIN, VALID, "exclude") or not re.fullmatch(r"[\w-]+", name):
             raise ConfigError(
                 f"a test set is named {name!r}; expected letters, digits, - and _, "
-                f"and not {TRAIN} or {VALID}; pass --test NAME=FILE"
+                f"and not {TRAIN}, {VALID} or exclude; pass --test NAME=FILE"
             )
     for path in inputs.oversample:
         if path not in inputs.train:
@@ -219,7 +219,8 @@ def _check(inputs: Inputs, filters: Filters) -> None:
 
 def _excluded_titles(inputs: Inputs, fields: Fields, errors: ErrorPolicy) -> frozenset[bytes]:
     """The titles that must not occur in training: those of excluded, validation and test sets."""
-    ignored = ErrorPolicy("skip")  # errors are reported when the corpus's own sets are read
+    # Errors are reported when the corpus's own sets are read.
+    ignored = ErrorPolicy("skip", max_line=errors.max_line)
     keys: set[bytes] = set()
     for path in inputs.exclude:
         documents = read(path, fields=fields, errors=errors)
