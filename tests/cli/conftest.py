@@ -1,5 +1,6 @@
 """Models for the tests of commands."""
 
+import shutil
 from importlib.resources import files
 from pathlib import Path
 
@@ -23,3 +24,13 @@ def tiny_model(tmp_path: Path) -> Path:
 def exported_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An exported model that generates words."""
     return word_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture
+def damaged_light(tmp_path: Path) -> Path:
+    """A copy of the model light, whose shared knowledge is damaged."""
+    shutil.copytree(str(files("one2set") / "models"), tmp_path / "models")
+    with (tmp_path / "models" / "default" / "lexicon.safetensors").open("r+b") as file:
+        file.seek(-9, 2)
+        file.write(b"damage")
+    return tmp_path / "models" / "light"

@@ -1,7 +1,6 @@
 """`one2set generate --output`: keyphrases of many documents, in files."""
 
 import json
-import shutil
 import subprocess
 import sys
 from importlib.resources import files
@@ -119,15 +118,10 @@ def test_a_changed_list_is_another_setting(exported_model: Path, tmp_path: Path)
         run(exported_model, SAMPLE, "-o", output, "--overwrite", "--vocabulary", "no.txt")
 
 
-def test_shared_knowledge_is_verified(tmp_path: Path) -> None:
-    shutil.copytree(str(files("one2set") / "models"), tmp_path / "models")
-    with (tmp_path / "models" / "default" / "lexicon.safetensors").open("r+b") as file:
-        file.seek(-9, 2)
-        file.write(b"damage")
-    light = tmp_path / "models" / "light"
+def test_shared_knowledge_is_verified(damaged_light: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"lexicon\.safetensors: has changed since"):
-        run(light, SAMPLE, "-o", tmp_path / "k.jsonl")
-    run(light, SAMPLE, "-o", tmp_path / "k.jsonl", "--no-verify", "--workers", "1")
+        run(damaged_light, SAMPLE, "-o", tmp_path / "k.jsonl")
+    run(damaged_light, SAMPLE, "-o", tmp_path / "k.jsonl", "--no-verify", "--workers", "1")
 
 
 def test_jsonl_needs_neither_torch_nor_pyarrow(exported_model: Path, tmp_path: Path) -> None:

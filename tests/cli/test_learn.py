@@ -2,7 +2,6 @@
 
 import json
 import math
-import shutil
 from collections.abc import Callable, Iterable
 from importlib.resources import files
 from pathlib import Path
@@ -118,14 +117,18 @@ def test_skipped_records_are_reported_once(tmp_path: Path) -> None:
     assert [row["line"] for row in read_jsonl(report)] == [61]
 
 
-def test_shared_knowledge_is_verified(tmp_path: Path) -> None:
-    shutil.copytree(str(files("one2set") / "models"), tmp_path / "models")
-    with (tmp_path / "models" / "default" / "lexicon.safetensors").open("r+b") as file:
-        file.seek(-9, 2)
-        file.write(b"damage")
-    light = tmp_path / "models" / "light"
+def test_shared_knowledge_is_verified(damaged_light: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"lexicon\.safetensors: has changed since"):
-        run("learn", light, "--from", light, "--documents", SAMPLE, "-o", tmp_path / "out")
+        run(
+            "learn",
+            damaged_light,
+            "--from",
+            damaged_light,
+            "--documents",
+            SAMPLE,
+            "-o",
+            tmp_path / "out",
+        )
 
 
 def test_standard_input_is_refused(tmp_path: Path) -> None:
