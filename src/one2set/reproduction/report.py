@@ -87,9 +87,9 @@ def _build_blocks(
         *_section(
             "Present keyphrases",
             Paragraph(
-                "Table 2: F1 of present phrases, mean ± standard deviation over seeds. The last "
-                "row, here and below, is Spearman's rank correlation of our column with the "
-                "paper's: +1 if both put the systems in the same order."
+                "Table 2: F1 of present phrases, mean ± standard deviation over seeds. With three "
+                "systems or more, the last row, here and below, is Spearman's rank correlation of "
+                "our column with the paper's: +1 if both put the systems in the same order."
             ),
             tables.tabulate_f1(results, "present"),
         ),

@@ -98,8 +98,9 @@ def _make_table(
     body: list[list[TableCell | str]] = [
         [label, *cells] for label, *cells in zip(labels, *columns, strict=True)
     ]
-    if ranked:
-        body.append(["rank correlation", *_format_rank_correlations(results, rows, groups)])
+    correlations = _format_rank_correlations(results, rows, groups) if ranked else []
+    if any(cell != _NONE for cell in correlations):
+        body.append(["rank correlation", *correlations])
     return PageTable(
         columns=["", *(_NAMES[metric] for _, _, figures in groups for metric in figures)],
         rows=body,
