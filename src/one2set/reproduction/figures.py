@@ -211,6 +211,8 @@ def _draw_curves(picture: "Picture", results: Results) -> bool:
                 drawn = True
         axes.set_title(f"{title}, validation")
         axes.set_xlabel("documents seen")
+        axes.locator_params(axis="x", nbins=4)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axes.set_ylim(bottom=0)
         axes.margins(x=0.02)
     if drawn:
