@@ -11,7 +11,7 @@ def test_a_missing_device_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
     assert choose_device("auto").type == "cpu"
-    with pytest.raises(ConfigError, match=r"machine\.device is 'cuda', which this machine"):
+    with pytest.raises(ConfigError, match=r"the device is 'cuda', which this machine"):
         choose_device("cuda")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert choose_device("auto").type == "cuda"

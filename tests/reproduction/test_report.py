@@ -147,6 +147,8 @@ def test_the_report_has_a_section_for_what_can_be_compared(
 ) -> None:
     monkeypatch.setattr(whole, "root", tmp_path)
     monkeypatch.setattr(whole, "rows", {row: whole.rows[row] for row in rows})
+    if "settrans-lambda-0.1" not in rows:  # the only one of these sections with a figure
+        monkeypatch.setattr("one2set.reproduction.report.draw_figures", lambda results: {})
     page = write_report(whole, command="one2set reproduce …").with_suffix(".md").read_text()
     sections = re.findall("^## (.+)", page, re.MULTILINE)
     assert set(sections).intersection(_COMPARISONS) == {
