@@ -82,7 +82,8 @@ class KeyphraseRepresentation(BaseRepresentation):  # type: ignore[misc]
     def _find_keyphrases(self, texts: Iterable[str]) -> dict[str, Weighted]:
         """The keyphrases of each text. They are cached: BERTopic asks again for each point in time
         and each level of a hierarchy."""
-        if getattr(self, "_loaded", None) != (self.model, self.threads):  # or after `set_params`
+        # For the first time, or after `set_params`.
+        if getattr(self, "_loaded", None) != (self.model, self.threads):
             self._loaded = self.model, self.threads
             self._generator = KeyphraseGenerator(self.model, threads=self.threads)
             self._cache: dict[tuple[str, Side | None, float], Weighted] = {}

@@ -91,11 +91,7 @@ def calibrate(
         ours, the_engines = tee(documents)
         predictions = engine.predict(the_engines, null_bias=NO_NULL, project=knowledge.project)
         for number, (document, prediction) in enumerate(zip(ours, predictions, strict=True), 1):
-            if document.keyphrases is None:
-                raise DataError(
-                    f"document {document.id!r} has no keyphrases",
-                    fix="pass documents whose keyphrases are known",
-                )
+            document.expect_keyphrases()
             labelled.append(tuning.label_candidates(document, prediction, knowledge))
             display.update(number, f"{number:,} documents")
     if sum(bool(document.candidates) for document in labelled) < 2:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from one2set.data.text import Span, Tokens, stem_all, tokenise, words_of
+from one2set.errors import DataError
 
 # Titles in the KP20k format end in a full stop, so that no phrase spans title and abstract.
 _TITLE_END = "."
@@ -36,6 +37,15 @@ class Document:
     def text(self) -> str:
         """Title and abstract on separate lines; character spans refer to this text."""
         return f"{self.title}\n{self.abstract}" if self.title else self.abstract
+
+    def expect_keyphrases(self, path: str | None = None) -> None:
+        """Raise DataError if the keyphrases are not known. `path` is the file it comes from."""
+        if self.keyphrases is None:
+            raise DataError(
+                f"document {self.id!r} has no keyphrases",
+                fix="add a list of keyphrases, [] if there are none",
+                path=path,
+            )
 
     def title_words(self) -> list[str]:
         """The words of the title and a full stop; [] if there is no title."""

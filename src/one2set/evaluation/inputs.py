@@ -43,12 +43,7 @@ def read_gold(path: str, *, fields: Fields) -> list[Gold]:
     """Read the gold of a file of documents with keyphrases, in any format."""
     golds: dict[str | None, Gold] = {}
     for document in read(path, fields=fields):
-        if document.keyphrases is None:
-            raise DataError(
-                f"document {document.id!r} has no keyphrases",
-                fix="add a list of keyphrases, [] if there are none",
-                path=path,
-            )
+        document.expect_keyphrases(path)
         if document.id in golds:
             raise DataError(
                 f"has the id {document.id!r} twice", fix="make the ids unique", path=path

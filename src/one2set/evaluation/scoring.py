@@ -17,7 +17,6 @@ from one2set.arrays import Ints
 from one2set.data.document import Document
 from one2set.data.specials import EOS, SPECIALS, UNK
 from one2set.data.text import StemmedSource, stem_all
-from one2set.errors import DataError
 from one2set.evaluation.metrics import MetricValues, compute_metrics
 from one2set.evaluation.protocols import YE2021, get_protocol
 from one2set.evaluation.rankings import CUTOFFS, Cutoff, Ranking, Rankings
@@ -210,9 +209,7 @@ def evaluate(
     chosen = get_protocol(protocol)
     golds = []
     for document in documents:
-        if document.keyphrases is None:
-            fix = "pass documents whose keyphrases are known"
-            raise DataError(f"document {document.id!r} has no keyphrases", fix=fix)
+        document.expect_keyphrases()
         golds.append(gold_from_document(document))
     scores = score(golds, predictions)
     return {

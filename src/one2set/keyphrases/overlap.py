@@ -101,7 +101,7 @@ def drop_needless_parts(
     it. A needless part is dropped for a whole that is nearly as probable; otherwise the less
     probable one of the two is dropped."""
     by_probability = sorted(range(len(phrases)), key=lambda number: -probabilities[number])[:_MOST]
-    covers = [_Cover(occurrences) for occurrences in spans]
+    covers = {number: _Cover(spans[number]) for number in by_probability}
 
     def is_needless(part: int, whole: int) -> bool:
         if not _contains(phrases[whole], phrases[part]):
