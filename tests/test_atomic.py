@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -278,3 +279,19 @@ def test_an_unwritable_disk_is_reported(tmp_path: Path, monkeypatch: pytest.Monk
         atomic_file(tmp_path / "file"),
     ):
         pytest.fail("the block must not run")
+
+
+def test_two_threads_cannot_write_the_same_path_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    with atomic_file(path) as file:
+        file.write(b"first")
+        with (
+            ThreadPoolExecutor(1) as other,
+            pytest.raises(ConfigError, match="is being written by another thread"),
+        ):
+            other.submit(lambda: atomic_file(path).__enter__()).result()
+    assert path.read_bytes() == b"first"
+    with atomic_file(path) as file:
+        file.write(b"second")
+    assert path.read_bytes() == b"second"
+    assert names(tmp_path) == ["file"]

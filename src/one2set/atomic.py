@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Lock
 from typing import IO
 
 from one2set.errors import ConfigError
@@ -21,20 +22,20 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     path = path.resolve()
     if path.is_dir():
         raise ConfigError(f"{path} is a folder; pass the path of a file")
-    partial = _partial(path)
-    try:
-        with _writable(path):
-            file = partial.open("xb")
-        with file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-        _sync(path.parent)
-    except BaseException:
-        with suppress(OSError):  # a disk that cannot be written keeps it
-            partial.unlink(missing_ok=True)
-        raise
+    with _reserve_partial(path) as partial:
+        try:
+            with _writable(path):
+                file = partial.open("xb")
+            with file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(path)
+            _sync(path.parent)
+        except BaseException:
+            with suppress(OSError):  # a disk that cannot be written keeps it
+                partial.unlink(missing_ok=True)
+            raise
 
 
 @contextmanager
@@ -45,33 +46,37 @@ def atomic_folder(path: Path, *, own_files: OwnFiles | None = None) -> Iterator[
     """
     path = path.resolve()
     _check_replaceable(path, own_files)
-    partial = _partial(path)
-    _check_replaceable(path, own_files)  # a folder whose replacement was killed may be back
+    with _reserve_partial(path) as partial:
+        _check_replaceable(path, own_files)  # a folder whose replacement was killed may be back
+        try:
+            with _writable(path):
+                partial.mkdir()
+            yield partial
+            for folder, _, names in os.walk(partial):
+                for name in names:
+                    _sync(Path(folder, name))
+                _sync(Path(folder))
+            _check_replaceable(path, own_files)  # it may have changed meanwhile
+            _replace_folder(path, partial)
+            _sync(path.parent)
+        except BaseException:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
+
+
+def _replace_folder(path: Path, new: Path) -> None:
+    """Rename a new folder to `path`. An old one stays complete until the new one is in place."""
+    if not path.exists():
+        new.rename(path)
+        return
+    old = path.with_name(f"{new.name}.old")
+    path.rename(old)
     try:
-        with _writable(path):
-            partial.mkdir()
-        yield partial
-        for folder, _, names in os.walk(partial):
-            for name in names:
-                _sync(Path(folder, name))
-            _sync(Path(folder))
-        _check_replaceable(path, own_files)  # it may have changed meanwhile
-        if path.exists():
-            # Two renames, so that the old folder stays complete until the new one is in place.
-            old = path.with_name(f"{partial.name}.old")
-            path.rename(old)
-            try:
-                partial.rename(path)
-            except BaseException:
-                old.rename(path)
-                raise
-            shutil.rmtree(old)
-        else:
-            partial.rename(path)
-        _sync(path.parent)
+        new.rename(path)
     except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
+        old.rename(path)
         raise
+    shutil.rmtree(old)
 
 
 def list_files(folder: Path) -> set[str]:
@@ -114,13 +119,28 @@ def _writable(path: Path) -> Iterator[None]:
         ) from None
 
 
-def _partial(path: Path) -> Path:
-    """A hidden path beside the final one, with our process id. Leftovers of killed processes are
-    removed."""
-    with _writable(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    _clear(path.parent, re.compile(rf"\.({re.escape(path.name)}){_LEFTOVER}"), _alive_elsewhere)
-    return path.with_name(f".{path.name}.partial-{os.getpid()}")
+_in_use: set[Path] = set()  # the paths that this process is writing
+_in_use_lock = Lock()
+
+
+@contextmanager
+def _reserve_partial(path: Path) -> Iterator[Path]:
+    """A hidden path beside the final one, with our process id, for this thread alone. Leftovers of
+    killed processes are removed."""
+    with _in_use_lock:
+        if path in _in_use:
+            raise ConfigError(
+                f"{path} is being written by another thread; write to different paths, or in turn"
+            )
+        _in_use.add(path)
+    try:
+        with _writable(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        _clear(path.parent, re.compile(rf"\.({re.escape(path.name)}){_LEFTOVER}"), _alive_elsewhere)
+        yield path.with_name(f".{path.name}.partial-{os.getpid()}")
+    finally:
+        with _in_use_lock:
+            _in_use.remove(path)
 
 
 def clear_leftovers(folder: Path) -> None:

@@ -4,6 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from one2set.cli import _COMMANDS, app
+from one2set.errors import ConfigError
 
 
 def show_help(*command: str) -> str:
@@ -27,3 +28,25 @@ def test_the_help_of_all_commands_shows_flags_without_a_type() -> None:
     text = show_help()
     assert "<bool>" not in text
     assert all(name.replace("_", "-") in text for name in _COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["generate", "--top", "ten", "A text."], "--top is ten; input should be a valid integer"),
+        (["reproduce", "corpus", "-o", "out", "--seeds", "0"], "--seeds is 0; input should be gr"),
+        (["generate", "--format", "xml", "A text."], "--format is xml; expected one of 'text', "),
+    ],
+)
+def test_an_error_names_the_option_its_value_and_what_is_allowed(
+    arguments: list[str], message: str
+) -> None:
+    error = CliRunner().invoke(app, arguments).exception
+    assert isinstance(error, ConfigError)
+    assert str(error).startswith(message)
+
+
+def test_a_missing_argument_is_named() -> None:
+    missing = CliRunner().invoke(app, ["train"])
+    assert missing.exit_code == 2
+    assert "Missing argument 'CORPUS'" in missing.output

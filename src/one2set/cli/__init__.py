@@ -75,8 +75,23 @@ class _Parameters:
 def _process_value(param: Any, ctx: Any, value: Any) -> Any:
     annotation = getattr(getattr(param, "type_descriptor", None), "annotation", None)
     if param.required or not (value == param.default or annotation in (str, list[str])):
-        return type(param).process_value(param, ctx, value)
+        try:
+            return type(param).process_value(param, ctx, value)
+        except typer.BadParameter as error:
+            if param.value_is_missing(value):
+                raise
+            # typer's message says what is allowed, not what the value of a number is.
+            message = error.message.removeprefix("Value error, ").rstrip(".")
+            allowed = message.replace(f"{value!r} is not one of", "expected one of")
+            name, allowed = _name_parameter(param), allowed[:1].lower() + allowed[1:]
+            raise ConfigError(f"{name} is {value}; {allowed}") from None
     return value if param.callback is None else param.callback(ctx, param, value)
+
+
+def _name_parameter(param: Any) -> str:
+    """The name of an option, such as --top, or of an argument, such as MODEL."""
+    name: str = param.metavar if param.param_type_name == "argument" else max(param.opts, key=len)
+    return name
 
 
 class _Group(_Parameters, TyperGroup):
