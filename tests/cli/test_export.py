@@ -34,13 +34,6 @@ def test_an_exported_model_runs_without_torch(tiny_model: Path, tmp_path: Path) 
     assert done.stdout.strip() == "8"
 
 
-def test_former_options_name_the_new_command(tiny_model: Path, tmp_path: Path) -> None:
-    for option in ("--phrases", "--knowledge"):
-        with pytest.raises(ConfigError, match=f"no {option} any more; use one2set learn"):
-            run("export", tiny_model, "-o", tmp_path / "out", option, SAMPLE)
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_light_model_has_nothing_to_export(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="light is a light model, which has no network"):
         run("export", "light", "-o", tmp_path / "out")

@@ -5,7 +5,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from one2set.data.text import Stems
 from one2set.errors import DataError
 from one2set.extraction.arrays import map_arrays, save_arrays
 from one2set.extraction.candidate_scorer import MIN_LOG_ODDS
-from one2set.extraction.features import NUM_FEATURES
 from one2set.extraction.knowledge import (
     NO_KNOWLEDGE,
     NO_PROPOSALS,
@@ -26,7 +24,6 @@ from one2set.extraction.knowledge import (
 )
 from one2set.extraction.lexicon import key_of
 from one2set.extraction.ngrams import HashedTexts, hash_of
-from one2set.extraction.span_rescorer import SpanRescorer
 from one2set.extraction.train_scorers import extend_knowledge, fit_knowledge
 from one2set.model.paths import VERSIONS
 
@@ -170,38 +167,6 @@ def test_unusual_texts_raise_no_error(knowledge: Knowledge, text: str) -> None:
 def test_empty_knowledge_proposes_nothing() -> None:
     assert NO_KNOWLEDGE.propose(TEXT) is NO_PROPOSALS
     assert count(NO_KNOWLEDGE, "pet") == 0
-
-
-@pytest.mark.parametrize(
-    "old_names",
-    [
-        ("lexicon.npz", "selector.npz", "sight.npz", "associations.npz"),
-        ("lexicon.npz", "candidate_scorer.npz", "span_rescorer.npz", "phrase_classifier.npz"),
-    ],
-)
-def test_a_folder_of_an_earlier_version_loads(
-    knowledge: Knowledge, tmp_path: Path, old_names: tuple[str, ...]
-) -> None:
-    knowledge.save(tmp_path)
-    assert knowledge.candidate_scorer is not None
-    shapes = (6, 8), (NUM_FEATURES + 1, 4), (4,), (4, 3), (3,), (3,)
-    SpanRescorer(*(np.ones(shape, np.float32) for shape in shapes)).save(tmp_path)
-    new = Knowledge.load(tmp_path)
-    names = ("lexicon", "candidate_scorer", "span_rescorer", "phrase_classifier")
-    for name, old in zip(names, old_names, strict=True):
-        path = tmp_path / f"{name}.safetensors"
-        arrays = {key: x for key, x in map_arrays(path).items() if key != "feature_names"}
-        renamed = {} if old.startswith(name) else {"mean": "centre", "features": "measures"}
-        given: Any = {renamed.get(key, key): x for key, x in arrays.items()}
-        np.savez(tmp_path / old, **given)
-        path.unlink()
-    (tmp_path / VERSIONS).unlink()
-    (tmp_path / "phrase_index.safetensors").unlink()
-    loaded = Knowledge.load(tmp_path)
-    assert_same(loaded.propose(TEXT), new.propose(TEXT))
-    assert loaded.candidate_scorer is not None
-    assert loaded.candidate_scorer.span_rescorer is not None
-    assert loaded.phrase_classifier is not None
 
 
 def test_other_features_are_refused(knowledge: Knowledge, tmp_path: Path) -> None:

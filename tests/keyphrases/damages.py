@@ -1,11 +1,8 @@
 """Systematic damages of a model folder: each is a name and a function of the folder."""
 
 import json
-import struct
-import zipfile
 from collections.abc import Callable, Iterator
 from functools import partial
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +21,6 @@ def damages(folder: Path) -> Iterator[tuple[str, Damage]]:
         yield from _damages_of_bytes(path.name, path.stat().st_size)
         if path.suffix == ".json" and path.name != "tokenizer.json":
             yield from _damages_of_json(path)
-        if path.suffix == ".npz":
-            yield from _damages_of_arrays(path)
         if path.suffix == ".safetensors" and path.name != "weights.safetensors":
             yield from _damages_of_mapped_arrays(path)
         if path.suffix == ".tsv":
@@ -57,17 +52,6 @@ def _damages_of_json(path: Path) -> Iterator[tuple[str, Damage]]:
             yield (
                 f"{path.name} {place} = {value}",
                 partial(_set_json, name=path.name, place=place, value=value),
-            )
-
-
-def _damages_of_arrays(path: Path) -> Iterator[tuple[str, Damage]]:
-    with np.load(path) as arrays:
-        names = arrays.files
-    for name in names:
-        for how, change in _ARRAY_CHANGES.items():
-            yield (
-                f"{path.name} {name} {how}",
-                partial(_set_array, file=path.name, name=name, change=change),
             )
 
 
@@ -110,47 +94,6 @@ def _damages_of_table(name: str) -> Iterator[tuple[str, Damage]]:
         "caf\udce9\n",
     ):
         yield f"{name} is {text!a}", partial(_write_text, name=name, text=text)
-
-
-_ARRAY_CHANGES: dict[str, Callable[[Any], bytes | None]] = {
-    "missing": lambda array: None,
-    "NaN": lambda array: _npy(np.full(array.shape, np.nan)),
-    "infinite": lambda array: _npy(np.full(array.shape, np.inf)),
-    "strings": lambda array: _npy(np.full(array.shape, "x")),
-    "scalar": lambda array: _npy(np.array(1.0)),
-    "empty": lambda array: _npy(array.reshape(-1)[:0]),
-    "one row more": lambda array: _npy(np.concatenate([array, array[:1]]) if array.ndim else array),
-    "one axis more": lambda array: _npy(array[None]),
-    "pickled": lambda array: _npy(np.array([object()], dtype=object)),
-    "of absurd size": lambda array: _header_only((10**12, 10**3)),
-    "cut off": lambda array: _npy(array)[:-1],
-}
-
-
-def _npy(array: Any) -> bytes:
-    buffer = BytesIO()
-    np.save(buffer, array)
-    return buffer.getvalue()
-
-
-def _header_only(shape: tuple[int, ...]) -> bytes:
-    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".encode()
-    header += b" " * (-(10 + len(header) + 1) % 64) + b"\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header
-
-
-def _set_array(
-    folder: Path, *, file: str, name: str, change: Callable[[Any], bytes | None]
-) -> None:
-    with np.load(folder / file) as arrays:
-        members = {name: _npy(arrays[name]) for name in arrays.files}
-        changed = change(arrays[name])
-    del members[name]
-    if changed is not None:
-        members[name] = changed
-    with zipfile.ZipFile(folder / file, "w") as archive:
-        for other, data in members.items():
-            archive.writestr(f"{other}.npy", data)
 
 
 def _find_paths(value: Any, skip: tuple[str, ...] = ()) -> Iterator[tuple[Any, ...]]:

@@ -1,6 +1,5 @@
 """Calibration: probabilities of candidates, thresholds, and its file."""
 
-import json
 import math
 from pathlib import Path
 
@@ -10,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from one2set.arrays import Floats
-from one2set.data.control_codes import SIDES
 from one2set.data.document import Document, StemmedDocument
 from one2set.data.phrase_list import KnownPhrase, PhraseList
 from one2set.errors import DataError
@@ -147,34 +145,3 @@ def test_more_never_lowers_the_cutoff(
     assert half.cutoff_by_expected_f1(ordered, more) <= half.cutoff_by_expected_f1(
         ordered, more + step
     )
-
-
-def test_files_with_old_keys_load(tmp_path: Path) -> None:
-    model = LogisticModel(0.5, dict.fromkeys(INPUTS, -2.0))
-    side = SideCalibration(-1.5, 0.125, model, model, 2.0)
-    calibration = Calibration(side, side)
-    calibration.save(tmp_path)
-    path = tmp_path / "calibration.json"
-    text = path.read_text()
-    for new, old in {
-        "threshold": "least",
-        "generated": "said",
-        "proposed": "suggested",
-        "expected_gold_factor": "appetite",
-        "position": "place",
-        "keyphrase_count": "known",
-        "candidate_score": "selector",
-        "pmi": "association",
-    }.items():
-        assert f'"{new}"' in text
-        text = text.replace(f'"{new}"', f'"{old}"')
-    path.write_text(text)
-    assert Calibration.load(tmp_path) == calibration
-    plain = {name: value for name, value in json.loads(text).items() if name in SIDES}
-    path.write_text(json.dumps(plain))
-    loaded = Calibration.load(tmp_path)
-    assert loaded.diversity == 0.0
-    for key in ("drop_parts", "drop_subphrases"):
-        path.write_text(text.rstrip().removesuffix("}") + f', "{key}": true}}')
-        loaded = Calibration.load(tmp_path)
-        assert loaded.present.overlap == loaded.absent.overlap == {"part": -100.0}

@@ -66,7 +66,7 @@ def predict(folder: Path) -> None:
 def test_damage_is_reported_without_a_manifest(
     kind: str, use: Callable[[Path], None], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """The loaders must detect it, as for folders of earlier versions."""
+    """The loaders must detect it, as they do for folders that were made by hand."""
     sound = tmp_path / "sound"
     shutil.copytree(request.getfixturevalue(kind), sound)
     (sound / MANIFEST).unlink()

@@ -22,7 +22,6 @@ from one2set.model.folder import (
 from one2set.model.heads import FILE as HEADS
 from one2set.model.heads import Heads
 from one2set.model.manifest import MANIFEST
-from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 from tests.model import tiny
 
@@ -82,11 +81,18 @@ def test_a_changed_file_is_detected_unless_verify_is_off(tmp_path: Path) -> None
     load_model(tmp_path / "model", verify=False)
 
 
-def test_a_folder_is_not_replaced_without_overwrite(folder: Path) -> None:
+def test_a_folder_is_not_replaced_without_overwrite(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    save_model(folder, tiny.settrans(), vocabulary())
     with pytest.raises(ConfigError, match="exists already"):
         save_model(folder, tiny.transformer(), vocabulary())
     save_model(folder, tiny.transformer(), vocabulary(), overwrite=True)
     assert load_model(folder).network.rows == 1
+
+
+def test_a_folder_without_a_manifest_is_not_replaced(folder: Path) -> None:
+    with pytest.raises(ConfigError, match="has files that one2set did not write there"):
+        save_model(folder, tiny.transformer(), vocabulary(), overwrite=True)
 
 
 @pytest.mark.parametrize("name", [CONFIG, WEIGHTS, "words.tsv"])
@@ -182,23 +188,6 @@ def test_weights_and_config_must_agree(folder: Path) -> None:
     config["arguments"]["unheard"] = 1
     (folder / CONFIG).write_text(json.dumps(config))
     with pytest.raises(DataError, match="has arguments that settrans does not take"):
-        load_model(folder)
-
-
-def test_a_removed_argument_is_ignored_where_it_was_off(folder: Path) -> None:
-    config = json.loads((folder / CONFIG).read_text())
-    expected = load_model(folder).network
-    config["arguments"]["code_attention"] = False
-    (folder / CONFIG).write_text(json.dumps(config))
-    network = load_model(folder).network
-    assert network.arguments == expected.arguments
-    batch = tiny.batch()
-    assert isinstance(network, SetTrans)
-    assert isinstance(expected, SetTrans)
-    assert torch.equal(network.encode(batch).states, expected.encode(batch).states)
-    config["arguments"]["code_attention"] = True
-    (folder / CONFIG).write_text(json.dumps(config))
-    with pytest.raises(DataError, match=r"code_attention, which was removed; .*d5c0950"):
         load_model(folder)
 
 

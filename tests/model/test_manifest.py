@@ -138,16 +138,6 @@ def test_a_model_folder_replaces_model_folders_only(folder: Path, tmp_path: Path
     assert (other / "config.json").exists()
 
 
-def test_a_model_folder_of_an_earlier_version_can_be_replaced(tmp_path: Path) -> None:
-    old = tmp_path / "old"
-    old.mkdir()
-    (old / "config.json").write_text('{"network": "settrans", "arguments": {}}')
-    (old / "selector.npz").write_bytes(b"")
-    with write_model_folder(old, overwrite=True) as partial:
-        (partial / "config.json").write_text("{}")
-    assert {path.name for path in old.iterdir()} == {"config.json", MANIFEST}
-
-
 def test_the_included_model_is_as_it_was_written(tmp_path: Path) -> None:
     """After a change to its files: write_manifest(find_model_folder("default"))."""
     bundled = find_model_folder("default")

@@ -90,17 +90,6 @@ def test_it_is_an_error_if_no_checkpoint_is_valid(
         checkpoints.find()
 
 
-def test_a_checkpoint_of_an_earlier_version_is_used(
-    checkpoints: Checkpoints, stepper: Stepper
-) -> None:
-    checkpoints.save(Progress(step=5), stepper)
-    manifest = checkpoints.folder / "00000005" / "checkpoint.json"
-    text = manifest.read_text()
-    assert "run_fingerprint" in text
-    manifest.write_text(text.replace("run_fingerprint", "owner"))
-    assert checkpoints.find() == (checkpoints.folder / "00000005", [])
-
-
 def test_another_runs_checkpoint_is_not_used(checkpoints: Checkpoints, stepper: Stepper) -> None:
     checkpoints.save(Progress(step=5), stepper)
     other = Checkpoints(checkpoints.folder, run_fingerprint="them")

@@ -106,50 +106,6 @@ def test_an_invalid_scale_or_file_is_an_error(tmp_path: Path) -> None:
         Config.scale(str(tmp_path / "bad.toml"))
 
 
-def test_a_saved_file_may_have_removed_settings_that_were_off(tmp_path: Path) -> None:
-    config, path = Config.scale("tiny"), tmp_path / "config.toml"
-    text = config.to_toml()
-    removed = {
-        "model.code_attention": "false",
-        "loss.code_groups": "1",
-        "train.short_words": "0",
-        "train.short_share": "0.6",
-        "loss.reassign": "false",
-        "train.keyphrase_dropout": "0.0",
-    }
-    for key, value in removed.items():
-        section, name = key.split(".")
-        text = text.replace(f"[{section}]", f"[{section}]\n{name} = {value} #")
-    path.write_text(text, encoding="utf-8")
-    assert Config.load(path) == config
-    path.write_text(text.replace("code_attention = false", "code_attention = true"))
-    with pytest.raises(ConfigError, match=r"model\.code_attention is True, .*removed; .*d5c0950"):
-        Config.load(path)
-    path.write_text(text.replace("keyphrase_dropout = 0.0", "keyphrase_dropout = 0.2"))
-    with pytest.raises(ConfigError, match=r"train\.keyphrase_dropout is 0\.2, .*; .*50d9ee3"):
-        Config.load(path)
-    with pytest.raises(ConfigError, match=r"there is no setting model\.code_attention"):
-        config.override(["model.code_attention=false"])
-
-
-def test_a_saved_file_may_have_the_old_names_of_renamed_settings(tmp_path: Path) -> None:
-    config = Config.scale("tiny").override(
-        ["train.micro_batches=3", "train.encoder_lr_factor=0.25", "logging.log_steps=7"]
-    )
-    text, path = config.to_toml(), tmp_path / "config.toml"
-    for new, old in (
-        ("[logging]", "[record]"),
-        ("micro_batches = ", "shares = "),
-        ("encoder_lr_factor = ", "encoder_rate = "),
-    ):
-        assert text.count(new) == 1
-        text = text.replace(new, old)
-    path.write_text(text, encoding="utf-8")
-    assert Config.load(path) == config
-    with pytest.raises(ConfigError, match=r"no setting train\.shares; .* train\.micro_batches\?"):
-        config.override(["train.shares=2"])
-
-
 def test_the_fingerprint_covers_fixed_settings() -> None:
     tiny = Config.scale("tiny")
     same = tiny.override(["limits.steps=5", "train.learning_rate=1e-5", "machine.threads=2"])

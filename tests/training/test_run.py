@@ -87,21 +87,6 @@ def test_a_locked_run_refuses_other_processes(miniature: Miniature, tmp_path: Pa
         pass
 
 
-def test_old_names_of_settings_do_not_change_the_fingerprint(
-    miniature: Miniature, tmp_path: Path
-) -> None:
-    run = miniature.run(tmp_path / "run", "train.micro_batches=3", "train.encoder_lr_factor=0.5")
-    with run.locked():
-        pass
-    path = run.folder / "config.toml"
-    text = path.read_text()
-    for new, old in (("[logging]", "[record]"), ("micro_batches = ", "shares = ")):
-        text = text.replace(new, old)
-    path.write_text(text.replace("encoder_lr_factor = ", "encoder_rate = "))
-    again = Run.load(run.folder)
-    assert (again.config, again.fingerprint) == (run.config, run.fingerprint)
-
-
 def test_new_settings_do_not_change_the_fingerprint(
     miniature: Miniature, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -142,12 +142,6 @@ def test_a_loss_that_only_some_steps_have_is_their_mean() -> None:
     assert progress.mean_losses() == {"loss": 1.0, "reward": 0.5, "accuracy": 0.5}
 
 
-def test_the_progress_of_an_earlier_version_is_read() -> None:
-    old = Progress.model_validate_json('{"step": 4, "misses": 2, "scale": 0.25}')
-    assert old == Progress(step=4, validations_without_improvement=2, lr_factor=0.25)
-    assert Progress.model_validate_json(old.model_dump_json()) == old
-
-
 def test_an_epoch_ends_with_its_last_batch() -> None:
     progress = Progress()
     progress.advance(documents=3, last=False)

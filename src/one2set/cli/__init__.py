@@ -20,31 +20,6 @@ from typer.core import TyperCommand, TyperGroup
 from one2set.cli import console
 from one2set.errors import ConfigError, One2SetError
 
-# Options of earlier versions, by command, and what to use instead.
-_MOVED = {
-    ("export", "--phrases"): "one2set learn MODEL --documents INPUT",
-    ("export", "--knowledge"): "one2set learn MODEL --documents INPUT --from MODEL",
-    ("predict", "--raw"): "one2set predict without it, which always writes raw output",
-    **dict.fromkeys(
-        (
-            ("predict", f"--{name}")
-            for name in (
-                "keyphrases",
-                "top",
-                "min-score",
-                "present-only",
-                "absent-only",
-                "more",
-                "fewer",
-                "workers",
-                "engine",
-            )
-        ),
-        "one2set generate INPUT --model MODEL --output OUT",
-    ),
-}
-
-
 # What the disk can refuse at any time.
 _DISK = {
     errno.ENOSPC: "the disk is full",
@@ -99,13 +74,7 @@ class _Group(_Parameters, TyperGroup):
 
 
 class _Command(_Parameters, TyperCommand):
-    """A command that knows where its former options went."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        for option in (arg.partition("=")[0] for arg in args):
-            if (now := _MOVED.get((str(self.name), option))) is not None:
-                raise ConfigError(f"{self.name} has no {option} any more; use {now}")
-        return super().parse_args(ctx, args)
+    """One command."""
 
 
 # In the order of the help.

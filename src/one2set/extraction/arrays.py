@@ -2,7 +2,7 @@
 
 Files of arrays are safetensors files. They are mapped into memory: only what is looked up is read,
 and the processes of a machine share it. We read them ourselves, so that numpy is all that is
-needed. Older versions wrote npz files, which must be decompressed.
+needed.
 
 numpy leaves products to OpenBLAS, which splits larger ones over threads. These threads then spin
 for some 25 ms waiting for more work, on cores that the network needs: a document took 56 ms of
@@ -10,13 +10,11 @@ processor time with them and takes 40 without. Our products take a fraction of a
 """
 
 import json
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from one2set.arrays import Float32s, Ints
@@ -29,7 +27,6 @@ Arrays = Mapping[str, NDArray[Any]]  # by name
 _KINDS = {"b1": "BOOL", "i1": "I8", "u1": "U8", "u2": "U16", "f2": "F16", "i4": "I32", "u4": "U32"}
 _KINDS |= {"f4": "F32", "i8": "I64", "u8": "U64", "f8": "F64"}
 _DTYPES = {kind: np.dtype(f"<{name}") for name, kind in _KINDS.items()}
-_MAX_BYTES = 1 << 30  # of the arrays of an npz file
 # OpenBLAS uses one thread up to this many cells of a matrix times a vector, and up to this many
 # multiplications of two matrices.
 _CELLS, _MULTIPLICATIONS = 9_000, 260_000
@@ -102,16 +99,14 @@ def map_arrays(path: Path) -> Arrays:
     return arrays
 
 
-def load_arrays(
-    folder: Path, names: Sequence[str], kind: str, build: Callable[[Arrays], _T]
-) -> _T | None:
-    """Build an object from the arrays of a model's file, the first of these names that exists; None
-    if none does. `build` raises ValueError or KeyError where the arrays do not fit."""
-    path = next((folder / name for name in names if (folder / name).exists()), None)
-    if path is None:
+def load_arrays(folder: Path, name: str, kind: str, build: Callable[[Arrays], _T]) -> _T | None:
+    """Build an object from the arrays of a model's file; None if it does not exist. `build` raises
+    ValueError or KeyError where the arrays do not fit."""
+    path = folder / name
+    if not path.exists():
         return None
     try:
-        arrays = _read_npz(path) if path.suffix == ".npz" else map_arrays(path)
+        arrays = map_arrays(path)
         _expect_numbers(arrays)
         return build(arrays)
     except DataError as error:
@@ -119,24 +114,6 @@ def load_arrays(
     except Exception as error:  # a damaged file can fail in any way
         fix = "make it again with one2set learn"
         raise DataError(f"is not {kind} ({error})", fix=fix, path=path) from error
-
-
-def _read_npz(path: Path) -> Arrays:
-    """The arrays of an npz file. Sizes are checked before memory is allocated for them."""
-    from zipfile import ZipFile  # a hundredth of a second, which new models do not need
-
-    with ZipFile(path) as archive:
-        if sum(member.file_size for member in archive.infolist()) > _MAX_BYTES:
-            raise ValueError(f"it has more than {_MAX_BYTES:,} bytes")
-        for member in archive.infolist():
-            with archive.open(member) as file:
-                is_short = npy.read_magic(file) == (1, 0)
-                read = npy.read_array_header_1_0 if is_short else npy.read_array_header_2_0
-                shape, _, dtype = read(file)
-            if math.prod(shape) * dtype.itemsize > member.file_size:
-                raise ValueError(f"{member.filename} is cut off")
-    with path.open("rb") as content, np.load(content) as arrays:
-        return dict(arrays)
 
 
 def _expect_numbers(arrays: Arrays) -> None:

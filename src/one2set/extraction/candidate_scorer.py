@@ -31,7 +31,6 @@ from one2set.extraction.ngrams import HashedTexts
 from one2set.extraction.span_rescorer import SpanRescorer, WordStates, silu
 
 FILE = "candidate_scorer.safetensors"
-OLD_FILES = ("candidate_scorer.npz", "selector.npz")
 MIN_LOG_ODDS = -4.0  # n-grams below it are no candidates
 _MAX_DEVIATIONS = 6.0  # standardised features are clipped here
 
@@ -100,19 +99,18 @@ class CandidateScorer:
     def load(cls, folder: Path) -> "CandidateScorer | None":
         """Load it from a model's folder; None if it has none."""
         lexicon = Lexicon.load(folder)
-        mlp = load_arrays(folder, (FILE, *OLD_FILES), "a candidate scorer", _load_mlp)
+        mlp = load_arrays(folder, FILE, "a candidate scorer", _load_mlp)
         if lexicon is None or mlp is None:
             return None
         return cls(lexicon, mlp, SpanRescorer.load(folder))
 
 
 def _load_mlp(arrays: Arrays) -> FeatureMLP:
-    mean = arrays["centre" if "centre" in arrays else "mean"]  # `centre` in old files
     first, second, third = (arrays[f"weight{layer}"] for layer in range(3))
-    shapes = {"scale": "F", "weight0": "FH", "bias0": "H", "weight1": "HG", "bias1": "G"}
-    check_shapes({**arrays, "mean": mean}, {"mean": "F", **shapes, "weight2": "G1", "bias2": "1"})
+    shapes = {"weight0": "FH", "bias0": "H", "weight1": "HG", "bias1": "G"}
+    check_shapes(arrays, {"mean": "F", "scale": "F", **shapes, "weight2": "G1", "bias2": "1"})
     if len(first) != NUM_FEATURES:
         raise ValueError
     check_feature_names(arrays)
     biases = arrays["bias0"], arrays["bias1"], arrays["bias2"]
-    return FeatureMLP(mean, arrays["scale"], (first, second, third), biases)
+    return FeatureMLP(arrays["mean"], arrays["scale"], (first, second, third), biases)

@@ -85,11 +85,8 @@ def encode_feature_names() -> NDArray[np.uint8]:
 
 
 def check_feature_names(arrays: Arrays) -> None:
-    """Refuse a file that was fitted to other features. Old files have no names, or strings."""
-    if "feature_names" not in arrays:
-        return
-    stored = arrays["feature_names"]
-    names = tuple(stored.tobytes().decode().split()) if stored.dtype == np.uint8 else tuple(stored)
+    """Refuse a file that was fitted to other features."""
+    names = tuple(arrays["feature_names"].tobytes().decode().split())
     if names != FEATURE_NAMES:
         differing = sorted({*names} ^ {*FEATURE_NAMES}) or "their order"
         raise DataError(

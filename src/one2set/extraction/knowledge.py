@@ -204,12 +204,9 @@ class Knowledge:
 
 
 NO_KNOWLEDGE = Knowledge()
-# The files of knowledge, under their old names too.
-_PARTS = (candidate_scorer, span_rescorer, phrase_classifier)
 KNOWLEDGE_FILES = frozenset(
     {VERSIONS, phrase_list.FILE, phrase_finder.FILE, neighbors.FILE, lexicon.FILE}
-    | {lexicon.OLD_FILE}
-    | {name for part in _PARTS for name in (part.FILE, *part.OLD_FILES)}
+    | {part.FILE for part in (candidate_scorer, span_rescorer, phrase_classifier)}
 )
 
 
@@ -268,7 +265,7 @@ def current_versions() -> dict[str, Any]:
 
 def check_versions(folder: Path) -> None:
     """Refuse a model whose knowledge was learnt with another tokeniser, stemmer or other features.
-    Old models do not record them."""
+    A model without knowledge has no record of them."""
     path = folder / VERSIONS
     if not path.exists():
         return

@@ -21,7 +21,6 @@ from one2set.extraction.arrays import Arrays, check_shapes, find_sorted, load_ar
 from one2set.extraction.ngrams import Hashes
 
 FILE = "lexicon.safetensors"
-OLD_FILE = "lexicon.npz"
 # A word that at least this many texts contain is a stop word if it begins (or ends) keyphrases of
 # less than this share of them.
 _COMMON, _MIN_SHARE = 200, 0.0015
@@ -93,7 +92,7 @@ class Lexicon:
             values: dict[str, Any] = {name: arrays[name] for name in cls.__slots__}
             return cls(**values | {"documents": int(values["documents"])})
 
-        return load_arrays(folder, (FILE, OLD_FILE), "a lexicon", build)
+        return load_arrays(folder, FILE, "a lexicon", build)
 
 
 def key_of(hashes: Hashes) -> Keys:

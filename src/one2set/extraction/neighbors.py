@@ -100,7 +100,7 @@ class NeighborIndex:
             index._check()
             return index
 
-        return load_arrays(folder, (FILE,), "an index of neighbours", build)
+        return load_arrays(folder, FILE, "an index of neighbours", build)
 
     def _check(self) -> None:
         """Raise ValueError if an index would point outside an array."""

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 FILE = "phrase_classifier.safetensors"
-OLD_FILES = ("phrase_classifier.npz", "associations.npz")
 _MIN_WORD_TEXTS, _MIN_NGRAM_TEXTS = 20, 40  # that contain a term
 _LONGEST = 3  # words of a term
 _WIDTH, _EPOCHS, _BATCH, _RATE, _WARMUP, _DROPOUT = 128, 3, 256, 4e-3, 100, 0.1
@@ -147,7 +146,7 @@ class LinearPhraseClassifier:
                 longest=longest,
             )
 
-        return load_arrays(folder, (FILE, *OLD_FILES), "a phrase classifier", build)
+        return load_arrays(folder, FILE, "a phrase classifier", build)
 
 
 def quantize_rows(table: Float32s) -> tuple[Int8s, Float32s]:

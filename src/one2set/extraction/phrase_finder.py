@@ -64,7 +64,7 @@ class PhraseFinder:
             phrases = HashedPhrases(arrays["words"], arrays["length"], arrays["hash"])
             return cls(phrases, *(arrays[name] for name in cls.__slots__[1:]))
 
-        return load_arrays(folder, (FILE,), "an index of phrases", build)
+        return load_arrays(folder, FILE, "an index of phrases", build)
 
     def index_of(self, hashes: Hashes) -> Ints:
         """(Q,) the index of each phrase in the list; −1 if it is not there."""

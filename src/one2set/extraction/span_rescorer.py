@@ -30,7 +30,6 @@ from one2set.extraction.features import NUM_FEATURES, check_feature_names, encod
 from one2set.prediction.prediction import TokenStates
 
 FILE = "span_rescorer.safetensors"
-OLD_FILES = ("span_rescorer.npz", "sight.npz")
 WordStates = NDArray[np.float16]
 
 
@@ -82,20 +81,16 @@ class SpanRescorer:
         """Load it from a model's folder; None if it has none."""
 
         def build(arrays: Arrays) -> "SpanRescorer":
-            old = {"features": "measures"} if "measures" in arrays else {}
-            features = old.get("features", "features")
-            shapes = {"edges": "DE", features: "FH", "bias": "H", "hidden": "HG"}
+            shapes = {"edges": "DE", "features": "FH", "bias": "H", "hidden": "HG"}
             check_shapes(arrays, {**shapes, "hidden_bias": "G", "last": "G"})
-            rescorer = cls(
-                *(arrays[old.get(name, name)].astype(np.float32) for name in cls.__slots__)
-            )
+            rescorer = cls(*(arrays[name].astype(np.float32) for name in cls.__slots__))
             hidden = len(rescorer.bias)
             if len(rescorer.features) != NUM_FEATURES + 1 or rescorer.edges.shape[1] != 2 * hidden:
                 raise ValueError
             check_feature_names(arrays)
             return rescorer
 
-        return load_arrays(folder, (FILE, *OLD_FILES), "a span rescorer", build)
+        return load_arrays(folder, FILE, "a span rescorer", build)
 
 
 def pool_states(states: TokenStates, words: Sequence[Span]) -> NDArray[Any]:

@@ -12,7 +12,7 @@ Shapes: Q candidates, I inputs.
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -33,22 +33,6 @@ TOP_K = 5  # the k of F1@5
 # Even if F1@5 would gain, nobody wants to read phrases of which 49 in 50 are wrong.
 MIN_THRESHOLD = 0.02
 _PROBABILITY = INPUTS.index("probability")
-# Keys of files that were written before the fields were renamed.
-_OLD_SIDE_KEYS = {
-    "least": "threshold",
-    "said": "generated",
-    "suggested": "proposed",
-    "appetite": "expected_gold_factor",
-}
-# Old files had a flag for leaving out each phrase that is part of a more probable one.
-_OLD_KEYS = {"drop_parts": "drop_subphrases"}
-_NEVER = -100.0  # log odds
-_OLD_INPUTS = {
-    "place": "position",
-    "known": "keyphrase_count",
-    "selector": "candidate_score",
-    "association": "pmi",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,24 +145,16 @@ class Calibration:
         if not path.exists():
             return cls()
         try:
-            values = _rename(orjson.loads(path.read_bytes()), _OLD_KEYS)
-            drop_subphrases = values.pop("drop_subphrases", False)
-            values.pop("shown_diversity", None)  # of earlier files
+            values = orjson.loads(path.read_bytes())
             calibration = cls(**values | {side: _load_side(values[side]) for side in SIDES})
             _check_numbers(diversity=calibration.diversity)
-            return calibration._without_subphrases() if drop_subphrases else calibration
+            return calibration
         except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
             fix = "make it again with one2set calibrate"
             raise DataError(f"is not a calibration ({error})", fix=fix, path=path) from None
 
-    def _without_subphrases(self) -> "Calibration":
-        overlap = {"part": _NEVER}
-        present, absent = (replace(side, overlap=overlap) for side in self.sides.values())
-        return replace(self, present=present, absent=absent, diversity=0.5)
-
 
 def _load_side(values: dict[str, Any]) -> SideCalibration:
-    values = _rename(values, _OLD_SIDE_KEYS)
     models = {name: _load_model(values[name]) for name in ("generated", "proposed")}
     side = SideCalibration(**values | models)
     _check_numbers(null_bias=side.null_bias, threshold=side.threshold, floor=side.floor)
@@ -199,13 +175,9 @@ def _check_numbers(**values: Any) -> None:
 def _load_model(values: dict[str, Any] | None) -> LogisticModel | None:
     if values is None:
         return None
-    weights = _rename(values["weights"], _OLD_INPUTS)
+    weights = values["weights"]
     if unknown := weights.keys() - {*INPUTS}:
         raise KeyError(*unknown)
-    model = LogisticModel(**values | {"weights": weights})
+    model = LogisticModel(**values)
     _check_numbers(intercept=model.intercept, **weights)
     return model
-
-
-def _rename(values: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
-    return {names.get(name, name): value for name, value in values.items()}

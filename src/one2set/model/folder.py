@@ -255,12 +255,4 @@ def _read_config(path: Path) -> dict[str, Any]:
         raise ConfigError(
             f"{path}: network is {config['network']!r}; expected one of {', '.join(NETWORKS)}"
         )
-    # SetTrans had this argument up to commit d5c0950. If it is off, it has no effect.
-    arguments = config["arguments"]
-    if isinstance(arguments, dict) and arguments.pop("code_attention", False):
-        raise DataError(
-            "is of a network with code_attention, which was removed",
-            fix="use commit d5c0950 of one2set, the last with this option, or train without it",
-            path=path,
-        )
     return config

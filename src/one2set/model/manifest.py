@@ -1,7 +1,7 @@
 """The manifest of a model folder: size and SHA-256 of every file, and the version that wrote them.
 
 `write_model_folder` writes a folder with its manifest. After changing a file of an existing folder,
-call `update_manifest`. Folders of earlier versions have no manifest.
+call `update_manifest`. A folder without a manifest is not checked.
 """
 
 import json
@@ -19,14 +19,7 @@ MANIFEST = "manifest.json"
 FORMAT = 1
 # Extensions of files that loaders read. Such a file must be in the manifest and unchanged. Others,
 # such as README.md, may be added or changed.
-_LOADED = (".json", ".npz", ".onnx", ".safetensors", ".tsv")
-# Files that a model folder without a manifest may have.
-_FILES_BEFORE = {
-    *("config.json", "weights.safetensors", "heads.safetensors", "words.tsv", "tokenizer.json"),
-    *("runtime.json", "encoder.onnx", "step.onnx", "calibration.json", "phrases.tsv", "NOTICE"),
-    *("versions.json", "lexicon.npz", "candidate_scorer.npz", "span_rescorer.npz", "selector.npz"),
-    *("phrase_classifier.npz", "sight.npz", "associations.npz"),
-}
+_LOADED = (".json", ".onnx", ".safetensors", ".tsv")
 _FIX = "copy or download the model again, or pass --no-verify if you changed it yourself"
 
 
@@ -143,12 +136,9 @@ def _read_manifest(folder: Path) -> dict[str, dict[str, Any]] | None:
 
 
 def _own_files(folder: Path) -> set[str]:
-    """The files of a model folder that one2set wrote."""
+    """The files of a model folder that one2set wrote; none if it has no manifest."""
     try:
         listed = _read_manifest(folder)
-        if listed is not None:
-            return {*listed, MANIFEST}
-        config = json.loads((folder / "config.json").read_bytes())
-        return _FILES_BEFORE if {"network", "arguments"} <= config.keys() else set()
-    except (DataError, OSError, ValueError, AttributeError):
+    except DataError:
         return set()
+    return set() if listed is None else {*listed, MANIFEST}

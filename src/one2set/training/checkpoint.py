@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import torch
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, load_model, save_file, save_model
 
@@ -40,8 +40,7 @@ _FILES = frozenset((_MANIFEST, _PROGRESS, _WEIGHTS, _AVERAGE, _OPTIMIZER))
 class _Manifest(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    # Checkpoints of earlier versions call it "owner".
-    run_fingerprint: str = Field(validation_alias=AliasChoices("run_fingerprint", "owner"))
+    run_fingerprint: str
     sha256: dict[str, str]
 
 

@@ -43,26 +43,6 @@ _FIXED = (
     "validation.select_by",
 )
 
-# Saved files may have settings of earlier versions. Those that were renamed: old name, new name.
-_RENAMED: dict[str, str] = {
-    "train.shares": "train.micro_batches",
-    "train.encoder_rate": "train.encoder_lr_factor",
-    "record.checkpoint_steps": "logging.checkpoint_steps",
-    "record.checkpoint_minutes": "logging.checkpoint_minutes",
-    "record.log_steps": "logging.log_steps",
-    "record.tensorboard": "logging.tensorboard",
-    "record.curves": "logging.curves",
-}
-# Those that were removed: the value that turned each off, and the last commit that has it.
-_REMOVED: dict[str, tuple[Any, str]] = {
-    "model.code_attention": (False, "d5c0950"),
-    "loss.code_groups": (1, "d5c0950"),
-    "train.short_words": (0, "d5c0950"),
-    "train.short_share": (0.6, "d5c0950"),
-    "loss.reassign": (False, "50d9ee3"),
-    "train.keyphrase_dropout": (0.0, "50d9ee3"),
-}
-
 
 Fraction = Annotated[float, Field(ge=0, lt=1)]
 
@@ -323,14 +303,14 @@ class Config(Section):
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read a saved file, also one of an earlier version."""
+        """Read a saved file."""
         try:
             values = tomllib.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise ConfigError(f"{path} cannot be read ({error.strerror})") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ConfigError(f"{path} is not valid TOML ({error}); correct it") from None
-        return cls._validate(_update_old_settings(values, path), str(path))
+        return cls._validate(values, str(path))
 
     def override(self, settings: Sequence[str]) -> Self:
         """A copy with some values changed, such as `train.batch_documents=12`."""
@@ -395,34 +375,9 @@ def fingerprint(values: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _update_old_settings(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """The values of a saved file with renamed settings under their new names, and without removed
-    settings, which must be off."""
-    updated: dict[str, Any] = {}
-    for section, named in values.items():
-        if not isinstance(named, Mapping):
-            updated[section] = named
-            continue
-        for name, value in named.items():
-            key = f"{section}.{name}"
-            if key not in _REMOVED:
-                new_section, _, new_name = _RENAMED.get(key, key).partition(".")
-                updated.setdefault(new_section, {})[new_name] = value
-                continue
-            off, last_commit = _REMOVED[key]
-            if value != off:
-                raise ConfigError(
-                    f"{path}: {key} is {value!r}, but this setting was removed; delete it from "
-                    f"the file ({off!r} is what remains), or use one2set of commit "
-                    f"{last_commit}, the last that has it"
-                )
-    return updated
-
-
 def _advise(key: str, known: Sequence[str]) -> str:
     """The setting that was probably meant; if none is near, those of the section."""
-    near = [_RENAMED[key]] if key in _RENAMED else get_close_matches(key, known, n=1, cutoff=0.75)
-    if near:
+    if near := get_close_matches(key, known, n=1, cutoff=0.75):
         return f"did you mean {near[0]}?"
     section = [name for name in known if name.startswith(f"{key.partition('.')[0]}.")]
     return f"expected one of {', '.join(section or known)}"

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import AliasChoices, BaseModel, Field
+from pydantic import BaseModel
 
 from one2set.training.config import LimitSettings, TrainSettings, ValidationSettings
 
@@ -12,10 +12,7 @@ _MIN_DECREASE = 1e-8  # the authors do not lower the learning rate by less than 
 
 
 class Progress(BaseModel):
-    """How far a run has come. Saved with every checkpoint.
-
-    The aliases are the names in checkpoints of earlier versions.
-    """
+    """How far a run has come. Saved with every checkpoint."""
 
     step: int = 0
     epoch: int = 0
@@ -26,11 +23,8 @@ class Progress(BaseModel):
     best: float | None = None  # loss or F1 of the best weights, depending on `select_by`
     best_loss: float | None = None  # their loss
     best_step: int = 0
-    validations_without_improvement: int = Field(  # since the best one
-        default=0, validation_alias=AliasChoices("validations_without_improvement", "misses")
-    )
-    # The learning rate's factor in the plateau schedule.
-    lr_factor: float = Field(default=1.0, validation_alias=AliasChoices("lr_factor", "scale"))
+    validations_without_improvement: int = 0  # since the best one
+    lr_factor: float = 1.0  # the learning rate's factor in the plateau schedule
     # The sum and the number of tokens of each loss since the last line of the log.
     recent: dict[str, tuple[float, int]] = {}
 
