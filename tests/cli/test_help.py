@@ -35,7 +35,7 @@ def test_the_help_of_all_commands_shows_flags_without_a_type() -> None:
     [
         (["generate", "--top", "ten", "A text."], "--top is ten; input should be a valid integer"),
         (["reproduce", "corpus", "-o", "out", "--seeds", "0"], "--seeds is 0; input should be gr"),
-        (["generate", "--format", "xml", "A text."], "--format is xml; expected one of 'text', "),
+        (["generate", "--format", "xml", "A text."], "--format is xml; expected one of '"),
     ],
 )
 def test_an_error_names_the_option_its_value_and_what_is_allowed(

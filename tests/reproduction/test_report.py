@@ -77,7 +77,9 @@ def test_claims_are_counted_by_their_verdicts(
     monkeypatch.setattr("one2set.reproduction.report.draw_figures", lambda results: {})
     monkeypatch.setattr(whole, "root", tmp_path)
     page = write_report(whole, command="one2set reproduce …").with_suffix(".md").read_text()
-    assert "4 claims of the paper: 1 hold, 2 hold without being significant, 1 do not hold" in page
+    verdicts_in_order = "holds: 1; holds, not significant: 2; does not hold: 1; not measured: 0."
+    assert f"Verdicts on 4 claims of the paper – {verdicts_in_order}" in page
+    assert re.match(r"# One2Set, reproduced: \d+ examples\n", page)
 
 
 def test_rows_beyond_the_paper_show_their_gain_and_cost(whole: Results) -> None:

@@ -31,7 +31,7 @@ from one2set.reproduction.plan import PARTS, ROWS, select_rows
 from one2set.reproduction.published import METRICS, get_published_value
 from one2set.reproduction.results import RESAMPLES, Results
 
-TITLE = "One2Set, reproduced"
+_TITLE = "One2Set, reproduced"
 _FIGURES = "figures"
 _KINDS: dict[Verdict, str] = {
     "holds": "holds",
@@ -46,16 +46,17 @@ def write_report(results: Results, *, command: str) -> Path:
     pictures = draw_figures(results)
     checked_claims = check_claims(results)
     blocks = _build_blocks(results, checked_claims, pictures, command)
+    title = f"{_TITLE}: {_list_examples(results, started=False)} examples"
     root = results.root
     for figure in pictures.values():
         with atomic_file(root / _FIGURES / f"{figure.name}.svg") as file:
             file.write(figure.svg)
     with atomic_file(root / "report.md") as file:
-        file.write(to_markdown(TITLE, blocks, figures=_FIGURES).encode())
+        file.write(to_markdown(title, blocks, figures=_FIGURES).encode())
     with atomic_file(root / "results.json") as file:
         file.write(orjson.dumps(_to_records(results, checked_claims), option=orjson.OPT_INDENT_2))
     with atomic_file(root / "report.html") as file:
-        file.write(to_html(TITLE, blocks).encode())
+        file.write(to_html(title, blocks).encode())
     return root / "report.html"
 
 
@@ -157,19 +158,13 @@ def _section(title: str, *blocks: PageBlock) -> list[PageBlock]:
 
 def _summarise(results: Results, checked_claims: Sequence[CheckedClaim]) -> list[PageBlock]:
     counts = Counter(claim.verdict for claim in checked_claims)
-    phrases = {
-        "holds": "hold",
-        "holds, not significant": "hold without being significant",
-        "does not hold": "do not hold",
-        "not measured": "were not measured",
-    }
-    verdicts = ", ".join(f"{counts[verdict]} {phrases[verdict]}" for verdict in _KINDS)
+    verdicts = "; ".join(f"{verdict}: {counts[verdict]}" for verdict in _KINDS)
     planned = select_rows(PARTS)
     missing = [row.name for row in planned if not results.has(row.name)]
     splits = results.setup.corpus.manifest.splits
     blocks: list[PageBlock] = [
         Paragraph(
-            f"**{len(checked_claims)} claims of the paper: {verdicts}.** "
+            f"**Verdicts on {len(checked_claims)} claims of the paper – {verdicts}.** "
             f"Scale `{results.setup.scale}`, {splits[TRAIN].documents:,} training documents, "
             f"{len(results.splits)} test sets, "
             f"seeds {', '.join(map(str, results.seeds))}; {len(planned) - len(missing)} of "
@@ -238,21 +233,8 @@ def _describe_protocol(results: Results, command: str) -> list[PageBlock]:
     row = next(row for row in ROWS if results.has(row))
     config = results.rows[row][0].job.config
     train, validation = config.train, config.validation
-    # A row that starts from another adds its own examples to those of the other.
-    num_examples = {
-        job_folder.job.num_examples
-        for jobs in results.rows.values()
-        for job_folder in jobs
-        if not job_folder.before
-    }
-    limits = ", ".join(f"{count:,}" for count in sorted(num_examples))
-    further = {
-        job_folder.job.num_examples
-        for jobs in results.rows.values()
-        for job_folder in jobs
-        if job_folder.before and job_folder.job.num_examples
-    }
-    more = ", ".join(f"{count:,}" for count in sorted(further)) or "none measured"
+    limits = _list_examples(results, started=False)
+    more = _list_examples(results, started=True) or "none measured"
     chosen = "highest F1@M over all phrases" if validation.select_by == "f1" else "lowest loss"
     documents = splits[VALID].documents if VALID in splits else 0
     if validation.documents:
@@ -277,6 +259,18 @@ def _describe_protocol(results: Results, command: str) -> list[PageBlock]:
         Preformatted("The command that made this report", [command]),
         Preformatted(f"Settings of {row}", config.to_toml().splitlines()),
     ]
+
+
+def _list_examples(results: Results, *, started: bool) -> str:
+    """The numbers of examples that rows see, of those that start from another row's weights or of
+    all others."""
+    numbers = {
+        job_folder.job.num_examples
+        for jobs in results.rows.values()
+        for job_folder in jobs
+        if bool(job_folder.before) == started and job_folder.job.num_examples
+    }
+    return ", ".join(f"{number:,}" for number in sorted(numbers))
 
 
 def _hash_corpus(results: Results) -> str:
