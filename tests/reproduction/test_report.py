@@ -79,7 +79,8 @@ def test_claims_are_counted_by_their_verdicts(
     page = write_report(whole, command="one2set reproduce …").with_suffix(".md").read_text()
     verdicts_in_order = "holds: 1; holds, not significant: 2; does not hold: 1; not measured: 0."
     assert f"Verdicts on 4 claims of the paper – {verdicts_in_order}" in page
-    assert re.match(r"# One2Set, reproduced: \d+ examples\n", page)
+    assert page.startswith("# One2Set, reproduced: 8 examples\n")
+    assert "limit 8 examples; rows that start from another one's weights: 1 more" in page
 
 
 def test_rows_beyond_the_paper_show_their_gain_and_cost(whole: Results) -> None:
