@@ -72,12 +72,9 @@ class Processes:
         without a gradient."""
         if self.count == 1:
             return objective
-        # No buffer is trained, so none is broadcast. Bucket views save a copy of the gradients.
+        # Bucket views save a copy of the gradients.
         return DistributedDataParallel(
-            objective,
-            broadcast_buffers=False,
-            gradient_as_bucket_view=True,
-            find_unused_parameters=staged,
+            objective, gradient_as_bucket_view=True, find_unused_parameters=staged
         )
 
 
