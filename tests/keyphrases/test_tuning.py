@@ -66,6 +66,28 @@ def test_a_known_logistic_is_recovered() -> None:
     np.testing.assert_allclose(fit_logistic(x, correct), weights, atol=0.08)
 
 
+def test_a_logistic_is_fitted_whatever_the_scale_of_its_inputs() -> None:
+    """At the minimum of the loss, predictions and targets have the same mean and the same product
+    with every input."""
+    generator = np.random.default_rng(2)
+    x = generator.normal(size=(500, 4)) * [1.0, 30.0, 0.01, 1.0] + [0.0, 100.0, 0.0, 0.0]
+    correct = generator.random(len(x)) < sigmoid(x[:, 0] + 20 * x[:, 2])
+    intercept, *weights = fit_logistic(x, correct)
+    right = correct.sum()
+    target = np.where(correct, (right + 1) / (right + 2), 1 / (len(x) - right + 2))
+    residual = sigmoid(intercept + x @ weights) - target
+    assert residual.mean() == pytest.approx(0, abs=1e-6)
+    np.testing.assert_allclose(residual @ x / len(x), 0, atol=1e-6)
+
+
+def test_equal_inputs_share_their_weight() -> None:
+    generator = np.random.default_rng(3)
+    x = generator.normal(size=(200, 1))
+    correct = generator.random(len(x)) < sigmoid(2 * x[:, 0])
+    once, twice = fit_logistic(x, correct), fit_logistic(np.hstack([x, x]), correct)
+    np.testing.assert_allclose(twice, [once[0], once[1] / 2, once[1] / 2], atol=1e-4)
+
+
 def test_targets_are_those_of_platt() -> None:
     """Where nothing is known of phrases, they are predicted the mean of the targets."""
     (intercept,) = fit_logistic(np.empty((8, 0)), np.array([True] * 3 + [False] * 5))

@@ -197,18 +197,28 @@ class Pool:
         """(Q,) whether candidates are of this side."""
         return self.present if side == "present" else ~self.present
 
-    def mean_f1(self, side: Side, probabilities: Floats, shown: Flags) -> float:
+    @cached_property
+    def _num_gold(self) -> dict[Side, Ints]:
+        """(D,) numbers of keyphrases of each side."""
+        pairs = np.array([labelled.num_gold for labelled in self.documents])  # (D, 2)
+        return dict(zip(SIDES, pairs.T, strict=True))
+
+    def order(self, p: Floats, which: Flags) -> Ints:
+        """The numbers of some candidates (Q,), by document, then by probability p (Q,), the highest
+        first."""
+        order = np.flatnonzero(which)
+        return order[np.lexsort((-p[order], self.document[order]))]
+
+    def mean_f1(self, side: Side, p: Floats, shown: Flags) -> float:
         """The mean of F1@5 and F1@M of one side, for the `shown` (Q,) ordered by probability."""
-        chosen = np.flatnonzero(shown & self.of(side))
-        chosen = chosen[np.lexsort((-probabilities[chosen], self.document[chosen]))]
+        chosen = self.order(p, shown & self.of(side))
         return self.mean_f1_of_ranking(side, self.document[chosen], self.correct[chosen])
 
     def mean_f1_of_ranking(self, side: Side, document: Ints, correct: Flags) -> float:
         """The mean of F1@5 and F1@M of one side, for phrases that are sorted by document and best
         first: the document (n,) of each, and whether it is a keyphrase (n,)."""
-        place = SIDES.index(side)
         rankings = Rankings(
-            num_gold=np.array([labelled.num_gold[place] for labelled in self.documents]),
+            num_gold=self._num_gold[side],
             document=document,
             hit=correct.astype(np.float64),
             cover_prediction=_EMPTY,
@@ -253,7 +263,12 @@ def _fit_side(pool: Pool, side: Side, bias: NullBias) -> tuple[SideCalibration, 
     if not shown.any():
         return fitted, 0.0
     tried = np.maximum(np.quantile(p[shown], _QUANTILES), MIN_THRESHOLD).tolist()
-    values = [pool.mean_f1(side, p, shown & (p >= threshold)) for threshold in tried]
+    order = pool.order(p, shown)
+    document, correct = pool.document[order], pool.correct[order]
+    values = []
+    for threshold in tried:
+        above = p[order] >= threshold
+        values.append(pool.mean_f1_of_ranking(side, document[above], correct[above]))
     best = int(np.argmax(values))
     return replace(fitted, threshold=tried[best]), values[best]
 
@@ -321,11 +336,12 @@ def _fit_offsets(x: Floats, log_odds: Floats, correct: Flags) -> Floats:
     """(R,) the weights of x (n, R) that are added to these log odds (n,), near 0 where few rows
     tell otherwise."""
     from scipy.optimize import minimize
+    from scipy.special import expit
 
     def loss(weights: Floats) -> tuple[float, Floats]:
         z = log_odds + x @ weights
         value = np.logaddexp(0, z) - correct * z
-        gradient = x.T @ (0.5 * (1 + np.tanh(z / 2)) - correct)
+        gradient = x.T @ (expit(z) - correct)
         return float(value.sum() + weights @ weights / 2), gradient + weights
 
     weights: Floats = minimize(loss, np.zeros(x.shape[1]), jac=True, method="BFGS").x
@@ -334,15 +350,9 @@ def _fit_offsets(x: Floats, log_odds: Floats, correct: Flags) -> Floats:
 
 def _by_document(pool: Pool, p: Floats, which: Flags) -> Iterator[list[int]]:
     """The numbers of some candidates (Q,), of one document after the other, the best first."""
-    order = _order_by_document(pool, p, which)
+    order = pool.order(p, which)
     for part in np.split(order, np.flatnonzero(np.diff(pool.document[order])) + 1):
         yield part.tolist()
-
-
-def _order_by_document(pool: Pool, p: Floats, which: Flags) -> Ints:
-    """The numbers of some candidates (Q,), by document, then the best first."""
-    order = np.flatnonzero(which)
-    return order[np.lexsort((-p[order], pool.document[order]))]
 
 
 def _apply_cutoff(
@@ -355,7 +365,7 @@ def _apply_cutoff(
     shown = likely & (marginal >= side.threshold)
     if side.expected_gold_factor is None or not shown.any():
         return shown
-    order = _order_by_document(pool, probabilities, likely)
+    order = pool.order(probabilities, likely)
     document, p = pool.document[order], probabilities[order]
     first = np.searchsorted(document, document)  # of its document
     count, total = np.arange(len(order)) - first + 1, np.cumsum(p)
@@ -368,7 +378,7 @@ def _apply_cutoff(
     cutoff = np.full(len(best), len(order))
     reached = promise >= best[document]
     np.minimum.at(cutoff, document[reached], count[reached])
-    order = _order_by_document(pool, marginal, shown)
+    order = pool.order(marginal, shown)
     document = pool.document[order]
     rank = np.arange(len(order)) - np.searchsorted(document, document)
     shown[order[rank >= cutoff[document]]] = False
@@ -432,6 +442,7 @@ def fit_logistic(x: Floats, correct: Flags) -> Floats:
     where few phrases or only right ones are given.
     """
     from scipy.optimize import minimize
+    from scipy.special import expit
 
     right = int(correct.sum())
     wrong = len(correct) - right
@@ -439,9 +450,24 @@ def fit_logistic(x: Floats, correct: Flags) -> Floats:
     columns = np.column_stack([np.ones(len(x)), x])
 
     def loss(weights: Floats) -> tuple[float, Floats]:
+        """The mean cross entropy, and its gradient."""
         z = columns @ weights
         value = np.logaddexp(0, z) - target * z
-        return float(value.mean()), columns.T @ (0.5 * (1 + np.tanh(z / 2)) - target) / len(x)
+        return float(value.mean()), columns.T @ (expit(z) - target) / len(x)
 
-    weights: Floats = minimize(loss, np.zeros(columns.shape[1]), jac=True, method="BFGS").x
+    def hessian(weights: Floats) -> Floats:
+        p = expit(columns @ weights)
+        product: Floats = columns.T @ (columns * (p * (1 - p))[:, None]) / len(x)
+        return product
+
+    # Conjugate gradients leave a direction alone in which the loss is flat: of equal columns.
+    fit = minimize(
+        loss,
+        np.zeros(columns.shape[1]),
+        jac=True,
+        hess=hessian,
+        method="trust-ncg",
+        options={"gtol": 1e-6},
+    )
+    weights: Floats = fit.x
     return weights
