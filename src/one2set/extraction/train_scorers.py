@@ -204,8 +204,10 @@ def fit_span_rescorer(
     if they have no candidates."""
     try:
         import torch
-        from torch.nn import Dropout, Linear, Sequential, SiLU
+        from torch.nn import Linear, Sequential, SiLU
         from torch.nn.functional import binary_cross_entropy_with_logits
+
+        from one2set.model.dropout import Dropout
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="Fitting a span rescorer") from None
 
