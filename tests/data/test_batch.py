@@ -128,8 +128,25 @@ def test_unknown_words_get_extended_ids_by_first_occurrence() -> None:
     assert batch.targets.tolist() == [[[V + 1, V, EOS], [UNK, 7, EOS]]]
 
 
+def test_words_that_are_neither_generated_nor_copied_are_unk_or_drop_their_phrases() -> None:
+    """With 9 output words, 9 and 10 can be copied only, like the words outside the vocabulary."""
+    examples = [example([50, 9], present=[[9, 50]], absent=[[8, 9], [10, 8], [8, 99]])]
+    layout = SetLayout(6, phrase_length=3)
+    batch = collate(examples, vocabulary_size=V, layout=layout, output_size=9)
+    absent = [[8, 9, EOS], [UNK, 8, EOS], [8, UNK, EOS]]
+    assert batch.targets[0, [0, 3, 4, 5]].tolist() == [[9, V, EOS], *absent]
+    batch = collate(
+        examples, vocabulary_size=V, layout=layout, output_size=9, drop_oov_phrases=True
+    )
+    null = [NULL, PAD, PAD]
+    assert batch.targets[0, [0, 3, 4, 5]].tolist() == [[9, V, EOS], [8, 9, EOS], null, null]
+
+
 def test_a_document_has_at_most_a_thousand_unknown_words() -> None:
-    batch = collate([example(range(V, V + MAX_OOV + 2))], vocabulary_size=V)
+    last = V + MAX_OOV + 1
+    examples = [example(range(V, last + 1), present=[[last, last - 2]])]
+    batch = collate(examples, vocabulary_size=V, layout=SetLayout(2, phrase_length=3))
+    assert batch.targets[0, 0].tolist() == [UNK, V + MAX_OOV - 1, EOS]
     assert len(batch.oov[0]) == MAX_OOV
     assert batch.source_extended[0, -3:].tolist() == [V + MAX_OOV - 1, UNK, UNK]
 

@@ -55,7 +55,7 @@ ABLATIONS = {
 # Values that are no default and differ from one another, so that none can be lost or swapped.
 UNUSUAL = (
     "model.vocabulary_size=60",
-    "model.output_size=50",
+    "model.output_size=30",
     "model.width=24",
     "model.heads=3",
     "model.feed_forward=20",
@@ -67,6 +67,7 @@ UNUSUAL = (
     "model.num_codes=4",
     "model.phrase_length=5",
     "model.sequence_length=17",
+    "train.drop_oov_phrases=true",
     "loss.assign_steps=3",
     "loss.null_weight_present=0.3",
     "loss.null_weight_absent=0.4",
@@ -84,7 +85,7 @@ UNUSUAL = (
     "beam.keep=3",
     "beam.length_penalty=0.5",
 )
-WORDS = {"vocabulary_size": 60, "output_size": 50}
+WORDS = {"vocabulary_size": 60, "output_size": 30}
 RECURRENT = WORDS | {"embedding_width": 10, "hidden_width": 14, "dropout": 0.25}
 TRANSFORMER = WORDS | {
     "width": 24,
@@ -180,8 +181,18 @@ def test_every_row_reaches_network_targets_objective_and_search(name: str) -> No
     assert dropouts == ({0.25} if "dropout" in expected.arguments else set())
 
     examples = tiny.examples(6)
-    targets = collate(examples, vocabulary_size=60, layout=expected.layout).targets
-    assert torch.equal(built.collate(examples).targets, targets)
+    every, reachable = (
+        collate(
+            examples,
+            vocabulary_size=60,
+            layout=expected.layout,
+            output_size=30,
+            drop_oov_phrases=drop,
+        ).targets
+        for drop in (False, True)
+    )
+    assert torch.equal(built.collate(examples).targets, reachable)
+    assert not torch.equal(every, reachable)
 
     assert type(built.objective) is expected.objective
     assert built.objective.network is built.network

@@ -1,6 +1,7 @@
 """Target layouts, and batches of tensors (§3.1, §3.3.2).
 
-Ids are extended ids (see `example`). An unknown word that is not in the source is `<unk>`.
+Ids are extended ids (see `example`). A target word is *reachable* if the network can generate it or
+copy it from the source. Others are `<unk>`, or their phrases are left out.
 
 Shapes: B documents, S source words, R rows of targets per document, L words per row.
 A sequence is a single row (R = 1); a set has one row per control code (R = N).
@@ -138,20 +139,37 @@ def collate(
     *,
     vocabulary_size: int,
     layout: Layout | None = None,
+    output_size: int | None = None,
+    drop_oov_phrases: bool = False,
     head_targets: HeadTargetBuilder | None = None,
 ) -> Batch:
-    """Collate examples into a batch. Without a layout, as in prediction, R = 0."""
+    """Collate examples into a batch. Without a layout, as in prediction, R = 0.
+
+    The network generates words with ids below `output_size`; by default, its whole vocabulary.
+    `drop_oov_phrases` leaves out target phrases with a word that is not reachable.
+    """
     sources = pad_sources(examples, vocabulary_size=vocabulary_size)
+    generated = vocabulary_size if output_size is None else output_size
     rows: list[list[list[int]]] = []
     for example, extended in zip(examples, sources.oov, strict=True):
+        if layout is None:
+            rows.append([])
+            continue
+        # Words of the vocabulary that can only be copied; `extended` has those outside of it.
+        copied = {w for w in example.source.tolist() if generated <= w < vocabulary_size}
         present, absent = (
             [
-                [extended.get(w, w if w < vocabulary_size else UNK) for w in phrase.tolist()]
+                [
+                    extended.get(w, w if w < generated or w in copied else UNK)
+                    for w in phrase.tolist()
+                ]
                 for phrase in half
             ]
             for half in (example.present, example.absent)
         )
-        rows.append(layout(present, absent) if layout else [])
+        if drop_oov_phrases:
+            present, absent = ([p for p in half if UNK not in p] for half in (present, absent))
+        rows.append(layout(present, absent))
     height = max(map(len, rows))
     table = pad_rows([row for group in rows for row in group + [[]] * (height - len(group))])
     targets = torch.from_numpy(table).view(len(examples), height, table.shape[1])

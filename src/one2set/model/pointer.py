@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from one2set.data.specials import UNK
 from one2set.model.layers import Linear, is_small_batch
 
 EPSILON = 1e-8  # added to a probability before its logarithm, as in the authors' release
@@ -59,15 +58,13 @@ class Mixture:
     counts: Sequence[int]
 
     def log_likelihood(self, targets: Tensor) -> Tensor:
-        """(R,) log(P + ε) of one word per row, with a gradient. A word that can neither be
-        generated nor copied counts as `<unk>`."""
+        """(R,) log(P + ε) of one word per row, with a gradient."""
         same = self._own_words == targets[:, None]  # (R, S)
         known = targets < self.weight.shape[0]
-        words = targets.where(known, 0).where(known | same.any(1), UNK)
         logsumexp, logit = _VocabularyLikelihood.apply(  # type: ignore[no-untyped-call]
-            self.features, self.weight, words
+            self.features, self.weight, targets.where(known, 0)
         )
-        generated = (logit - logsumexp).exp() * (known | (words == UNK))
+        generated = (logit - logsumexp).exp() * known
         copied = (self.attention * same).sum(1)
         return torch.log(self.gate * generated + (1 - self.gate) * copied + EPSILON)
 

@@ -177,6 +177,9 @@ class TrainSettings(Section):
     micro_batches: PositiveInt = 1
     """Number of micro-batches per batch (gradient accumulation), computed in turn or by several
     processes. More need less memory; the gradient remains that of the whole batch."""
+    drop_oov_phrases: bool = False
+    """Leave out target phrases with a word that the network can neither generate nor copy.
+    Otherwise the word is trained as <unk>, as in the authors' release."""
     learning_rate: PositiveFloat = 1e-4
     """Maximum learning rate of Adam."""
     beta1: Fraction = 0.9

@@ -168,7 +168,13 @@ def build(
         _freeze(network, config.train.frozen_layers)
     layout = _choose_layout(system, config)
     objective = _build_objective(system, config, network, layout, vocabulary)
-    batch = partial(collate, vocabulary_size=vocabulary.size, layout=layout)
+    batch = partial(
+        collate,
+        vocabulary_size=vocabulary.size,
+        layout=layout,
+        output_size=network.arguments["output_size"],
+        drop_oov_phrases=config.train.drop_oov_phrases,
+    )
     heads = None
     if config.heads.trained:
         if not isinstance(objective, SetLoss):
