@@ -181,7 +181,7 @@ def test_foreign_partial_folders_are_left_alone(tmp_path: Path) -> None:
     (other / "thesis.tex").unlink()
     interrupt(tmp_path / "p.txt", b"a\n")
     (other / "thesis.tex").touch()
-    with pytest.raises(ConfigError, match="has other files too"):
+    with pytest.raises(ConfigError, match="contains files that one2set did not write"):
         write(tmp_path / "p.txt", overwrite=True)
     assert (other / "thesis.tex").exists()
 
@@ -314,12 +314,12 @@ def test_a_folder_replaces_only_folders_of_one2set(tmp_path: Path) -> None:
     write(path, b"b\n", is_folder=True, overwrite=True)
     assert parts_of(path) == {"part-00000.jsonl": b"b\n"}
     (path / "thesis.txt").touch()
-    with pytest.raises(ConfigError, match="contains other files"):
+    with pytest.raises(ConfigError, match="contains files that one2set did not write"):
         write(path, is_folder=True, overwrite=True)
     assert (path / "thesis.txt").exists()
     (path / "thesis.txt").unlink()
     (path / JOURNAL).unlink()  # parts of another program
-    with pytest.raises(ConfigError, match="contains other files"):
+    with pytest.raises(ConfigError, match="contains files that one2set did not write"):
         write(path, is_folder=True, overwrite=True)
 
 

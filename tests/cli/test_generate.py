@@ -122,8 +122,8 @@ def test_options_select_keyphrases(model: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--present-only", "--absent-only"], "exclude each other"),
-        (["--more", "--fewer"], "exclude each other"),
+        (["--present-only", "--absent-only"], "cannot be used together"),
+        (["--more", "--fewer"], "cannot be used together"),
     ],
 )
 def test_invalid_options(model: Path, options: list[str], message: str) -> None:

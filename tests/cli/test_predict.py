@@ -197,10 +197,10 @@ def test_invalid_options_are_errors(tiny_model: Path, tmp_path: Path) -> None:
         (("--exclusive", "1", "--beam", "2"), "exclusive search is greedy"),
         (("--batch-tokens", "0"), "batch tokens is 0"),
         (("--resume",), "name it with --output"),
-        (("-o", output, "--resume", "--overwrite"), "exclude each other"),
+        (("-o", output, "--resume", "--overwrite"), "cannot be used together"),
         (("--field", "x=y"), "--field is 'x=y'"),
         (("-o", tmp_path / "p.parquet", "--format", "text"), "rename it"),
-        (("--format", "parquet"), "--format parquet applies to a file; name it with --output"),
+        (("--format", "parquet"), "--format parquet needs --output; pass --output FILE too"),
         (("--format", "text", "--slots"), "--slots does not fit into lines of text"),
         (("-o", tmp_path / "p.csv"), r"expected a name that ends in \.jsonl, \.parquet, "),
     ):

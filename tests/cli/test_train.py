@@ -180,7 +180,7 @@ def test_a_model_is_trained_further_on_another_corpus(corpus_folder: Path, tmp_p
     invoke(*prepare)
     with pytest.raises(One2SetError, match="prepare the corpus again with --vocabulary"):
         train(tmp_path / "own words", tmp_path / "x", "--from", str(model), "--steps", "1")
-    with pytest.raises(One2SetError, match="--from and --init exclude each other"):
+    with pytest.raises(One2SetError, match="--from and --init cannot be used together"):
         train(tmp_path / "corpus", tmp_path / "x", "--from", str(model), "--init", str(model))
 
 

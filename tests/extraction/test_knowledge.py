@@ -216,7 +216,7 @@ def test_a_light_model_shares_the_knowledge_of_another(
         (tmp_path / "copy" / path.name).write_bytes(path.read_bytes())
     (tmp_path / "whole").rename(tmp_path / "elsewhere")
     assert_same(Knowledge.load(tmp_path / "copy").propose(TEXT), light.propose(TEXT))
-    with pytest.raises(DataError, match="learnt nothing"):
+    with pytest.raises(DataError, match="no learnt components"):
         Knowledge.load(tmp_path / "light")
     (tmp_path / "light" / "light.json").write_text("[]")
     with pytest.raises(DataError, match="not the description of a light model"):

@@ -115,8 +115,8 @@ class Source:
         for chunk in self.chunks(state):
             if chunk.documents:
                 raise DataError(
-                    f"the input has more than {state.done:,} documents, which were processed",
-                    fix="pass --overwrite to process all, or name another output",
+                    f"the output has {state.done:,} documents, but the input now has more",
+                    fix="pass --overwrite to process all of them, or name another output",
                 )
 
     def _write_texts(self, documents: Iterator[Document]) -> Iterator[Document]:

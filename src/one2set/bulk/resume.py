@@ -272,7 +272,10 @@ def _check_target(path: Path, *, is_folder: bool, overwrite: bool) -> None:
         raise ConfigError(f"{path} is {kind}; name another output")
     names = {file.name for file in path.iterdir()} - {_INSIDE} if is_folder else {path.name}
     if is_folder and names and (_JOURNAL not in names or _foreign(names)):
-        raise ConfigError(f"{path} contains other files; remove it, or name another folder")
+        raise ConfigError(
+            f"{path} contains files that one2set did not write; move them elsewhere, or name "
+            "another folder"
+        )
     if names and not overwrite:
         raise ConfigError(f"{path} exists already; pass --overwrite, or name another output")
 
@@ -289,7 +292,10 @@ def _locked(folder: Path) -> Iterator[IO[bytes]]:
         folder.mkdir(parents=True, exist_ok=True)
         journal = folder / _JOURNAL
         if not journal.exists() and any(folder.iterdir()):
-            raise ConfigError(f"{folder} is not an unfinished output of one2set; remove it")
+            raise ConfigError(
+                f"{folder} exists and is not an unfinished output of one2set; rename it, or name "
+                "another output"
+            )
         file = journal.open("a+b")
     except OSError as error:
         raise ConfigError(f"{folder} cannot be written ({error.strerror})") from None
@@ -299,7 +305,9 @@ def _locked(folder: Path) -> Iterator[IO[bytes]]:
         except OSError:
             raise ConfigError(f"another process is writing {folder}; wait until it ends") from None
         if not _is_at(file, journal):
-            raise ConfigError(f"another process has just written {folder}; look at its output")
+            raise ConfigError(
+                f"another process has just finished {folder}; check its output, then run this again"
+            )
         file.seek(0)
         yield file
 
@@ -317,7 +325,10 @@ def _check_unfinished(folder: Path, path: Path, *, resume: bool, overwrite: bool
         return
     known = (name in (_JOURNAL, path.name) or _UNFINISHED_NAME.fullmatch(name) for name in names)
     if not all(known):
-        raise ConfigError(f"{folder} has other files too; remove it")
+        raise ConfigError(
+            f"{folder} contains files that one2set did not write; move them elsewhere, or name "
+            "another output"
+        )
     if not overwrite:
         raise ConfigError(
             f"{folder} was left by an interrupted run; pass --resume to continue it, "

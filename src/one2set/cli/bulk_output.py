@@ -57,12 +57,12 @@ def make_target(
     if output is None:
         if resume or overwrite:
             option = "--resume" if resume else "--overwrite"
-            raise ConfigError(f"{option} applies to a file; name it with --output")
+            raise ConfigError(f"{option} needs --output; pass --output FILE too")
         if format == "parquet":
-            raise ConfigError("--format parquet applies to a file; name it with --output")
+            raise ConfigError("--format parquet needs --output; pass --output FILE too")
         return None
     if resume and overwrite:
-        raise ConfigError("--resume and --overwrite exclude each other; pass one of them")
+        raise ConfigError("--resume and --overwrite cannot be used together; pass only one")
     if not output.endswith("/") and Path(output).is_dir():
         output += "/"
     chosen = choose_format(output, format, like=like, allowed=allowed)

@@ -95,7 +95,10 @@ def calibrate(
             labelled.append(tuning.label_candidates(document, prediction, knowledge))
             display.update(number, f"{number:,} documents")
     if sum(bool(document.candidates) for document in labelled) < 2:
-        raise DataError("the model generates phrases for fewer than 2 documents", fix="pass more")
+        raise DataError(
+            "the model generates phrases for fewer than 2 documents",
+            fix="pass more documents, or a model that was trained for longer",
+        )
     if len(labelled) < _ENOUGH:
         err.print(
             f"warning: only {len(labelled)} documents; the model may become worse. "

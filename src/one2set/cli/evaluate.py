@@ -139,7 +139,9 @@ def _names(paths: Sequence[str]) -> dict[str, str]:
     short = len(set(names)) == len(names)
     named = dict(zip(names if short else paths, paths, strict=True))
     if len(named) != len(paths):
-        raise ConfigError(f"a file of predictions is given twice among {', '.join(paths)}")
+        raise ConfigError(
+            f"a file of predictions is given twice among {', '.join(paths)}; pass each file once"
+        )
     return named
 
 

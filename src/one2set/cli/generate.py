@@ -200,7 +200,7 @@ def _check_numbers(inputs: Sequence[str], counted: int) -> None:
 def _expect_output(options: "dict[str, object]") -> None:
     for name, value in options.items():
         if value:
-            raise ConfigError(f"{name} applies to a file; name it with --output")
+            raise ConfigError(f"{name} needs --output; pass --output FILE too")
 
 
 def _file_format(format: Shown | None) -> "Format | None":

@@ -53,7 +53,7 @@ ModelArgument = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="A model or run folder; default and light are the included models.",
+        help="A model or run folder, or an included model where it fits: default, light.",
         callback=_tell_of_folder,
     ),
 ]
@@ -179,7 +179,7 @@ VocabularyOption = Annotated[
     selection_option(
         metavar="FILE",
         help="Find only the terms of this list (.txt), table (.csv) or thesaurus (SKOS: .ttl, "
-        ".rdf, .json).",
+        ".rdf, .nt, .json).",
         show_default=False,
     ),
 ]
@@ -196,14 +196,14 @@ StopListOption = Annotated[
 def only_option(present_only: bool, absent_only: bool) -> "Side | None":
     """--present-only and --absent-only as one."""
     if present_only and absent_only:
-        raise ConfigError("--present-only and --absent-only exclude each other; pass one of them")
+        raise ConfigError("--present-only and --absent-only cannot be used together; pass only one")
     return "present" if present_only else "absent" if absent_only else None
 
 
 def more_option(more: int, fewer: int) -> float:
     """--more and --fewer as one."""
     if more and fewer:
-        raise ConfigError("--more and --fewer exclude each other; pass one of them")
+        raise ConfigError("--more and --fewer cannot be used together; pass only one")
     return float(more - fewer)
 
 

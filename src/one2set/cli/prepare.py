@@ -144,11 +144,11 @@ def prepare(
     tests = dict(named := [_named(path) for path in test])
     if len(tests) < len(named):
         names = ", ".join(name for name, _ in named)
-        raise ConfigError(f"two test sets have one name among {names}; pass --test NAME=FILE")
+        raise ConfigError(f"two test sets have the same name ({names}); pass --test NAME=FILE")
     repeats = dict(map(parse_oversample, oversample))
     inputs = Inputs(train=train, valid=valid, tests=tests, exclude=exclude, oversample=repeats)
     if vocabulary is not None and tokenizer is not None:
-        raise ConfigError("--vocabulary and --tokenizer exclude each other; pass one of them")
+        raise ConfigError("--vocabulary and --tokenizer cannot be used together; pass only one")
     words = None
     if vocabulary is not None:
         folder = find_model_folder(vocabulary)

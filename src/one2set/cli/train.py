@@ -127,7 +127,7 @@ def train(
     sizes: list[str] = []
     if from_ is not None:
         if init is not None:
-            raise ConfigError("--from and --init exclude each other; pass one of them")
+            raise ConfigError("--from and --init cannot be used together; pass only one")
         init, own, sizes = _model_to_go_on(from_)
         system = system or own
     limits = {"steps": steps, "documents": documents, "minutes": minutes}

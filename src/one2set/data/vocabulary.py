@@ -214,7 +214,8 @@ class PieceVocabulary:
         model = json.loads(self._tokenizer.to_str())["model"]
         if model["type"] != "WordPiece":
             raise ConfigError(
-                f"the tokenizer is a {model['type']} model; only WordPiece marks where words begin"
+                f"the tokenizer is a {model['type']} model; only WordPiece marks where words "
+                "begin: pass a WordPiece tokenizer.json, such as BERT's"
             )
         pieces = list(SPECIALS) + [""] * self._tokenizer.get_vocab_size()
         for piece, id in self._tokenizer.get_vocab().items():

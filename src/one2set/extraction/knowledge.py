@@ -106,8 +106,11 @@ class Knowledge:
         if not is_light(folder):
             return knowledge
         if knowledge.candidate_scorer is None:
-            fix = "copy it with what it shares, or learn it again with one2set learn"
-            raise DataError("a light model has learnt nothing", fix=fix, path=folder)
+            fix = (
+                "copy it together with the model whose components it shares, or make it again with "
+                "one2set learn"
+            )
+            raise DataError("this light model has no learnt components", fix=fix, path=folder)
         return knowledge.without_span_rescorer()
 
     def without_span_rescorer(self) -> "Knowledge":

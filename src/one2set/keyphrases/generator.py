@@ -136,7 +136,7 @@ class KeyphraseGenerator:
             point: The operating point: "shown" selects phrases for readers, "f1" for the best
                 F1@5 and F1@M, with more absent keyphrases.
             vocabulary: A file with the only terms that may be found: a list (.txt), a table
-                (.csv) or SKOS (.ttl, .rdf, .json; needs the extra `[skos]`).
+                (.csv) or SKOS (.ttl, .rdf, .nt, .json; needs the extra `[skos]`).
             stop_list: A file with phrases that are never shown, one per line.
 
         Returns:

@@ -255,7 +255,7 @@ def _session(path: Path, threads: int, inputs: set[str]) -> "InferenceSession":
     except Exception as error:  # onnxruntime has no common base class of errors
         raise DataError(f"cannot be run ({error})", fix=_FIX, path=path) from None
     if not inputs.issubset(value.name for value in session.get_inputs()):
-        raise DataError("is another graph", fix=_FIX, path=path)
+        raise DataError("is not a graph of this model", fix=_FIX, path=path)
     return session
 
 

@@ -77,7 +77,7 @@ class TitledText(_StrictModel):
 
 
 class KeyphrasesRequest(SizedRequest):
-    """Documents, and the options of `one2set generate`."""
+    """Documents, and some options of `one2set generate`."""
 
     model_config = ConfigDict(
         json_schema_extra={

@@ -56,7 +56,7 @@ def read_csv(path: str, delimiter: str, fields: Fields, errors: ErrorPolicy) -> 
         if len(row) != len(header):
             errors.report(
                 f"has {len(row)} columns; the header names {len(header)}",
-                fix=f"mend the row; quote texts that contain {delimiter!r}",
+                fix=f"correct the row, and quote texts that contain {delimiter!r}",
                 path=path,
                 line=number,
             )
@@ -129,7 +129,7 @@ def read_workbook(
         errors.report(error.what, fix=error.fix, path=path)
         return
     fix = "name the columns title and abstract, or pass --field abstract=NAME"
-    errors.report("has no sheet with a column that is read", fix=fix, path=path)
+    errors.report("has no sheet with a known column", fix=fix, path=path)
 
 
 def _sheets(data: bytes) -> Iterator[Iterator[Sequence[object]]]:

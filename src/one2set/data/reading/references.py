@@ -50,9 +50,9 @@ def read_bibtex(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Docu
     library = parse_string(read_text(path, errors) or "")
     for block in library.failed_blocks:
         is_double = isinstance(block, DuplicateBlockKeyBlock)
-        what = "repeats the key of another entry" if is_double else "is no whole entry of BibTeX"
+        what = "repeats the key of another entry" if is_double else "is not a complete BibTeX entry"
         line = (block.start_line or 0) + 1
-        errors.report(what, fix="mend the entry", path=path, line=line)
+        errors.report(what, fix="correct the entry", path=path, line=line)
     for entry in library.entries:
         record: dict[str, Any] = {"id": entry.key, "abstract": ""}
         for field in entry.fields:
