@@ -63,6 +63,22 @@ def test_limits_and_rates_can_change_but_not_fixed_settings(
         run.change(run.config.override(["model.width=32"]))
 
 
+@pytest.mark.parametrize("setting", ["beta1", "beta2", "epsilon", "encoder_lr_factor"])
+def test_what_the_optimizers_state_contains_is_fixed(
+    setting: str, miniature: Miniature, tmp_path: Path
+) -> None:
+    run = miniature.run(tmp_path / "run")
+    with pytest.raises(ConfigError, match=rf"train\.{setting} is 0\.5, but this run"):
+        run.change(run.config.override([f"train.{setting}=0.5"]))
+
+
+def test_frozen_layers_are_fixed(miniature: Miniature, tmp_path: Path) -> None:
+    """The optimizer has no moments of frozen weights."""
+    run = miniature.run(tmp_path / "run")
+    with pytest.raises(ConfigError, match=r"train\.frozen_layers is 1, but this run"):
+        run.change(run.config.override(["train.frozen_layers=1"]))
+
+
 def test_a_run_resumes_with_its_own_arguments(miniature: Miniature, tmp_path: Path) -> None:
     run = miniature.run(tmp_path / "run", seed=7)
     run.check_arguments(system=None, seed=None, corpus=miniature.corpus)

@@ -245,11 +245,9 @@ class JobFolder:
 
     def _run_session(self, lock: IO[bytes], start: Launch) -> Iterator[int]:
         """Train from where the run is to its end."""
-        log_path, before, cpu_before = (
-            self.folder / "train.log",
-            self.examples_seen(),
-            _get_children_cpu_seconds(),
-        )
+        log_path, cpu_before = self.folder / "train.log", _get_children_cpu_seconds()
+        # A killed run repeats the steps after its last checkpoint.
+        before = _read_progress(Run.load(self.run)).documents if Run.exists(self.run) else 0
         pause, most = _POLL_SECONDS
         with catch_signals() as signals, log_path.open("ab") as log:
             child = start(self.command(), log, lock)

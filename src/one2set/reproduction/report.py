@@ -120,7 +120,8 @@ def _build_blocks(
             "Assignment steps and speed",
             *_find_figure(pictures, "steps"),
             Paragraph(
-                "Speeds are by CPU time, on which other work on a machine has little effect. The "
+                "Speeds are by CPU time, on which other work on a machine has little effect; "
+                "those of training include start-up and validation. The "
                 "paper's are of a GPU."
             ),
             tables.tabulate_speeds(results),
@@ -245,7 +246,8 @@ def _describe_protocol(results: Results, command: str) -> list[PageBlock]:
             "All rows were trained on the same documents, by one loop: "
             f"schedule `{train.schedule}` with {train.warmup_steps:,} steps of warm-up, rate "
             f"{train.learning_rate:g} (recurrent networks, as their authors, 1e-3), limit {limits} "
-            f"examples; rows that start from another one's weights: {more} more. The best "
+            f"examples; rows that start from another one's weights: {more} more (GAN_MR's "
+            "include the examples of its discriminator). The best "
             f"weights are those of the {chosen} on {documents:,} validation documents (2RF1: "
             "highest reward). Test sets were used once, after that. Greedy search, protocol "
             "`ye2021`."

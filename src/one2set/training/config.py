@@ -39,6 +39,10 @@ _FIXED = (
     "adversarial.",
     "train.batch_",
     "train.pool_batches",
+    "train.beta",
+    "train.epsilon",
+    "train.encoder_lr_factor",
+    "train.frozen_layers",
     "train.average_decay",
     "validation.select_by",
 )
