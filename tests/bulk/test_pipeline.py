@@ -43,7 +43,7 @@ def models(
 @pytest.fixture
 def source(documents: list[Document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Source:
     """Two files of 21 documents in all, eight to a chunk."""
-    monkeypatch.setattr(pipeline, "_MOST", 8)
+    monkeypatch.setattr(pipeline, "_LARGEST_CHUNK", 8)
     paths = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
     for path, some in zip(paths, (documents[:12], documents[12:21]), strict=True):
         rows = ({"id": d.id, "title": d.title, "abstract": d.abstract} for d in some)
@@ -68,7 +68,7 @@ def test_chunks_have_all_documents_and_the_bytes_read(
 
 def test_the_first_chunks_are_small(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
     """All cores get some of a short file."""
-    monkeypatch.setattr(pipeline, "_FIRST", 2)
+    monkeypatch.setattr(pipeline, "_FIRST_CHUNK", 2)
     assert [len(chunk.documents) for chunk in source.chunks()] == [2, 4, 8, 7, 0]
 
 

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from one2set.cli import console, progress
-from one2set.cli.generate import _Read
+from one2set.cli.generate import _InputReader
 from one2set.cli.progress import show_waiting
 from one2set.data.reading.records import Fields
 from one2set.data.reading.streams import ErrorPolicy
@@ -55,7 +55,7 @@ def test_errors_are_passed_on() -> None:
         list(show_waiting(fail(), str))
 
 
-def shares(read: _Read, checks: int) -> list[str]:
+def shares(read: _InputReader, checks: int) -> list[str]:
     shown = []
     for _ in range(checks):
         shown.append(read.describe())
@@ -65,7 +65,7 @@ def shares(read: _Read, checks: int) -> list[str]:
 
 def test_the_progress_of_a_long_text_is_shown() -> None:
     long = " ".join(f"w{number}" for number in range(1000))  # 3 passages
-    read = _Read([long], [False], Fields(), ErrorPolicy(), None)
+    read = _InputReader([long], [False], Fields(), ErrorPolicy(), None)
     assert len(list(read.documents())) == 1
     assert [each.rpartition(", ")[2] for each in shares(read, 8)] == [
         *("0%", "31%", "62%", "92%"),  # read by the network
@@ -74,12 +74,14 @@ def test_the_progress_of_a_long_text_is_shown() -> None:
 
 
 def test_how_much_of_several_texts_is_done() -> None:
-    read = _Read(["A short text", "Another one"], [False, False], Fields(), ErrorPolicy(), None)
+    read = _InputReader(
+        ["A short text", "Another one"], [False, False], Fields(), ErrorPolicy(), None
+    )
     assert len(list(read.documents())) == 2
     assert shares(read, 2) == ["2 documents read, 0%", "2 documents read, 46%"]
 
 
 def test_a_short_text_has_no_share() -> None:
-    short = _Read(["A short text"], [False], Fields(), ErrorPolicy(), None)
+    short = _InputReader(["A short text"], [False], Fields(), ErrorPolicy(), None)
     assert len(list(short.documents())) == 1
     assert "%" not in short.describe()

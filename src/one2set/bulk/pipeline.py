@@ -35,7 +35,7 @@ from one2set.prediction.predictor import Check, never_stop
 
 # The first chunks are small, so that all cores get some of a short file, and progress is seen soon.
 # All are small, so that no core is idle for long at the end.
-_FIRST, _MOST = 16, 64  # documents
+_FIRST_CHUNK, _LARGEST_CHUNK = 16, 64  # documents
 _CHARACTERS = 1 << 10  # a document, on average; a longer chunk ends early: books are not abstracts
 _DIGEST = 32  # hexadecimal digits
 _OTHER_INPUT = "resume with the same input, or pass --overwrite to start again"
@@ -131,7 +131,7 @@ def _split(documents: Iterator[Document]) -> Iterator[list[Document]]:
     for document in documents:
         chunk.append(document)
         characters += len(document.text)
-        size = min(_FIRST + done, _MOST)
+        size = min(_FIRST_CHUNK + done, _LARGEST_CHUNK)
         if len(chunk) >= size or characters >= size * _CHARACTERS:
             yield chunk
             done += len(chunk)
@@ -142,7 +142,7 @@ def _split(documents: Iterator[Document]) -> Iterator[list[Document]]:
 
 # Turns documents into lines, and counts the truncated documents. The check is called before each
 # piece of work.
-Make = Callable[[Sequence[Document], Check], tuple[list[bytes], int]]
+LineMaker = Callable[[Sequence[Document], Check], tuple[list[bytes], int]]
 
 # Makes the check for a chunk, to follow its progress.
 Watch = Callable[[Chunk], Check]
@@ -167,7 +167,7 @@ class Keyphrases:
         files = {"vocabulary": self.wanted.vocabulary, "stop_list": self.wanted.stop_list}
         return {name: file for name, file in files.items() if file is not None}
 
-    def make(self) -> Make:
+    def make_line_maker(self) -> LineMaker:
         # The manifest was checked before work began.
         generator = KeyphraseGenerator(self.model, threads=self.threads, verify=False)
 
@@ -200,10 +200,10 @@ class Raw:
 
     @property
     def lists(self) -> dict[str, str | Path]:
-        """It has none."""
+        """Raw output uses no lists of phrases."""
         return {}
 
-    def make(self) -> Make:
+    def make_line_maker(self) -> LineMaker:
         predictor = load_predictor(
             self.model,
             device=self.device,
@@ -292,7 +292,7 @@ def run(
 ) -> Iterator[Lines]:
     """Work in processes on this machine, each of which loads the model once. A single chunk is
     computed in this process, where `watch` can follow it."""
-    _load_worker.cache_clear()  # the model may have changed since the last run
+    _load_line_maker.cache_clear()  # the model may have changed since the last run
     chunks = source.chunks(state)
     if workers > 1:
         head = list(islice(chunks, 2))
@@ -314,9 +314,9 @@ def process_chunk(work: Work, chunk: Chunk, watch: Watch | None = None) -> Lines
     if not chunk.documents:
         return Lines([], 0, done)
     check = never_stop if watch is None else watch(chunk)
-    return Lines(*_load_worker(work)(chunk.documents, check), done)
+    return Lines(*_load_line_maker(work)(chunk.documents, check), done)
 
 
 @cache
-def _load_worker(work: Work) -> Make:
-    return work.make()
+def _load_line_maker(work: Work) -> LineMaker:
+    return work.make_line_maker()

@@ -29,7 +29,7 @@ from one2set.errors import ConfigError, DataError
 PART = 1 << 15  # lines
 _SECONDS_BETWEEN_SYNCS = 5.0
 _LONGEST_NAME = 255  # bytes of a file name
-_JOURNAL, _INSIDE = ".one2set.jsonl", ".partial"
+_JOURNAL, _PARTIAL_FOLDER = ".one2set.jsonl", ".partial"
 _PART_NAME = re.compile(r"part-\d{5,}\.\w+")
 _UNFINISHED_NAME = re.compile(rf"\d{{5,}}\.lines|{_PART_NAME.pattern}|\..*\.partial-\d+")
 
@@ -217,7 +217,7 @@ def unfinished_output(
     if not (resume and folder.exists()):
         _check_target(path, is_folder=is_folder, overwrite=overwrite)
     with _locked(folder) as file:
-        _check_unfinished(folder, path, resume=resume, overwrite=overwrite)
+        _clear_or_refuse_unfinished(folder, path, resume=resume, overwrite=overwrite)
         journal = Journal(file, settings, overwrite=overwrite)
         output = Unfinished(folder, journal, format, PART if is_folder else None)
         try:
@@ -257,8 +257,8 @@ def find_finished(path: Path, settings: Mapping[str, Any]) -> ResumeState | None
 
 
 def _unfinished_folder(path: Path) -> Path:
-    beside = path.with_name(f"{path.name}.partial") if path.name else path / _INSIDE
-    return path / _INSIDE if path.is_dir() and not beside.exists() else beside
+    beside = path.with_name(f"{path.name}.partial") if path.name else path / _PARTIAL_FOLDER
+    return path / _PARTIAL_FOLDER if path.is_dir() and not beside.exists() else beside
 
 
 def _check_target(path: Path, *, is_folder: bool, overwrite: bool) -> None:
@@ -270,8 +270,8 @@ def _check_target(path: Path, *, is_folder: bool, overwrite: bool) -> None:
     if path.is_dir() != is_folder:
         kind = "a folder" if path.is_dir() else "a file"
         raise ConfigError(f"{path} is {kind}; name another output")
-    names = {file.name for file in path.iterdir()} - {_INSIDE} if is_folder else {path.name}
-    if is_folder and names and (_JOURNAL not in names or _foreign(names)):
+    names = {file.name for file in path.iterdir()} - {_PARTIAL_FOLDER} if is_folder else {path.name}
+    if is_folder and names and (_JOURNAL not in names or _find_foreign(names)):
         raise ConfigError(
             f"{path} contains files that one2set did not write; move them elsewhere, or name "
             "another folder"
@@ -280,7 +280,7 @@ def _check_target(path: Path, *, is_folder: bool, overwrite: bool) -> None:
         raise ConfigError(f"{path} exists already; pass --overwrite, or name another output")
 
 
-def _foreign(names: set[str]) -> set[str]:
+def _find_foreign(names: set[str]) -> set[str]:
     return {name for name in names if name != _JOURNAL and not _PART_NAME.fullmatch(name)}
 
 
@@ -317,8 +317,9 @@ def _is_at(file: IO[bytes], path: Path) -> bool:
     return path.exists() and os.path.samestat(path.stat(), os.fstat(file.fileno()))
 
 
-def _check_unfinished(folder: Path, path: Path, *, resume: bool, overwrite: bool) -> None:
-    """Remove what an interrupted run left, if the user wants to start again."""
+def _clear_or_refuse_unfinished(folder: Path, path: Path, *, resume: bool, overwrite: bool) -> None:
+    """Remove what an interrupted run left if the user wants to start again. Refuse it if it is
+    neither to be removed nor to be resumed."""
     names = {file.name for file in folder.iterdir()}
     started = len(names) > 1 or _size(folder / _JOURNAL)
     if resume or not started:

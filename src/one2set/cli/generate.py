@@ -162,7 +162,7 @@ def generate(
         from one2set.data.reading.streams import ErrorPolicy
 
         with ErrorPolicy(on_error, report, max_line=max_line) as errors:
-            read = _Read(inputs, are_files, fields, errors, texts)
+            read = _InputReader(inputs, are_files, fields, errors, texts)
             results = _generate(read, model, threads, selection, verify=not no_verify)
             _print(show_waiting(results, read.describe), read, format or "text", color)
         console.warn_of_skipped(errors.skipped)
@@ -214,7 +214,7 @@ def _file_format(format: Shown | None) -> "Format | None":
 
 
 def _generate(
-    read: "_Read", model: str, threads: int, selection: "Selection", *, verify: bool
+    read: "_InputReader", model: str, threads: int, selection: "Selection", *, verify: bool
 ) -> "Iterator[tuple[Document, KeyphraseList]]":
     """Load the model and yield the keyphrases of each document."""
     from one2set.keyphrases.generator import KeyphraseGenerator
@@ -224,7 +224,10 @@ def _generate(
 
 
 def _print(
-    results: "Iterator[tuple[Document, KeyphraseList]]", read: "_Read", format: Shown, color: Color
+    results: "Iterator[tuple[Document, KeyphraseList]]",
+    read: "_InputReader",
+    format: Shown,
+    color: Color,
 ) -> None:
     """Write keyphrases to standard output, one document after another."""
     from one2set.keyphrases import formats
@@ -258,7 +261,7 @@ def _standard_input() -> list[str]:
     return ["-"]
 
 
-class _Read:
+class _InputReader:
     """Reads the documents that the arguments name, and warns of unusual ones."""
 
     def __init__(

@@ -66,6 +66,7 @@ class Batcher:
         self._generator, self._metrics, self._limits = generator, metrics, limits
         # By client; the next one to be served is first. No client has an empty queue.
         self._waiting: dict[str, deque[_Job]] = {}
+        # Keyed by whether documents are long.
         self._arrived = {long: asyncio.Event() for long in (False, True)}
         self._seconds_per_document = 0.05  # a moving average
         self.running = False

@@ -121,7 +121,7 @@ class Gate:
         self._app, self._limits, self._retry_after = app, limits, retry_after
         self._token = None if access.token is None else access.token.encode()
         self._hosts = frozenset(access.hosts)
-        # The number of requests that have a body, by whether it may be a file.
+        # The number of requests that have a body, keyed by whether the path accepts files.
         self._active = {False: 0, True: 0}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
