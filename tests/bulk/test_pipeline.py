@@ -148,8 +148,18 @@ def test_shortened_input_is_reported(source: Source) -> None:
 def test_only_the_whole_input_is_all_done(source: Source) -> None:
     digests = digests_of(source)
     source.check_all_done(ResumeState(21, digests))
-    with pytest.raises(DataError, match="has more than 16 documents"):
+    with pytest.raises(DataError, match="has 16 documents, but the input now has more"):
         source.check_all_done(ResumeState(16, digests))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_complete_state_takes_no_more_documents(source: Source, workers: int) -> None:
+    """Nor is a model loaded to compute what could not be kept: there is none here."""
+    digests, work = digests_of(source), Raw(Path("nowhere"))
+    with pytest.raises(DataError, match=r"16 documents, but the input now has more.*--overwrite"):
+        list(run(source, work, ResumeState(16, digests, complete=True), workers=workers))
+    (last,) = run(source, work, ResumeState(21, digests, complete=True), workers=workers)
+    assert (last.lines, last.end) == ([], 21)
 
 
 def test_the_digest_separates_the_fields_of_documents(tmp_path: Path) -> None:

@@ -12,7 +12,13 @@ import orjson
 import pytest
 
 from one2set.bulk import resume as module
-from one2set.bulk.resume import ResumeState, Unfinished, find_finished, unfinished_output
+from one2set.bulk.resume import (
+    Journal,
+    ResumeState,
+    Unfinished,
+    find_finished,
+    unfinished_output,
+)
 from one2set.errors import ConfigError, DataError
 
 SETTINGS = {"options": {"beam": 1}}
@@ -254,7 +260,7 @@ def test_only_an_output_of_the_same_settings_is_complete(tmp_path: Path) -> None
     path = tmp_path / "p.txt"
     assert find_finished(path, SETTINGS) is None
     write(path, b"a\n", b"b\n")
-    assert find_finished(path, SETTINGS) == ResumeState(2, {1: "d1", 2: "d2"})
+    assert find_finished(path, SETTINGS) == ResumeState(2, {1: "d1", 2: "d2"}, complete=True)
     with pytest.raises(ConfigError, match="made with other settings: options beam was 1, is 2"):
         find_finished(path, {"options": {"beam": 2}})
     other = tmp_path / "mine.txt"
@@ -293,7 +299,8 @@ def test_a_folder_of_parts_continued_wherever_it_was_interrupted(
         assert write(path, *lines[cut:], resume=True, is_folder=True) == cut
         assert parts_of(path) == whole
         assert not exists or path.stat().st_ino == before
-        assert find_finished(path, SETTINGS) == ResumeState(8, {n: f"d{n}" for n in range(1, 9)})
+        digests = {number: f"d{number}" for number in range(1, 9)}
+        assert find_finished(path, SETTINGS) == ResumeState(8, digests, complete=True)
         assert os.listdir(tmp_path) == [path.name]
         assert sorted(os.listdir(path)) == [JOURNAL, *whole]
         shutil.rmtree(path)
@@ -304,6 +311,18 @@ def test_full_parts_leave_no_empty_one(tmp_path: Path, monkeypatch: pytest.Monke
     interrupt(tmp_path / "p", b"a\n", b"b\n", is_folder=True)
     assert write(tmp_path / "p", resume=True, is_folder=True) == 2
     assert parts_of(tmp_path / "p") == {"part-00000.jsonl": b"a\n", "part-00001.jsonl": b"b\n"}
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_folder_without_lines_can_be_replaced(tmp_path: Path, exists: bool) -> None:
+    """All documents may have been skipped."""
+    path = tmp_path / "p"
+    if exists:
+        path.mkdir()
+    write(path, is_folder=True)
+    assert os.listdir(path) == [JOURNAL]
+    write(path, b"a\n", is_folder=True, overwrite=True)
+    assert parts_of(path) == {"part-00000.jsonl": b"a\n"}
 
 
 def test_a_folder_replaces_only_folders_of_one2set(tmp_path: Path) -> None:
@@ -365,6 +384,8 @@ def test_a_kill_while_the_output_is_completed_loses_nothing(
         with monkeypatch.context() as patch:
             for change in ("replace", "rename", "unlink"):
                 patch.setattr(Path, change, counted(getattr(Path, change)))
+            patch.setattr(Journal, "mark", counted(Journal.mark))
+            patch.setattr(shutil, "rmtree", counted(shutil.rmtree))
             killed = True
             with suppress(KillError):
                 write(path, *lines, is_folder=is_folder, overwrite=old)
@@ -377,16 +398,36 @@ def test_a_kill_while_the_output_is_completed_loses_nothing(
         state = find_finished(path, SETTINGS)
         assert state is not None
         assert state.done == 3
+        for left_empty in (path / ".partial", path.with_name(f"{name}.partial")):
+            if left_empty.exists():
+                left_empty.rmdir()  # fails if there is anything in it
         assert visible(path.parent) == [name]
         if is_folder:
             whole = {"part-00000.jsonl": b"1\n2\n", "part-00001.jsonl": b"3\n"}
             assert parts_of(path) == whole
-            assert not (path / ".partial").exists()
         else:
             data = path.read_bytes()
             assert (gzip.decompress(data) if name.endswith("gz") else data) == b"".join(lines)
         count += 1
     assert count > 2
+
+
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_an_empty_partial_folder_is_none(tmp_path: Path, is_folder: bool) -> None:
+    """It is left by a kill at the very end, or at the very beginning."""
+    path = tmp_path / "p"
+    beside = tmp_path / "p.partial"
+    beside.mkdir()
+    assert find_finished(path, SETTINGS) is None
+    assert write(path, b"a\n", is_folder=is_folder, resume=True) == 0
+    beside.mkdir()
+    state = find_finished(path, SETTINGS)
+    assert state is not None
+    assert state.done == 1
+    with pytest.raises(ConfigError, match="exists already; pass --overwrite"):
+        write(path, b"b\n", is_folder=is_folder, resume=True)
+    write(path, b"b\n", is_folder=is_folder, overwrite=True)
+    assert (path / "part-00000.jsonl" if is_folder else path).read_bytes() == b"b\n"
 
 
 def test_a_journal_records_the_settings_of_an_output(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from one2set.bulk import resume
 from one2set.errors import ConfigError, DataError
 from tests.cli.test_predict import SAMPLE, run
 from tests.commands import read_jsonl
@@ -47,6 +48,30 @@ def test_a_complete_output_is_that_of_the_same_input_and_options(
     with pytest.raises(DataError, match="documents 49 to 112 of the input have changed"):
         run(tiny_model, source, "-o", output, "--resume")
     assert output.read_bytes() == before
+
+
+def test_documents_that_are_added_at_the_very_end_are_not_dropped(
+    tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All lines are written, but the output does not have its name yet."""
+    source, output = tmp_path / "in.jsonl", tmp_path / "p.jsonl"
+    lines = SAMPLE.read_bytes().splitlines(keepends=True)
+    source.write_bytes(b"".join(lines[:16]))  # a chunk
+
+    def die(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(resume, "_deliver", die)
+        with pytest.raises(SystemExit):
+            run(tiny_model, source, "-o", output)
+    assert not output.exists()
+    source.write_bytes(b"".join(lines[:20]))
+    with pytest.raises(DataError, match=r"has 16 documents, but the input now has more.*--overw"):
+        run(tiny_model, source, "-o", output, "--resume")
+    source.write_bytes(b"".join(lines[:16]))
+    run(tiny_model, source, "-o", output, "--resume")
+    assert len(read_jsonl(output)) == 16
 
 
 def test_resuming_with_something_else_is_refused(tiny_model: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ chunks, so the lines do not depend on where they are computed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from hashlib import sha256
 from itertools import chain, islice
@@ -80,7 +80,7 @@ class Source:
 
     def chunks(self, state: ResumeState = ResumeState()) -> Iterator[Chunk]:  # noqa: B008
         """Yield the chunks that are not done yet, and an empty one at the end. The documents that
-        are done must be the same as then."""
+        are done must be the same as then, and all there are if the output is complete."""
         with ErrorPolicy(self.on_error, self.report, max_line=self.max_line) as errors:
             documents = self._write_texts(
                 chain.from_iterable(
@@ -101,6 +101,11 @@ class Source:
                         fix=_OTHER_INPUT,
                     )
                 if end > state.done:
+                    if state.complete:
+                        raise DataError(
+                            f"the output has {state.done:,} documents, but the input now has more",
+                            fix="pass --overwrite to process all of them, or name another output",
+                        )
                     yield Chunk(first, chunk, errors.bytes_read, errors.skipped, digest)
             if end < state.done:
                 raise DataError(
@@ -112,12 +117,8 @@ class Source:
 
     def check_all_done(self, state: ResumeState) -> None:
         """Raise an error unless exactly these documents are done."""
-        for chunk in self.chunks(state):
-            if chunk.documents:
-                raise DataError(
-                    f"the output has {state.done:,} documents, but the input now has more",
-                    fix="pass --overwrite to process all of them, or name another output",
-                )
+        for _ in self.chunks(replace(state, complete=True)):
+            pass
 
     def _write_texts(self, documents: Iterator[Document]) -> Iterator[Document]:
         for document in documents:

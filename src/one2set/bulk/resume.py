@@ -41,6 +41,7 @@ class ResumeState:
 
     done: int = 0
     digests: Mapping[int, str] = field(default_factory=dict)
+    complete: bool = False  # no more documents can be added
 
 
 class Journal:
@@ -124,7 +125,7 @@ class Unfinished:
         self._file: IO[bytes] | None = None
         if journal.entries.complete:  # killed at the very end
             digests = journal.entries.digests
-            self.state = ResumeState(max(digests, default=0), digests)
+            self.state = ResumeState(max(digests, default=0), digests, complete=True)
             return
         for stale in range(self._number):  # killed after packing
             self._lines_path(stale).unlink(missing_ok=True)
@@ -141,6 +142,7 @@ class Unfinished:
     def add(self, lines: Sequence[bytes], *, end: int, digest: str) -> None:
         """Write lines of a chunk of the input; `digest` is that of the input up to its `end`."""
         if self._file is None:
+            assert not lines, "a source has no more documents for a complete state"
             return
         self._journal.add(end, digest)
         for line in lines:
@@ -155,14 +157,13 @@ class Unfinished:
             self._sync(self._file)
 
     def finish(self) -> None:
-        """Pack the last part of a folder, and note that all lines are there."""
+        """Note that all lines are there."""
         if self._file is None:
             return
-        if self._part is not None and self._count:
-            self._pack(self._file)
-        else:
-            self._sync(self._file)
-            self._file.close()
+        self._sync(self._file)
+        self._file.close()
+        # Before the last part is packed: it may be short, so that the number of parts would not
+        # tell a later run how many lines there are.
         self._journal.mark("complete")
 
     def close(self) -> None:
@@ -181,8 +182,7 @@ class Unfinished:
     def _pack(self, file: IO[bytes]) -> None:
         self._sync(file)
         file.close()
-        part = self._folder / f"part-{self._number:05}.{self._format}"
-        pack(self._lines_path(self._number), part, self._format)
+        _pack_part(self._lines_path(self._number), self._format)
         self._number += 1
 
     def _sync(self, file: IO[bytes]) -> None:
@@ -214,7 +214,7 @@ def unfinished_output(
     run with equal settings (plain values) can resume it."""
     path = Path(os.path.abspath(path))
     folder = _unfinished_folder(path)
-    if not (resume and folder.exists()):
+    if not (resume and _holds_anything(folder)):
         _check_target(path, is_folder=is_folder, overwrite=overwrite)
     with _locked(folder) as file:
         _clear_or_refuse_unfinished(folder, path, resume=resume, overwrite=overwrite)
@@ -233,7 +233,7 @@ def find_finished(path: Path, settings: Mapping[str, Any]) -> ResumeState | None
     other settings, or is not known to be complete."""
     path = Path(os.path.abspath(path))
     is_folder = path.is_dir()
-    if _unfinished_folder(path).exists() or not path.exists():
+    if _holds_anything(_unfinished_folder(path)) or not path.exists():
         return None
     if is_folder and not any(path.iterdir()):
         return None
@@ -253,12 +253,20 @@ def find_finished(path: Path, settings: Mapping[str, Any]) -> ResumeState | None
             f"{path} is complete, but was made with other settings: {differences}; pass "
             "--overwrite to make it again, or name another output"
         )
-    return ResumeState(max(entries.digests, default=0), entries.digests)
+    return ResumeState(max(entries.digests, default=0), entries.digests, complete=True)
 
 
 def _unfinished_folder(path: Path) -> Path:
     beside = path.with_name(f"{path.name}.partial") if path.name else path / _PARTIAL_FOLDER
-    return path / _PARTIAL_FOLDER if path.is_dir() and not beside.exists() else beside
+    return path / _PARTIAL_FOLDER if path.is_dir() and not _holds_anything(beside) else beside
+
+
+def _holds_anything(folder: Path) -> bool:
+    """Whether there is an unfinished output. A kill at the very end leaves an empty folder."""
+    try:
+        return any(folder.iterdir())
+    except OSError:
+        return folder.exists()  # and cannot be read, which is reported when it is locked
 
 
 def _check_target(path: Path, *, is_folder: bool, overwrite: bool) -> None:
@@ -346,6 +354,11 @@ def _deliver(
     """Turn complete lines into the output. Can be repeated after a kill, at any point."""
     overwrite = journal.entries.overwrite
     if is_folder:
+        for lines in folder.glob("*.lines"):
+            if _size(lines):
+                _pack_part(lines, format)
+            else:
+                lines.unlink()
         _deliver_parts(folder, path, journal)
         return
     lines, packed = folder / "00000.lines", folder / path.name
@@ -385,6 +398,11 @@ def _appeared(path: Path, folder: Path) -> ConfigError:
         f"{path} appeared while it was being made, and is not replaced; move it away and pass "
         f"--resume: all lines are in {folder}"
     )
+
+
+def _pack_part(lines: Path, format: Format) -> None:
+    """Convert a file of lines to the part with its number."""
+    pack(lines, lines.with_name(f"part-{lines.stem}.{format}"), format)
 
 
 def _parts(folder: Path) -> list[Path]:
