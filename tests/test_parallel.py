@@ -110,6 +110,64 @@ def test_ctrl_c_is_put_off_while_workers_start(monkeypatch: pytest.MonkeyPatch) 
     assert submitted == 1
 
 
+def take_long(folder: Path) -> None:
+    (folder / f"begun-{os.getpid()}").touch()
+    time.sleep(30)  # tests that pass never wait for it
+    (folder / f"done-{os.getpid()}").touch()
+
+
+@pytest.mark.parametrize("why", [OSError, KeyboardInterrupt, GeneratorExit])
+def test_after_an_error_the_work_that_is_queued_is_not_done(
+    tmp_path: Path, why: type[BaseException]
+) -> None:
+    """The input cannot be read on, the user presses Ctrl-C, or nobody wants the other results."""
+
+    def tasks() -> Iterator[Path]:
+        yield from [tmp_path] * 6
+        while len(list(tmp_path.glob("begun-*"))) < 2:
+            time.sleep(0.01)
+        raise why
+
+    with pytest.raises(why):
+        list(ordered_map(take_long, tasks(), workers=2))
+    assert wait_until_ended(int(path.name[6:]) for path in tmp_path.glob("begun-*"))
+    assert not list(tmp_path.glob("done-*"))
+
+
+INTERRUPTED_RESULTS = """
+import random, time
+from one2set.parallel import ordered_map
+
+def send_much(task):
+    return task * 20
+
+def tasks():
+    yield from [b"x" * 200_000] * 6
+    time.sleep(random.uniform(0, 0.05))
+    raise OSError("no more")
+
+for _ in range(20):
+    try:
+        list(ordered_map(send_much, tasks(), workers=2))
+    except OSError as error:
+        print(error)
+"""
+
+
+def test_workers_can_be_killed_while_they_send_a_result() -> None:
+    """They have sent a part of it, and nobody may wait for the rest. Tasks and results are larger
+    than what a pipe holds."""
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_RESULTS],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout == "no more\n" * 20
+    assert done.stderr == ""
+
+
 def test_cores_are_those_we_may_use() -> None:
     assert 1 <= count_cores() <= (os.cpu_count() or 1)
 

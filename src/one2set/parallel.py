@@ -49,6 +49,9 @@ def ordered_map(
                 yield pool.result()
         while len(pool):
             yield pool.result()
+    except BaseException:  # also if nobody wants the other results
+        pool.kill()
+        raise
     finally:
         pool.shutdown()
 
@@ -86,6 +89,15 @@ class _Pool(Generic[Task, Result]):
                 continue
             self._waiting.popleft()
             return result
+
+    def kill(self) -> None:
+        """Kill the workers: they hold nothing to save, and a task may take minutes."""
+        if (results := self._executor._result_queue) is not None:  # it is not shut down
+            # The executor would wait for the rest of a result that a worker is sending now, as
+            # long as anyone can write it; and so can we.
+            results._writer.close()  # type: ignore[attr-defined]
+        for process in list((self._executor._processes or {}).values()):
+            process.kill()
 
     def shutdown(self) -> None:
         self._executor.shutdown(cancel_futures=True)
