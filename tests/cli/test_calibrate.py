@@ -68,6 +68,18 @@ def test_a_terminal_shows_the_progress_of_the_fit(
     assert "67%" in fitting
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("diagram.foo", "expected a name that ends in"), ("no/diagram.png", "there is no folder")],
+)
+def test_a_diagram_that_cannot_be_drawn_is_refused_at_once(
+    name: str, message: str, tiny_model: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match=f"--diagram is .*{message}"):
+        run("calibrate", tiny_model, SAMPLE, "--diagram", tmp_path / name)
+    assert not (tiny_model / "calibration.json").exists()
+
+
 @pytest.mark.parametrize("model", BUNDLED)
 def test_the_included_models_cannot_be_calibrated(model: str) -> None:
     with pytest.raises(ConfigError, match="calibrate a copy: one2set export default"):

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -149,3 +150,14 @@ def test_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = terminal.getvalue()
     assert "line" in shown
     assert commands(shown) == []
+
+
+def test_characters_that_stdout_cannot_encode_become_question_marks() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "one2set", "generate", "--model", "light", "Of β-lactamase genes."],
+        env={**os.environ, "PYTHONIOENCODING": "latin-1"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"?-lactamase" in done.stdout

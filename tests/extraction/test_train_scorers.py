@@ -1,8 +1,11 @@
 """A candidate scorer learns from features."""
 
 import numpy as np
+import pytest
 
-from one2set.extraction.train_scorers import fit_mlp
+from one2set.data.document import Document
+from one2set.errors import DataError
+from one2set.extraction.train_scorers import fit_knowledge, fit_mlp
 
 
 def test_the_network_learns_from_features() -> None:
@@ -16,3 +19,9 @@ def test_the_network_learns_from_features() -> None:
     assert np.array_equal(layers(features + np.eye(6, dtype=np.float32)[5]), odds)
     again = fit_mlp(features, correct)(features)
     assert np.array_equal(odds, again)
+
+
+def test_documents_without_words_are_refused() -> None:
+    documents = [Document(str(number), "", "...", ("a keyphrase",)) for number in range(20)]
+    with pytest.raises(DataError, match="no document has a word that may begin a keyphrase"):
+        fit_knowledge(lambda: documents)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas
+import pyarrow
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -34,6 +35,7 @@ TABLE = pandas.DataFrame({"title": ["a", "b"], "abstract": TEXTS})
         pandas.Series(TEXTS, index=["x", "y"], dtype="string"),
         TABLE["abstract"],
         TABLE.abstract.dropna(),
+        pyarrow.chunked_array([TEXTS[:1], TEXTS[1:]]),
     ],
 )
 def test_any_iterable_of_strings_is_accepted(texts: Any) -> None:

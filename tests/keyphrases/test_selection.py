@@ -282,6 +282,12 @@ def test_phrases_of_a_stop_list_are_never_shown(tmp_path: Path) -> None:
     ) == ["deep"]
 
 
+def test_a_stop_list_also_stops_phrases_with_marks(tmp_path: Path) -> None:
+    (tmp_path / "stop.txt").write_text("Alzheimer's disease\n")
+    phrases = make_phrases(**{"alzheimer's disease": 0.9, "deep": 0.5})
+    assert select_texts(phrases, stop_list=str(tmp_path / "stop.txt")) == ["deep"]
+
+
 @given(st.floats(-3, 3), st.floats(0, 1))
 def test_options_never_change_a_score(more: float, min_score: float) -> None:
     phrases = make_phrases(graph=0.9, deep=0.7, time=0.4, nets=0.3)

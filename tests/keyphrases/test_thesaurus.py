@@ -7,7 +7,12 @@ import pytest
 from one2set.data.text import stem_all, words_of
 from one2set.errors import ConfigError, DataError
 from one2set.keyphrases.scoring import ScoredPhrase, Term
-from one2set.keyphrases.thesaurus import Thesaurus, load_stop_list, load_thesaurus
+from one2set.keyphrases.thesaurus import (
+    Thesaurus,
+    load_stop_list,
+    load_thesaurus,
+    without_marks,
+)
 
 NETWORKS = Term("Neural networks", "ex:7", ("ANN", "networks, artificial neural"))
 THESAURUS = Thesaurus([NETWORKS, Term("Graphs", None, ("Neural network",))])
@@ -137,6 +142,17 @@ def test_a_file_that_has_changed_is_read_again(tmp_path: Path) -> None:
     assert len(load_stop_list(path)) == 2
     path.write_text("Graphs\n")
     assert len(load_stop_list(path)) == 1
+
+
+def test_punctuation_does_not_matter(tmp_path: Path) -> None:
+    """The words of a text contain apostrophes; the entries of lists do not."""
+    stems = stem_all(words_of("Alzheimer's disease"))
+    assert "'" in stems
+    assert Thesaurus([Term("Alzheimer's disease"), Term("disease")]).find(stems) == Term(
+        "Alzheimer's disease"
+    )
+    (tmp_path / "stop.txt").write_text("Alzheimer’s disease\n")
+    assert without_marks(stems) in load_stop_list(tmp_path / "stop.txt")
 
 
 def test_a_stop_list_has_one_phrase_per_line(tmp_path: Path) -> None:

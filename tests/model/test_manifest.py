@@ -120,6 +120,14 @@ def test_an_invalid_manifest_is_refused(folder: Path, content: str) -> None:
     assert caught.value.path == str(folder / MANIFEST)
 
 
+def test_all_files_have_the_same_permissions(tmp_path: Path) -> None:
+    """safetensors lets only the owner read its files."""
+    with write_model_folder(tmp_path / "model") as partial:
+        (partial / "weights.safetensors").touch(mode=0o600)
+    modes = {path.stat().st_mode for path in (tmp_path / "model").iterdir()}
+    assert len(modes) == 1
+
+
 def test_a_model_folder_replaces_model_folders_only(folder: Path, tmp_path: Path) -> None:
     with write_model_folder(folder, overwrite=True) as partial:
         (partial / "config.json").write_text("[]")

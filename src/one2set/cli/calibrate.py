@@ -55,6 +55,8 @@ def calibrate(
     of the documents, measured on the other.
     """
     try:
+        import scipy.optimize  # noqa: F401  (else its lack is noticed after the prediction)
+
         from one2set.extraction.knowledge import Knowledge
         from one2set.keyphrases import reliability, tuning
         from one2set.keyphrases.calibration import FILE as CALIBRATION
@@ -64,7 +66,7 @@ def calibrate(
         from one2set.prediction.loading import load_predictor
         from one2set.prediction.prediction import NO_NULL
     except ImportError:
-        raise missing_extra("torch", extra="train", purpose="Calibrating a model") from None
+        raise missing_extra("scipy", extra="train", purpose="Calibrating a model") from None
     from one2set.cli.tables import calibration_tables
     from one2set.data.reading.readers import read
     from one2set.data.reading.records import Fields
@@ -76,6 +78,8 @@ def calibrate(
             "the included models cannot be changed; calibrate a copy: one2set export default "
             "--output my-model, or one2set learn light --documents INPUT --output my-model"
         )
+    if diagram is not None:
+        reliability.check_diagram(diagram)
     if not no_verify:
         check_manifest(folder, ignore={CALIBRATION})
     engine = load_predictor(folder, device=device, batch_tokens=batch_tokens, threads=threads)

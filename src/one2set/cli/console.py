@@ -7,6 +7,7 @@ rich's markup.
 Rich is imported when a console is used: that takes a tenth of the time to a first keyphrase.
 """
 
+import io
 import os
 import re
 import sys
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 Color = Literal["auto", "always", "never"]
 _FORCE_TERMINAL = {"FORCE_COLOR", "TTY_COMPATIBLE"}  # by which rich takes a pipe for a terminal
 _WIDE = 400  # columns: a terminal has its own width; elsewhere no line is broken
-# The control characters of ASCII and Latin-1, except tabs and line ends; and halves of characters,
+# The control characters of ASCII and Latin-1, except tabs and line ends; and lone surrogates,
 # which no output can hold.
 _CONTROL = re.compile("\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -40,14 +41,17 @@ def _picture(match: re.Match[str]) -> str:
     )
 
 
-def _open_closed_streams() -> None:
-    """Where a shell has closed stdout or stderr (`>&-`), Python has None: write to nowhere."""
+def _prepare_streams() -> None:
+    """Where a shell has closed stdout or stderr (`>&-`), Python has None: write to nowhere. Where
+    the encoding of stdout lacks a character, write a question mark."""
     if sys.stdout is None or sys.stderr is None:
         nowhere = open(os.devnull, "w")  # noqa: SIM115  (open as long as the process runs)
         sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="replace")
 
 
-_open_closed_streams()
+_prepare_streams()
 
 
 def __getattr__(name: str) -> Any:

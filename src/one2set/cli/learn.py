@@ -20,7 +20,7 @@ from one2set.cli.options import (
 )
 from one2set.cli.progress import waiting
 from one2set.data.reading.streams import MAX_LINE
-from one2set.errors import ConfigError, missing_extra
+from one2set.errors import ConfigError
 
 if TYPE_CHECKING:
     from one2set.data.document import Document
@@ -68,13 +68,10 @@ def learn(
     They count which phrases are keyphrases, score the n-grams of a text, and
     suggest absent phrases. Calibrate the result afterwards.
     """
-    try:
-        from one2set.keyphrases.learn import learn_from_documents
-    except ImportError:
-        raise missing_extra("torch", extra="train", purpose="Learning from documents") from None
     from one2set.data.reading.readers import read
     from one2set.data.reading.records import Fields
     from one2set.data.reading.streams import ErrorPolicy, is_pipe
+    from one2set.keyphrases.learn import learn_from_documents
     from one2set.model.paths import find_model_folder, is_model
 
     if from_ is not None and not is_model(from_):

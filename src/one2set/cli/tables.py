@@ -65,7 +65,9 @@ def manifest_tables(manifest: "Manifest") -> Iterator[Table]:
 
 def calibration_tables(calibration: "Calibration", check: "CrossValidation") -> Iterator[Table]:
     """The operating points of each side, and their measured quality."""
-    names = ("∅ bias", "threshold", "gold factor", "floor", "part", "whole", "head")
+    from one2set.keyphrases.tuning import KINDS_OF_OVERLAP
+
+    names = ("∅ bias", "threshold", "gold factor", "floor", "part", "head", "word", "abbr.")
     table = _table("Calibration", "phrases", *names)
     for name, side in calibration.sides.items():
         table.add_row(
@@ -74,12 +76,12 @@ def calibration_tables(calibration: "Calibration", check: "CrossValidation") -> 
             f"{side.threshold:.3f}",
             "–" if side.expected_gold_factor is None else f"{side.expected_gold_factor:.1f}",
             f"{side.floor:.3f}",
-            *(f"{side.overlap.get(kind, 0.0):+.2f}" for kind in names[-3:]),
+            *(f"{side.overlap.get(kinds[0], 0.0):+.2f}" for kinds in KINDS_OF_OVERLAP),
         )
     table.caption = (
-        f"Diversity at f1: {calibration.diversity:.1f}. Floor: minimum score at shown. Part, "
-        "whole, head: change of log odds if a phrase is part of a chosen one, contains one, or "
-        "has the same last word."
+        f"Diversity at f1: {calibration.diversity:.2f}. Floor: minimum score at shown. Part, head, "
+        "word, abbr.: change of log odds if a phrase is part of a chosen one or contains it, has "
+        "the same last word, shares another word, or abbreviates it."
     )
     yield table
     table = _table(

@@ -26,7 +26,7 @@ _LITERAL = re.compile(r"(?ai:<(?:digit|unk)>)")
 _ASCII = re.compile(r"<(?:digit|unk)>|[a-z0-9]+|[.,()%<>_']")
 _UNICODE = re.compile(rf"{_LITERAL.pattern}|(?:(?!_)\w)+|[{re.escape(_MARKS)}]")
 _CHUNK = re.compile(r"\S+")
-_NOT_FIELD = re.compile(r"[^\w\s.,()%<>']|[^\s][,)](?!\S)|(?<!\S)\([^\s]")
+_NOT_PREPROCESSED = re.compile(r"[^\w\s.,()%<>']|[^\s][,)](?!\S)|(?<!\S)\([^\s]")
 _FREE_MARK = re.compile(r"(?<!\S)[.,](?!\S)")
 
 
@@ -72,7 +72,7 @@ def looks_tokenised(text: str) -> bool:
     """
     return (
         _FREE_MARK.search(text) is not None
-        and _NOT_FIELD.search(text) is None
+        and _NOT_PREPROCESSED.search(text) is None
         and text == text.lower()
     )
 

@@ -66,7 +66,6 @@ def export_model(
     with write_model_folder(output, overwrite=overwrite) as partial:
         save_config(partial, network, config)
         save_file(weights, partial / WEIGHTS)
-        (partial / WEIGHTS).chmod(0o644)  # the library lets only its owner read it
         offsets = weight_offsets(partial / WEIGHTS)
         for graph in graphs:
             graph.save(partial, WEIGHTS, offsets)

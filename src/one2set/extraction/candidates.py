@@ -227,15 +227,15 @@ def build_candidates(
 
 def _merge_slots(document: Document, prediction: Prediction) -> list[_Phrase]:
     """The phrases of a prediction, those with the same stems merged."""
-    slots = [(slot.probability, slot) for slot in prediction.phrases]
-    words = document.phrase_words([slot.text for _, slot in slots])
-    by_stems: dict[Stems, list[tuple[float, Slot]]] = {}
-    for stems, slot in zip(map(stem_all, words), slots, strict=True):
+    generated = prediction.phrases
+    words = document.phrase_words([slot.text for slot in generated])
+    by_stems: dict[Stems, list[Slot]] = {}
+    for stems, slot in zip(map(stem_all, words), generated, strict=True):
         by_stems.setdefault(stems, []).append(slot)
     phrases = []
-    for stems, pairs in by_stems.items():
-        _, ordered = zip(*sorted(pairs, key=lambda pair: -pair[0]), strict=True)
-        phrases.append(_Phrase(stems, ordered[0].text, ordered))
+    for stems, slots in by_stems.items():
+        ordered = sorted(slots, key=lambda slot: -slot.probability)
+        phrases.append(_Phrase(stems, ordered[0].text, tuple(ordered)))
     return phrases
 
 

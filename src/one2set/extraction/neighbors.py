@@ -31,10 +31,12 @@ from one2set.extraction.arrays import (
 )
 
 FILE = "neighbors.safetensors"
-_NUM_GROUPINGS, _MIN_GROUP = 3, 4  # documents in a group, if there are as many
+_NUM_GROUPINGS = 3
+_MIN_GROUP = 4  # documents in a group, if there are as many
 _NUM_NEIGHBORS, _TEMPERATURE = 105, 0.07  # a vote is weighted by exp(cosine / temperature)
 _NUM_PROBES = 32  # cells that are searched
-_NUM_CELLS, _MIN_CELL = 1024, 64  # documents in a cell, on average
+_NUM_CELLS = 1024  # at most
+_DOCUMENTS_PER_CELL = 64  # at least, on average
 _SUBVECTOR, _NUM_VALUES = 4, 256
 _ITERATIONS, _SAMPLE = 12, 50_000  # of k-means
 Bytes = NDArray[np.uint8]
@@ -164,7 +166,7 @@ def build_neighbor_index(
 
 def _fit_cells(documents: Float32s, random: np.random.Generator) -> Float32s:
     """(C, W) the centroids of cells that have enough documents for a group."""
-    count = max(1, min(_NUM_CELLS, len(documents) // _MIN_CELL))
+    count = max(1, min(_NUM_CELLS, len(documents) // _DOCUMENTS_PER_CELL))
     centroids = _fit_centroids(_sample(documents, random), count, random)
     sizes = np.bincount(_nearest(documents, centroids), minlength=count)
     large: Float32s = centroids[sizes >= min(_MIN_GROUP, sizes.max())]

@@ -128,18 +128,15 @@ class LinearPhraseClassifier:
         """Load it from a model's folder; None if it has none."""
 
         def build(arrays: Arrays) -> "LinearPhraseClassifier":
-            # Old files call terms words, and have only words.
-            terms = "terms" if "terms" in arrays else "words"
-            check_shapes(arrays, {"keys": "V", terms: "TW", f"{terms}_scale": "T"})
-            check_shapes(arrays, {"phrases": "AW", "phrases_scale": "A", "bias": "A", "prior": "A"})
-            check_shapes(arrays, {terms: "TW", "phrases": "AW"})
-            longest = int(arrays["longest"]) if "longest" in arrays else 1
-            if len(arrays[terms]) < len(arrays["keys"]) or not 0 < longest <= 2 * _LONGEST:
-                raise ValueError(f"{terms} has too few rows, or terms of {longest} words")
+            shapes = {"keys": "V", "terms": "TW", "terms_scale": "T", "phrases": "AW"}
+            check_shapes(arrays, {**shapes, "phrases_scale": "A", "bias": "A", "prior": "A"})
+            longest = int(arrays["longest"])
+            if len(arrays["terms"]) < len(arrays["keys"]) or not 0 < longest <= 2 * _LONGEST:
+                raise ValueError(f"there are too few terms, or terms of {longest} words")
             return cls(
                 keys=arrays["keys"],
-                terms=arrays[terms],
-                terms_scale=arrays[f"{terms}_scale"],
+                terms=arrays["terms"],
+                terms_scale=arrays["terms_scale"],
                 phrases=arrays["phrases"] * arrays["phrases_scale"][:, None],
                 bias=arrays["bias"],
                 prior=arrays["prior"],

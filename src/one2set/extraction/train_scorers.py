@@ -42,7 +42,8 @@ _MIN_STEPS, _WARMUP = 300, 50
 _MIN_DEVIATION = 1e-3
 _DROPOUT = 0.2  # of the span rescorer
 _MIN_DOCUMENTS = 15  # to fit a scorer
-# Documents that the MLPs are fitted on, evenly spaced. 80,000 take 8 GB of memory.
+# Documents that the MLPs are fitted on: of more, every second chunk, every third, … 80,000 take
+# 8 GB of memory.
 _MAX_SCORER_DOCUMENTS, MAX_RESCORER_DOCUMENTS = 80_000, 16_000
 _MIN_CLASSIFIED = 20  # documents that have a phrase: fewer are too few to learn from
 
@@ -70,6 +71,10 @@ def fit_knowledge(
 ) -> Knowledge:
     """Fit knowledge to documents with known keyphrases, which are read twice. The candidate scorer
     is fitted to a sample of them, which should be like the texts of users; to all by default."""
+    try:
+        import torch  # noqa: F401  (else its lack is noticed after minutes of counting)
+    except ImportError:
+        raise missing_extra("torch", extra="train", purpose="Learning from documents") from None
     phrase_list = PhraseList.from_documents(documents())
     counted = chunk_documents(documents())
     candidate_scorer = fit_candidate_scorer(
@@ -142,6 +147,10 @@ def fit_candidate_scorer(
     rows = [_examples(chunk, lexicon) for chunk in sample[::every]]
     features, correct = (np.concatenate(column) for column in zip(*rows, strict=True))
     del rows  # half of the memory
+    if not len(features):
+        raise DataError(
+            "no document has a word that may begin a keyphrase", fix="pass documents in English"
+        )
     return CandidateScorer(lexicon, fit_mlp(features, correct))
 
 
@@ -167,12 +176,9 @@ def _standard_deviations(values: Float32s) -> Float32s:
 
 def fit_mlp(features: Float32s, correct: Flags) -> FeatureMLP:
     """Fit an MLP that predicts from features (Q, F) whether n-grams are `correct` (Q,)."""
-    try:
-        import torch
-        from torch.nn import Linear, Sequential, SiLU
-        from torch.nn.functional import binary_cross_entropy_with_logits
-    except ImportError:
-        raise missing_extra("torch", extra="train", purpose="Fitting a candidate scorer") from None
+    import torch
+    from torch.nn import Linear, Sequential, SiLU
+    from torch.nn.functional import binary_cross_entropy_with_logits
 
     none = np.zeros(0, np.float32)
     mlp = FeatureMLP(

@@ -34,8 +34,9 @@ def iterate_documents(texts: Iterable[str | AnyDocument]) -> Iterator[AnyDocumen
 def _document(value: str | AnyDocument, number: int) -> AnyDocument:
     if isinstance(value, AnyDocument):
         return value
-    if isinstance(value, str):
-        return document_from_text(value)
+    text = value.as_py() if hasattr(value, "as_py") else value  # of a column of pyarrow
+    if isinstance(text, str):
+        return document_from_text(text)
     raise _refusal(f"text {number} is", value)
 
 

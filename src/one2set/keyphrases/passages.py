@@ -16,7 +16,7 @@ from one2set.extraction.ngrams import LONGEST
 PASSAGE = 384  # words; longer than nearly all abstracts, which are read whole
 OVERLAP = 64  # words, so that what one passage cuts off another has in context
 _LONGEST_TITLE = 64
-_READING = 12  # the time that a network takes for a passage, in times of scoring its phrases
+_READING = 12  # reading a passage takes this many times as long as scoring its phrases
 _REPEATED = 8  # words: a run that an abstract hardly ever has twice
 
 

@@ -12,9 +12,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from one2set.arrays import Flags, Floats
+from one2set.atomic import atomic_file
 from one2set.data.control_codes import SIDES, Side
 from one2set.data.text import stem_all
-from one2set.errors import missing_extra
+from one2set.errors import ConfigError, missing_extra
 from one2set.extraction.ngrams import Hashes, hash_of
 from one2set.keyphrases.calibration import MIN_THRESHOLD, Calibration
 from one2set.keyphrases.selection import select_keyphrases
@@ -190,12 +191,21 @@ def group_related(gold: Sequence[Hashes], sizes: Sequence[int]) -> Iterator[list
         yield group
 
 
-def draw_reliability_diagram(check: CalibrationCheck, path: Path) -> None:
-    """Draw the reliability diagram: calibrated probabilities lie on the diagonal."""
+def check_diagram(path: Path) -> None:
+    """Raise an error if no diagram can be drawn to a file."""
     try:
-        from matplotlib.figure import Figure
+        from matplotlib.backend_bases import FigureCanvasBase
     except ImportError:
         raise missing_extra("matplotlib", extra="train", purpose="Drawing a diagram") from None
+    if path.suffix[1:] not in (known := FigureCanvasBase.get_supported_filetypes()):
+        raise ConfigError(f"--diagram is {path}; expected a name that ends in {', '.join(known)}")
+    if not path.parent.is_dir():
+        raise ConfigError(f"--diagram is {path}, but there is no folder {path.parent}; create it")
+
+
+def draw_reliability_diagram(check: CalibrationCheck, path: Path) -> None:
+    """Draw the reliability diagram: calibrated probabilities lie on the diagonal."""
+    from matplotlib.figure import Figure
 
     figure = Figure(figsize=(5, 5), layout="constrained")
     axes = figure.add_subplot()
@@ -208,4 +218,5 @@ def draw_reliability_diagram(check: CalibrationCheck, path: Path) -> None:
         )
     axes.set(xlabel="score", ylabel="share that is correct", xlim=(0, 1), ylim=(0, 1))
     axes.legend()
-    figure.savefig(path, dpi=120)
+    with atomic_file(path) as file:
+        figure.savefig(file, format=path.suffix[1:], dpi=120)

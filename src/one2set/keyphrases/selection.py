@@ -22,7 +22,7 @@ from one2set.keyphrases.overlap import drop_needless_parts, marginal_probabiliti
 from one2set.keyphrases.results import Keyphrase, KeyphraseList
 from one2set.keyphrases.scoring import ScoredPhrase
 from one2set.keyphrases.surface import NO_SPELLER, PhraseSpeller, Surface
-from one2set.keyphrases.thesaurus import load_stop_list, load_thesaurus
+from one2set.keyphrases.thesaurus import load_stop_list, load_thesaurus, without_marks
 
 MAX_MORE = 100.0
 # Control characters and lone surrogates, which strings can contain and UTF-8 or JSON cannot.
@@ -177,7 +177,7 @@ def _allow(phrases: list[ScoredPhrase], selection: Selection) -> list[ScoredPhra
     """The phrases that the user's lists allow, as terms of the vocabulary if there is one."""
     if selection.stop_list is not None:
         stopped = load_stop_list(selection.stop_list)
-        phrases = [phrase for phrase in phrases if phrase.stems not in stopped]
+        phrases = [phrase for phrase in phrases if without_marks(phrase.stems) not in stopped]
     if selection.vocabulary is not None:
         phrases = load_thesaurus(selection.vocabulary).choose(phrases)
     return phrases

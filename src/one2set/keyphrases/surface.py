@@ -1,6 +1,6 @@
 """Phrases as people write them: whole terms of a text, with the capitals of running text.
 
-The field's tokenisation cuts terms: *Alzheimer's disease* has four words, *C++* is the word *c*. It
+KP20k's tokenisation cuts terms: *Alzheimer's disease* has four words, *C++* is the word *c*. It
 stays what phrases are compared by. What is shown is a layer above it: an occurrence that would cut
 a term is extended to the whole term, and capitals that a phrase has only because a sentence or a
 title begins are removed. `PhraseSpeller` writes any phrase word by word, as the phrases of a list
@@ -35,7 +35,7 @@ _SIGN = r"(?<=[A-Za-z])\+\+|(?<=[A-Z0-9])\+(?!\w)|(?<=\b[A-Z])[#*](?!\w)"  # C++
 _TERM = re.compile(
     rf"(?:(?<![^\s(\[])\.)?{_LETTERS}(?:(?:{_JOIN}){_LETTERS})*(?:{_SIGN})?"  # .NET too
 )
-_POSSESSIVE = re.compile(f"[{APOSTROPHES}]s$", re.IGNORECASE)
+_POSSESSIVE = re.compile(f"[{APOSTROPHES}]s", re.IGNORECASE)
 # What a name may go on with: the noun of "Kepler's equation", the number of "TLS 1.3". A year or a
 # count is no part of a name; a number is one if it has a dot or a letter, or comes again.
 _OWNED = re.compile(rf"[{APOSTROPHES}](?:s(?=\s)|(?<=s[{APOSTROPHES}]))\s+([^\W\d_]{{3,}})\b")
@@ -56,7 +56,7 @@ _LOOK_BACK = 12  # characters before a word that tell whether a sentence begins
 _MAX_WORDS = 8  # of a shown phrase
 _JOINS = (" ", "-", "/")  # between the words of a phrase
 _SUFFIX = 3  # letters
-_USUAL_SHARE, _SMOOTHING = 0.6, 5  # of words at ends; words of a suffix that count as much as it
+_USUAL_SHARE, _SMOOTHING = 0.6, 5  # the prior share at ends, and its weight in words
 _CACHED = 4096  # suffixes, and pairs of words
 _LONG_HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]{9}")  # a sentence, not a word
 
@@ -67,9 +67,11 @@ class PhraseSpeller:
 
     def __init__(self, spellings: Callable[[], Iterable[str]]) -> None:
         self._spellings = spellings
+        self._usual_share = lru_cache(_CACHED)(self._compute_usual_share)
+        self._join = lru_cache(_CACHED)(self._find_join)
 
     def spell(self, words: Sequence[str]) -> str:
-        """The words of a phrase, in the field's form (`text.tokenise`), joined as authors do."""
+        """The words of a phrase, as `text.tokenise` has them, joined as authors do."""
         text = "".join(map(self.case, words[:1]))
         for left, right in pairwise(words):
             text += self._join(left, right) + self.case(right)
@@ -92,8 +94,7 @@ class PhraseSpeller:
         usual = self._usual_share(word[-_SUFFIX:])
         return (self._ends[word] + usual) / (self._lower_counts[word] + 1)
 
-    @lru_cache(_CACHED)  # noqa: B019  (there are few spellers)
-    def _usual_share(self, suffix: str) -> float:
+    def _compute_usual_share(self, suffix: str) -> float:
         """The share at ends of the words with a suffix."""
         words = self._suffixes.get(suffix, ())
         shares = sum(self._ends[word] / self._lower_counts[word] for word in words)
@@ -143,8 +144,7 @@ class PhraseSpeller:
             words.setdefault(word[-_SUFFIX:], []).append(word)
         return words
 
-    @lru_cache(_CACHED)  # noqa: B019
-    def _join(self, left: str, right: str) -> str:
+    def _find_join(self, left: str, right: str) -> str:
         """The text between two words, in lower case."""
         if (left, right) not in self._joined:
             return " "
@@ -184,6 +184,7 @@ class Surface:
 
     def __init__(self, document: Document, speller: PhraseSpeller) -> None:
         self.document, self._text, self._speller = document, document.text, speller
+        self._stems: dict[Span, tuple[str, ...]] = {}
         self._whole_phrases: dict[tuple[Span, ...], tuple[Span, ...]] = {}
         self._spellings: dict[tuple[tuple[Span, ...], tuple[str, ...]], str] = {}
 
@@ -237,9 +238,10 @@ class Surface:
         return match and self._extend((start, match.end()))
 
     def stems(self, span: Span) -> tuple[str, ...]:
-        """The stems of the words in a span."""
-        written = self._text[slice(*span)]
-        return stem_all(words_of(written))
+        """The stems of the words in a span. A long term may be the whole of many spans."""
+        if span not in self._stems:
+            self._stems[span] = stem_all(words_of(self._text[slice(*span)]))
+        return self._stems[span]
 
     def _extend(self, span: Span) -> Span | None:
         """A span with all of the terms that it cuts; None if it is no phrase."""
@@ -252,7 +254,7 @@ class Surface:
         first, last = self._terms.find(start), self._terms.find(end - 1)
         if first is not None:
             start = first[0]
-        if last is not None and not _POSSESSIVE.fullmatch(self._text[end : last[1]]):
+        if last is not None and not _POSSESSIVE.fullmatch(self._text, end, last[1]):
             end = last[1]
         return start, end
 
@@ -334,11 +336,19 @@ class Surface:
 
     def _is_heading(self, start: int, end: int) -> bool:
         """Whether a span in capitals is in a line of capitals."""
-        if not self._text[start:end].isupper():
-            return False
-        line_end = self._text.find("\n", end) % (len(self._text) + 1)  # −1 is the end of the text
-        line = self._text[self._text.rfind("\n", 0, start) + 1 : line_end]
-        return line.isupper() and len(line.split()) > 1
+        return (
+            self._text[start:end].isupper()
+            and self._headings.find(start) is not None
+            and self._headings.find(end - 1) is not None
+        )
+
+    @cached_property
+    def _headings(self) -> "_Spans":
+        """The lines of capitals that have several words."""
+        lines = re.finditer(r"[^\n]+", self._text)
+        return _Spans(
+            line.span() for line in lines if line[0].isupper() and len(line[0].split()) > 1
+        )
 
     @property
     def _title_end(self) -> int:

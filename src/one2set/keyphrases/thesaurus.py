@@ -44,7 +44,8 @@ class Thesaurus:
 
     def find(self, stems: Stems) -> Term | None:
         """The term with the stems of a phrase."""
-        return self._exact.get(stems) or self._any_order.get(frozenset(stems) - PUNCTUATION)
+        words = without_marks(stems)
+        return self._exact.get(words) or self._any_order.get(frozenset(words))
 
     def choose(self, phrases: Iterable[ScoredPhrase]) -> list[ScoredPhrase]:
         """The terms of phrases. Phrases of the same term are merged: it has
@@ -64,7 +65,12 @@ class Thesaurus:
 
 
 def _stems(label: str) -> Stems:
-    return tuple(stem for stem in stem_all(words_of(label)) if stem not in PUNCTUATION)
+    return without_marks(stem_all(words_of(label)))
+
+
+def without_marks(stems: Stems) -> Stems:
+    """Stems without punctuation, by which phrases and the entries of a list are compared."""
+    return tuple(stem for stem in stems if stem not in PUNCTUATION)
 
 
 def load_thesaurus(path: str | Path) -> Thesaurus:

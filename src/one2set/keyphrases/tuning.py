@@ -50,7 +50,7 @@ _QUANTILES = np.linspace(0, 0.99, 67)  # of probabilities, to try as thresholds
 # People are shown no absent phrase with a lower score: at least one in five is to be the author's.
 _ABSENT_FLOOR = 0.2
 # Kinds of overlap that have a weight together: few phrases of each are shown.
-_KINDS = (("part", "whole"), ("head",), ("word",), ("abbreviation",))
+KINDS_OF_OVERLAP = (("part", "whole"), ("head",), ("word",), ("abbreviation",))
 _DIVERSITIES = (0.0, 0.3, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 _NEAR = 0.997  # of the best F1: no worse but for chance
 _CODES = INPUTS.index("codes")
@@ -307,7 +307,7 @@ def _tune_overlap(pool: Pool, calibration: Calibration) -> Calibration:
         for number in document:
             stems = pool.stems(number)
             kinds = relations(stems, before)
-            rows.append([not kinds.isdisjoint(group) for group in _KINDS])
+            rows.append([not kinds.isdisjoint(group) for group in KINDS_OF_OVERLAP])
             numbers.append(number)
             before.append(stems)
     if not rows:
@@ -319,7 +319,7 @@ def _tune_overlap(pool: Pool, calibration: Calibration) -> Calibration:
         chosen = shown_numbers[own]
         odds = p[chosen] / np.maximum(1 - p[chosen], MIN_THRESHOLD)
         weights = _fit_offsets(kinds_of[own], np.log(odds), pool.correct[chosen])
-        pairs = zip(_KINDS, np.minimum(weights, 0).tolist(), strict=True)
+        pairs = zip(KINDS_OF_OVERLAP, np.minimum(weights, 0).tolist(), strict=True)
         overlap = {kind: weight for kinds, weight in pairs for kind in kinds}
         fitted[side] = replace(calibration.sides[side], overlap=overlap)
     present, absent = (fitted[side] for side in SIDES)
@@ -427,8 +427,8 @@ def _marginal(pool: Pool, p: Floats, calibration: Calibration) -> Floats:
 
 
 def _probabilities(pool: Pool, side: SideCalibration, count: Ints) -> Floats:
-    """(Q,) `SideCalibration.probability` if `count` (Q,) codes generate each candidate; 0 for those
-    that are neither generated nor proposed."""
+    """(Q,) `SideCalibration.probabilities` if `count` (Q,) codes generate each candidate; 0 for
+    those that are neither generated nor proposed."""
     p = np.zeros(len(count))
     possible = (count > 0) | pool.proposed
     p[possible] = side.probabilities(pool.inputs(count)[possible], count[possible] > 0)

@@ -1,1 +1,1 @@
-"""Networks, the copy mechanism, decoding, and model folders."""
+"""Networks, the copy mechanism, and model folders."""

@@ -29,7 +29,10 @@ def write_model_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]
     ends without an error. With `overwrite` it may replace another model folder."""
     with atomic_folder(path, own_files=_own_files if overwrite else None) as partial:
         yield partial
-        (partial / MANIFEST).write_bytes(_make_manifest(partial))
+        manifest = partial / MANIFEST
+        manifest.write_bytes(_make_manifest(partial))
+        for file in partial.iterdir():  # safetensors lets only the owner read its files
+            file.chmod(manifest.stat().st_mode)
 
 
 def write_manifest(folder: Path) -> None:
