@@ -168,6 +168,16 @@ def test_missing_files_are_errors(exported_model: Path, tmp_path: Path) -> None:
         run(exported_model, tmp_path / "missing.ndjson", "-o", tmp_path / "k.jsonl")
 
 
+@pytest.mark.parametrize("option", [(), ("--no-verify",)])
+def test_a_model_that_is_not_there_is_an_error(tmp_path: Path, option: tuple[str, ...]) -> None:
+    """The same as without --output, and nothing is written."""
+    (tmp_path / "file").write_text("not a model")
+    for name in ("nothing", "file"):
+        with pytest.raises(ConfigError, match=rf"there is no model .*/{name}; pass default,"):
+            run(tmp_path / name, SAMPLE, "-o", tmp_path / "k.jsonl", *option)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
 @pytest.mark.parametrize("ending", ["json", "csv", "html", "bib"])
 def test_other_formats_hold_what_is_printed(
     exported_model: Path, tmp_path: Path, ending: str

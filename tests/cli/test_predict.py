@@ -1,14 +1,20 @@
 """`one2set predict` as a user calls it."""
 
+import errno
 import gzip
+import io
 import json
+import sys
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from one2set.bulk.pipeline import Raw, Source
 from one2set.cli import app
+from one2set.cli.bulk_output import write_bulk
 from one2set.data.document import StemmedDocument
 from one2set.data.reading.readers import read
 from one2set.errors import ConfigError, DataError
@@ -65,6 +71,37 @@ def test_standard_output_and_text(tiny_model: Path, tmp_path: Path) -> None:
         ";".join(p["text"] for p in line["keyphrases"]) for line in read_jsonl(tmp_path / "p.jsonl")
     ]
     assert run(tiny_model, SAMPLE, "--format", "text").splitlines() == texts
+
+
+class FullDisk(io.RawIOBase):
+    """A device that takes nothing."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_no_success_is_reported_before_all_is_written(
+    tiny_model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What is written to standard output stays in a buffer at first."""
+    few = tmp_path / "few.jsonl"
+    few.write_text(SAMPLE.read_text().splitlines(keepends=True)[0])
+    source, work = Source((str(few),)), Raw(tiny_model, text=True)
+    write_bulk(source, work, None, workers=1)
+    assert "standard output: 1 documents" in capsys.readouterr().err
+    full = io.BufferedWriter(FullDisk())
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(full))
+    with pytest.raises(OSError, match="No space left"):
+        write_bulk(source, work, None, workers=1)
+    assert "documents" not in capsys.readouterr().err
+    with suppress(OSError):
+        full.close()  # or the collector of garbage would try, and warn
 
 
 def test_any_input_several_at_once(tiny_model: Path, tmp_path: Path) -> None:
@@ -196,7 +233,8 @@ def test_invalid_options_are_errors(tiny_model: Path, tmp_path: Path) -> None:
         (("--exclusive", "-2"), "exclusive is -2; expected a number of phrases, -1 for all"),
         (("--exclusive", "1", "--beam", "2"), "exclusive search is greedy"),
         (("--batch-tokens", "0"), "batch tokens is 0"),
-        (("--resume",), "name it with --output"),
+        (("--resume",), "--resume needs --output; pass --output FILE too"),
+        (("--overwrite",), "--overwrite needs --output; pass --output FILE too"),
         (("-o", output, "--resume", "--overwrite"), "cannot be used together"),
         (("--field", "x=y"), "--field is 'x=y'"),
         (("-o", tmp_path / "p.parquet", "--format", "text"), "rename it"),

@@ -1,5 +1,6 @@
 """Write what `generate` and `predict` make of many documents, with resume and progress."""
 
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -42,6 +43,13 @@ class Target:
         return self.name.endswith("/")
 
 
+def refuse_without_output(options: Mapping[str, object]) -> None:
+    """Refuse options that have no effect without --output, if one is set."""
+    for name, value in options.items():
+        if value:
+            raise ConfigError(f"{name} needs --output; pass --output FILE too")
+
+
 def make_target(
     output: str | None,
     format: "Format | None",
@@ -55,11 +63,13 @@ def make_target(
     from one2set.bulk.output_formats import choose_format
 
     if output is None:
-        if resume or overwrite:
-            option = "--resume" if resume else "--overwrite"
-            raise ConfigError(f"{option} needs --output; pass --output FILE too")
-        if format == "parquet":
-            raise ConfigError("--format parquet needs --output; pass --output FILE too")
+        refuse_without_output(
+            {
+                "--resume": resume,
+                "--overwrite": overwrite,
+                "--format parquet": format == "parquet",
+            }
+        )
         return None
     if resume and overwrite:
         raise ConfigError("--resume and --overwrite cannot be used together; pass only one")
@@ -91,7 +101,10 @@ def write_bulk(
     from one2set.keyphrases.thesaurus import hash_list
     from one2set.model.manifest import check_model, hash_files
     from one2set.model.paths import find_knowledge_folder
+    from one2set.prediction.loading import load_predictor
 
+    if not work.model.is_dir():
+        load_predictor(work.model)  # raises the error that says so
     if verify:
         check_model(work.model, KNOWLEDGE_FILES)
     if engine == "local":
@@ -170,6 +183,8 @@ def _write(
                     output.add(new, end=result.end, digest=result.chunk.digest)
                 tally.count(result)
                 display.update(tally.bytes_done, tally.rate)
+    if target is None:
+        sys.stdout.buffer.flush()  # it may fail, and then there is no success to report
     tally.summarise(target.name if target else "standard output")
 
 

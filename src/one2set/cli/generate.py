@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from one2set.cli import console
-from one2set.cli.bulk_output import Engine, make_target, write_bulk
+from one2set.cli.bulk_output import Engine, make_target, refuse_without_output, write_bulk
 from one2set.cli.console import Color
 from one2set.cli.options import (
     AbsentOnlyOption,
@@ -146,9 +146,15 @@ def generate(
     arguments = inputs if inputs is not None else _standard_input()
     _check_numbers(arguments, more or fewer)
     if output is None:
-        _expect_output({"--workers": workers, "--engine": engine == "ray", "--resume": resume})
-        _expect_output({"--overwrite": overwrite, "--format parquet": format == "parquet"})
-        _expect_output({"--format xlsx": format == "xlsx"})
+        refuse_without_output(
+            {
+                "--workers": workers,
+                "--engine": engine == "ray",
+                "--resume": resume,
+                "--overwrite": overwrite,
+                f"--format {format}": format in ("parquet", "xlsx"),
+            }
+        )
     expanded = (expand_patterns([name]) if names_file(name) else [name] for name in arguments)
     inputs = list(chain.from_iterable(expanded))
     are_files = list(map(is_file, inputs))
@@ -195,12 +201,6 @@ def _check_numbers(inputs: Sequence[str], counted: int) -> None:
         raise ConfigError(
             f"--more and --fewer take no number such as {number}; repeat them: --more --more"
         )
-
-
-def _expect_output(options: "dict[str, object]") -> None:
-    for name, value in options.items():
-        if value:
-            raise ConfigError(f"{name} needs --output; pass --output FILE too")
 
 
 def _file_format(format: Shown | None) -> "Format | None":
