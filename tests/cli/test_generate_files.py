@@ -124,6 +124,14 @@ def test_shared_knowledge_is_verified(damaged_light: Path, tmp_path: Path) -> No
     run(damaged_light, SAMPLE, "-o", tmp_path / "k.jsonl", "--no-verify", "--workers", "1")
 
 
+def test_shared_knowledge_that_is_not_there_is_an_error(
+    damaged_light: Path, tmp_path: Path
+) -> None:
+    (damaged_light.parent / "default").rename(tmp_path / "elsewhere")
+    with pytest.raises(DataError, match="this light model has no learnt components"):
+        run(damaged_light, SAMPLE, "-o", tmp_path / "k.jsonl")
+
+
 def test_jsonl_needs_neither_torch_nor_pyarrow(exported_model: Path, tmp_path: Path) -> None:
     arguments = ["generate", "--model", str(exported_model), str(SAMPLE), "-o"]
     arguments += [str(tmp_path / "k.jsonl"), "--workers", "1"]

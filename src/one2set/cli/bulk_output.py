@@ -112,11 +112,14 @@ def write_bulk(
         # An exported network gains little from a second thread: 8 % of the time on two cores.
         threads = max(count_cores() // workers, 1) if work.needs_torch else 1
         work = replace(work, threads=work.threads or threads)
+    knowledge = find_knowledge_folder(work.model)
+    if not knowledge.is_dir():  # that of a light model is not there, which is reported on loading
+        knowledge = work.model
     # A run can be resumed by one with equal settings; how it is computed does not matter.
     without = ("model", "threads", "batch_tokens", "device")
     settings = {
         "one2set": version("one2set"),
-        "model": hash_files(find_knowledge_folder(work.model)) | hash_files(work.model),
+        "model": hash_files(knowledge) | hash_files(work.model),
         "format": target and target.format,
         "work": type(work).__name__,
         "options": {name: value for name, value in asdict(work).items() if name not in without},
