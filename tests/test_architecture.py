@@ -36,7 +36,7 @@ _ORDER = (
 _LONGEST = 500
 # What `generate` must not load.
 _ONLY_FOR_FITTING = (
-    "extraction.train_scorers",
+    "extraction.fit_knowledge",
     "extraction.build_lexicon",
     "keyphrases.tuning",
     "keyphrases.reliability",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from one2set.data.reading.readers import read
-from one2set.extraction.train_scorers import fit_knowledge
+from one2set.extraction.fit_knowledge import fit_knowledge
 from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalibration
 from one2set.keyphrases.generator import KeyphraseGenerator
 from tests.networks import word_model

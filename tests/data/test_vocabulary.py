@@ -84,7 +84,9 @@ def test_word_spans_slice_to_their_word(title: str, abstract: str) -> None:
     document = Document("", title, abstract)
     vocabulary = WordVocabulary(WORDS, size=99)
     example = vocabulary.encode(document)
-    for id, (start, end) in zip(example.source.tolist(), vocabulary.read(document)[1], strict=True):
+    for id, (start, end) in zip(
+        example.source.tolist(), vocabulary.encode_source(document)[1], strict=True
+    ):
         word = vocabulary.text([id], unknown=example.unknown)
         assert words_of(document.text[start:end]) == ([word] if start < end else [])
 
@@ -151,7 +153,7 @@ def letters(text: str) -> str:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda one: one.id)
 def test_piece_spans_slice_to_their_piece(document: Document, tokenizer: Path) -> None:
     vocabulary = PieceVocabulary.from_file(tokenizer)
-    read, spans = vocabulary.read(document)
+    read, spans = vocabulary.encode_source(document)
     source = vocabulary.encode(document).source
     assert read.source.tolist() == source.tolist()
     for id, (start, end) in zip(source.tolist(), spans, strict=True):
@@ -195,7 +197,7 @@ def test_a_hidden_number_is_read_as_a_number(tokenizer: Path) -> None:
     hidden = Document("a", "", "maps of <digit> swarms", tokenised=True)
     shown = Document("a", "", "maps of 0 swarms", tokenised=True)
     assert vocabulary.encode(hidden).source.tolist() == vocabulary.encode(shown).source.tolist()
-    _, spans = vocabulary.read(hidden)
+    _, spans = vocabulary.encode_source(hidden)
     assert hidden.abstract[spans[-1][0] :].startswith("s")
     assert spans[-1][1] == len(hidden.abstract)
 
@@ -203,4 +205,4 @@ def test_a_hidden_number_is_read_as_a_number(tokenizer: Path) -> None:
 def test_a_lone_surrogate_is_an_unknown_character(tokenizer: Path) -> None:
     vocabulary = PieceVocabulary.from_file(tokenizer)
     odd = Document("a", "maps", "of \ud800 swarms\udfff")
-    assert len(vocabulary.encode(odd).source) == len(vocabulary.read(odd)[1])
+    assert len(vocabulary.encode(odd).source) == len(vocabulary.encode_source(odd)[1])

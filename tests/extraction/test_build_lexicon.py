@@ -16,8 +16,8 @@ from one2set.extraction.build_lexicon import (
     chunk_documents,
 )
 from one2set.extraction.features import CandidateNgrams
+from one2set.extraction.fit_knowledge import fit_candidate_scorer
 from one2set.extraction.ngrams import hash_of
-from one2set.extraction.train_scorers import fit_candidate_scorer
 
 
 def test_counts_equal_those_of_a_plain_loop(documents: list[Document]) -> None:

@@ -12,8 +12,8 @@ from one2set.errors import DataError
 from one2set.extraction.build_lexicon import chunk_documents
 from one2set.extraction.candidate_scorer import FILE, MIN_LOG_ODDS, CandidateScorer, FeatureMLP
 from one2set.extraction.features import NUM_FEATURES, CandidateNgrams
+from one2set.extraction.fit_knowledge import fit_candidate_scorer
 from one2set.extraction.ngrams import HashedTexts
-from one2set.extraction.train_scorers import fit_candidate_scorer
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from one2set.data.text import Stems
 from one2set.errors import DataError
 from one2set.extraction.arrays import map_arrays, save_arrays
 from one2set.extraction.candidate_scorer import MIN_LOG_ODDS
+from one2set.extraction.fit_knowledge import extend_knowledge, fit_knowledge
 from one2set.extraction.knowledge import (
     NO_KNOWLEDGE,
     NO_PROPOSALS,
@@ -24,7 +25,6 @@ from one2set.extraction.knowledge import (
 )
 from one2set.extraction.lexicon import key_of
 from one2set.extraction.ngrams import HashedTexts, hash_of
-from one2set.extraction.train_scorers import extend_knowledge, fit_knowledge
 from one2set.model.paths import VERSIONS
 
 TEXT = StemmedDocument.of(Document("d", "Graphs of cats", "Here a network of cats is no graph."))
@@ -193,11 +193,11 @@ def test_another_version_is_refused(tmp_path: Path, name: str) -> None:
 
 def test_a_changed_phrase_list_is_indexed_again(knowledge: Knowledge, tmp_path: Path) -> None:
     knowledge.save(tmp_path)
-    assert Knowledge.load(tmp_path).stored_finder is not None
+    assert Knowledge.load(tmp_path).stored_phrase_index is not None
     path = tmp_path / "phrases.tsv"
     path.write_text("\n".join(reversed(path.read_text().split("\n")[:-1])) + "\n")
     changed = Knowledge.load(tmp_path)
-    assert changed.stored_finder is None
+    assert changed.stored_phrase_index is None
     assert texts(changed.propose(TEXT), changed)["graph", "network"] == "graph networks"
 
 

@@ -17,8 +17,8 @@ from one2set.export.export import export_model
 from one2set.extraction.build_lexicon import LabelledTexts, chunk_documents
 from one2set.extraction.candidate_scorer import CandidateScorer
 from one2set.extraction.features import NUM_FEATURES
+from one2set.extraction.fit_knowledge import fit_candidate_scorer, fit_span_rescorer
 from one2set.extraction.span_rescorer import FILE, SpanRescorer, pool_states
-from one2set.extraction.train_scorers import fit_candidate_scorer, fit_span_rescorer
 from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalibration
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.keyphrases.learn import add_span_rescorer
@@ -112,7 +112,7 @@ def test_states_of_words_are_means_over_their_pieces() -> None:
     )
     most = len(vocabulary.encode(document).source) - 2  # the last two pieces are not read
 
-    pieces = vocabulary.read(document)[1][:most]
+    pieces = vocabulary.encode_source(document)[1][:most]
     words = document.tokens().spans
     pooled = pool_states(TokenStates(np.eye(most, dtype=np.float32), pieces), words)
     assert len(pooled) == len(words) == len(document.words())

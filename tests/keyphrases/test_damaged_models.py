@@ -12,7 +12,7 @@ import pytest
 from one2set.data.phrase_list import KnownPhrase, PhraseList
 from one2set.data.reading.readers import read
 from one2set.errors import DataError, One2SetError
-from one2set.extraction.train_scorers import fit_knowledge
+from one2set.extraction.fit_knowledge import fit_knowledge
 from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalibration
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.model.folder import load_heads, load_span_layer, save_model

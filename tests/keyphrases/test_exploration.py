@@ -6,7 +6,7 @@ from one2set.data.document import Document, StemmedDocument
 from one2set.data.vocabulary import WordVocabulary
 from one2set.extraction.knowledge import NO_KNOWLEDGE
 from one2set.keyphrases.calibration import Calibration, SideCalibration
-from one2set.keyphrases.exploration import BIASES, Exploration, explore
+from one2set.keyphrases.exploration import DIAL, Exploration, explore
 from one2set.keyphrases.selection import Selection
 from one2set.keyphrases.surface import NO_SPELLER
 from one2set.model.settrans import SetTrans
@@ -63,6 +63,6 @@ def test_stems_connect_keyphrases_with_the_codes_that_generate_them(
 
 
 def test_the_dial_has_both_directions() -> None:
-    assert list(BIASES) == sorted(BIASES)
-    assert 0.0 in BIASES
-    assert BIASES[0] == -BIASES[-1]
+    assert list(DIAL) == sorted(DIAL)
+    assert 0.0 in DIAL
+    assert DIAL[0] == -DIAL[-1]

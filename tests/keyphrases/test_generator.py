@@ -26,7 +26,7 @@ from one2set.errors import ConfigError, DataError
 from one2set.export.export import export_model
 from one2set.extraction.candidates import build_candidates
 from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalibration
-from one2set.keyphrases.exploration import BIASES
+from one2set.keyphrases.exploration import DIAL
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.keyphrases.passages import PASSAGE, split_into_passages
 from one2set.keyphrases.results import Keyphrase
@@ -267,10 +267,10 @@ def test_it_explores_what_it_generates(
         len(split_into_passages(StemmedDocument.of(keyphrase))) for keyphrase in chosen
     ]
     for number in (0, 4, 6, 9):
-        direct = generator.stream(chosen, more=BIASES[number])
+        direct = generator.stream(chosen, more=DIAL[number])
         for exploration, (_, result) in zip(explored, direct, strict=True):
             position, keyphrases = exploration.dial[number]
-            assert position == BIASES[number]
+            assert position == DIAL[number]
             assert [(o.text, o.spans) for o in keyphrases] == [(o.text, o.spans) for o in result]
             assert [o.score for o in keyphrases] == pytest.approx([o.score for o in result])
 

@@ -13,7 +13,7 @@ from one2set.data.reading.readers import read
 from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import WordVocabulary
 from one2set.export.export import export_model
-from one2set.extraction.train_scorers import fit_knowledge
+from one2set.extraction.fit_knowledge import fit_knowledge
 from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalibration
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.model.folder import save_model

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 
 from one2set.data.document import Document
 from one2set.data.reading.records import document_from_text
-from one2set.keyphrases.exploration import BIASES
+from one2set.keyphrases.exploration import DIAL
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.keyphrases.results import Keyphrase
 from one2set.serving.app import create_app
@@ -111,7 +111,7 @@ def test_explore_has_every_position_and_code(
 ) -> None:
     text = documents[3].text
     answer = client.post(EXPLORE, json={"text": text}).json()
-    assert [position["more"] for position in answer["dial"]] == list(BIASES)
+    assert [position["more"] for position in answer["dial"]] == list(DIAL)
     for position in answer["dial"]:
         assert_same(position["keyphrases"], generator.generate(text, more=position["more"]))
     (codes,) = answer["passages"]

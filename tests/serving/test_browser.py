@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Error, FilePayload, Page, expect, sync_
 from one2set.data.document import Document
 from one2set.data.reading.documents import read_document
 from one2set.data.reading.records import document_from_text
-from one2set.keyphrases.exploration import BIASES
+from one2set.keyphrases.exploration import DIAL
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.serving.app import create_app
 from one2set.serving.limits import Access, Limits
@@ -104,7 +104,7 @@ def test_every_position_shows_what_the_library_finds(
         find(page, text)
         page.on("request", lambda request: asked.append(request.url))
         shown = set()
-        for position, more in enumerate(BIASES):
+        for position, more in enumerate(DIAL):
             move_slider(page, position)
             keyphrases = generator.generate(text, more=more)
             assert listed(page, "present") == [
@@ -201,7 +201,7 @@ def test_html_in_a_text_is_not_interpreted(
 ) -> None:
     with opened(browser, url) as page:
         find(page, INJECTION + documents[0].abstract)
-        move_slider(page, len(BIASES) - 1)
+        move_slider(page, len(DIAL) - 1)
         assert page.locator("#marked").text_content() == INJECTION + documents[0].abstract
         assert page.locator("#marked img, #marked script").count() == 0
         page.click("#tab-codes")
@@ -239,7 +239,7 @@ def test_phrases_are_highlighted_by_pointer_and_keyboard(
     with opened(browser, url) as page:
         page.keyboard.type("Words ")  # the text has the focus
         find(page, documents[2].text)
-        move_slider(page, len(BIASES) - 1)
+        move_slider(page, len(DIAL) - 1)
         first = page.locator("#present button").first
         first.hover()
         stems = first.get_attribute("data-stems")
@@ -254,7 +254,7 @@ def test_phrases_are_highlighted_by_pointer_and_keyboard(
         page.keyboard.press("Escape")
         assert page.locator(".seen").count() == 0
         page.keyboard.press("[")
-        assert page.input_value("#dial") == str(len(BIASES) - 2)
+        assert page.input_value("#dial") == str(len(DIAL) - 2)
         page.keyboard.press("v")
         expect(page.locator("#codes")).to_be_visible()
         page.focus("#tab-codes")
@@ -402,7 +402,7 @@ def test_several_files_make_a_table(
         assert f"title = {{{documents[2].title}}}" in entries
         lines = saved(page, "[data-download-all=txt]")
         assert lines.startswith(f"a.txt\n{actual['a.txt'][0].text}\n")
-        move_slider(page, len(BIASES) - 1)
+        move_slider(page, len(DIAL) - 1)
         shown = listed(page, "present") + listed(page, "absent")
         alone = saved(page, "[data-download=txt]").splitlines()
         assert shown
@@ -521,7 +521,7 @@ def test_the_page_has_no_internal_terms(
 ) -> None:
     with opened(browser, url) as page:
         find(page, documents[0].text)
-        for position in range(len(BIASES)):
+        for position in range(len(DIAL)):
             move_slider(page, position)
             assert "dial" not in page.locator("body").inner_text().lower()
         assert "more than usual" in (page.locator("#count").text_content() or "")

@@ -35,12 +35,12 @@ class Vocabulary(Protocol):
 
     @property
     def size(self) -> int:
-        """Ids below it can be generated; those above can only be copied."""
+        """Networks know the ids below it; others can only be copied."""
 
     def encode(self, document: Document) -> Example:
         """The ids of a document and of its keyphrases, if it has any."""
 
-    def read(self, document: Document) -> tuple[Example, list[Span]]:
+    def encode_source(self, document: Document) -> tuple[Example, list[Span]]:
         """The ids of a document without its keyphrases, and the span of `document.text` of each
         source id."""
 
@@ -81,7 +81,7 @@ class WordVocabulary:
         source = title + document.abstract_words()
         return self._example(document.id, source, len(title), document.phrase_words())
 
-    def read(self, document: Document) -> tuple[Example, list[Span]]:
+    def encode_source(self, document: Document) -> tuple[Example, list[Span]]:
         words, spans = document.tokens()
         return self._example(document.id, words, document.count_title_words(spans), []), spans
 
@@ -179,7 +179,7 @@ class PieceVocabulary:
             absent=tuple(self.pieces(keyphrases[i]) for i in split.absent),
         )
 
-    def read(self, document: Document) -> tuple[Example, list[Span]]:
+    def encode_source(self, document: Document) -> tuple[Example, list[Span]]:
         title, abstract = self._encoded(document.title), self._encoded(document.abstract)
         source = np.concatenate([_ids_of(title), _ids_of(abstract)])
         shift = len(document.text) - len(document.abstract)

@@ -1,6 +1,6 @@
 """Build a lexicon from training documents.
 
-Scorers are fitted on the same documents (`train_scorers`). Their features must not include what the
+Scorers are fitted on the same documents (`fit_knowledge`). Their features must not include what the
 document itself added to the counts, as the counts will not include the texts of users. So each
 document's own `Contributions` are subtracted: leave-one-out counts.
 """

@@ -1,6 +1,6 @@
 """The candidate scorer: the log odds that an n-gram of a text is a keyphrase, from its features.
 
-A small MLP of two hidden layers (`train_scorers` fits it), which runs without torch. A
+A small MLP of two hidden layers (`fit_knowledge` fits it), which runs without torch. A
 `span_rescorer` corrects it by the encoder's states, where a model has one. Its output is one of the
 inputs of a calibration, which also knows what the control codes generate.
 """

@@ -205,7 +205,7 @@ def build_candidates(
     index = NgramIndex(words)
     occurrences, position = index.find(phrases.hash, phrases.length)
     present = occurrences > 0
-    listed = knowledge.finder.index_of(phrases.hash)
+    listed = knowledge.phrase_index.index_of(phrases.hash)
     keyphrase_count, keyphraseness = knowledge.count_keyphrases(phrases.hash)
     for name, values in {
         **_word_inputs(phrases, present, words, document.title_length),

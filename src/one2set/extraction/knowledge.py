@@ -3,7 +3,7 @@
 It proposes the n-grams of a text that a candidate scorer finds likely, and phrases of a list that
 need not occur in the text: those whose words are scattered over it, those that a classifier finds
 likely, and keyphrases of similar documents. All are candidates even if no code generates them; a
-calibration learns how much each kind is worth. `train_scorers` fits it.
+calibration learns how much each kind is worth. `fit_knowledge` fits it.
 """
 
 import json
@@ -27,7 +27,7 @@ from one2set.extraction import (
     lexicon,
     neighbors,
     phrase_classifier,
-    phrase_finder,
+    phrase_index,
     span_rescorer,
 )
 from one2set.extraction.arrays import distinct, find_highest
@@ -36,7 +36,7 @@ from one2set.extraction.features import FEATURES_VERSION
 from one2set.extraction.neighbors import NeighborIndex
 from one2set.extraction.ngrams import HashedPhrases, HashedTexts, Hashes, NgramIndex
 from one2set.extraction.phrase_classifier import LinearPhraseClassifier
-from one2set.extraction.phrase_finder import PhraseFinder
+from one2set.extraction.phrase_index import PhraseIndex
 from one2set.extraction.span_rescorer import pool_states
 from one2set.model.manifest import MANIFEST, update_manifest
 from one2set.model.paths import VERSIONS, find_knowledge_folder, is_light
@@ -80,14 +80,14 @@ class Knowledge:
     candidate_scorer: CandidateScorer | None = None
     phrase_classifier: LinearPhraseClassifier | None = None  # of the first phrases of the list
     neighbor_index: NeighborIndex | None = None
-    stored_finder: PhraseFinder | None = field(default=None, compare=False)  # of the list
+    stored_phrase_index: PhraseIndex | None = field(default=None, compare=False)  # of the list
 
     def save(self, folder: Path) -> None:
         """Write it into a model's folder, with the versions of tokeniser, stemmer and features."""
         (folder / VERSIONS).write_text(f"{json.dumps(current_versions())}\n", encoding="utf-8")
         if len(self.phrase_list):
             self.phrase_list.save(folder)
-            self.finder.save(folder, self.phrase_list.checksum)
+            self.phrase_index.save(folder, self.phrase_list.checksum)
         for part in (self.candidate_scorer, self.phrase_classifier, self.neighbor_index):
             if part is not None:
                 part.save(folder)
@@ -99,10 +99,15 @@ class Knowledge:
         shared = find_knowledge_folder(folder)
         check_versions(shared)
         phrases, classifier = PhraseList.load(shared), LinearPhraseClassifier.load(shared)
-        index = NeighborIndex.load(shared)
-        _check_parts(shared, phrases, classifier, index)
-        finder = PhraseFinder.load(shared, phrases.checksum)
-        knowledge = cls(phrases, CandidateScorer.load(shared), classifier, index, finder)
+        neighbor_index = NeighborIndex.load(shared)
+        _check_parts(shared, phrases, classifier, neighbor_index)
+        knowledge = cls(
+            phrases,
+            CandidateScorer.load(shared),
+            classifier,
+            neighbor_index,
+            PhraseIndex.load(shared, phrases.checksum),
+        )
         if not is_light(folder):
             return knowledge
         if knowledge.candidate_scorer is None:
@@ -146,13 +151,13 @@ class Knowledge:
         inside = columns < length[:, None]
         words = np.where(inside, text.hash[np.where(inside, at[:, None] + columns, 0)], 0)
         ngrams = HashedPhrases.of_words(words, length)
-        index = self.finder.index_of(ngrams.hash)
+        index = self.phrase_index.index_of(ngrams.hash)
         likely, pmi, votes = self._list(text)
         known = {*index.tolist()}
         listed = np.array([number for number in likely if number not in known], np.int64)
         none = np.full(len(listed), -1)
         return Proposals(
-            ngrams.append(self.finder.phrases.take(listed)),
+            ngrams.append(self.phrase_index.phrases.take(listed)),
             np.concatenate([at, none]),
             np.concatenate([np.full(len(at), -1), listed]),
             np.concatenate([log_odds, np.full(len(listed), MIN_LOG_ODDS)], dtype=np.float64),
@@ -173,7 +178,7 @@ class Knowledge:
         """The phrases of the list to propose for a text: those that are scattered over it, and
         those that do not occur in it and are most likely or have most votes. And the pmi of the
         first phrases of the list, and the votes for all."""
-        scattered = sorted(self.finder.find_scattered(distinct(text.hash)).tolist())
+        scattered = sorted(self.phrase_index.find_scattered(distinct(text.hash)).tolist())
         if self.phrase_classifier is None:
             return scattered, _NO_FLOATS, _NO_FLOATS
         ngrams, vector = NgramIndex(text.hash), self.phrase_classifier.embed(text)
@@ -189,7 +194,7 @@ class Knowledge:
         """The phrases with the highest scores that do not occur in a text."""
         best = find_highest(scores, 5 * count)  # many of them occur in it
         best = best[np.argsort(-scores[best], kind="stable")]
-        phrases = self.finder.phrases.take(best)
+        phrases = self.phrase_index.phrases.take(best)
         occurrences, _ = ngrams.find(phrases.hash, phrases.length)
         absent: list[int] = best[occurrences == 0][:count].tolist()
         return absent
@@ -201,14 +206,14 @@ class Knowledge:
         return look_up(known, index)
 
     @cached_property
-    def finder(self) -> PhraseFinder:
+    def phrase_index(self) -> PhraseIndex:
         """Finds phrases of the list."""
-        return self.stored_finder or PhraseFinder.of(list(self.phrase_list.phrases))
+        return self.stored_phrase_index or PhraseIndex.of(list(self.phrase_list.phrases))
 
 
 NO_KNOWLEDGE = Knowledge()
 KNOWLEDGE_FILES = frozenset(
-    {VERSIONS, phrase_list.FILE, phrase_finder.FILE, neighbors.FILE, lexicon.FILE}
+    {VERSIONS, phrase_list.FILE, phrase_index.FILE, neighbors.FILE, lexicon.FILE}
     | {part.FILE for part in (candidate_scorer, span_rescorer, phrase_classifier)}
 )
 

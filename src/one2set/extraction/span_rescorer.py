@@ -2,7 +2,7 @@
 
 The candidate scorer knows counts only, but the encoder has read every word in context. A small MLP
 reads the encoder states of an n-gram's first and last word beside its features, and its output is
-added to the candidate scorer's log odds. It is fitted to one network (`train_scorers`), and runs
+added to the candidate scorer's log odds. It is fitted to one network (`fit_knowledge`), and runs
 without torch. (`model.heads.SpanScorer` is another model: a torch head that scores spans alone.)
 
 Shapes: S words of a text, D width of the network, H and H' hidden widths, Q n-grams, F features.

@@ -27,7 +27,7 @@ from one2set.prediction.prediction import (
 )
 from one2set.prediction.predictor import Check, never_stop
 
-BIASES = tuple(half / 2 for half in range(-6, 7))  # −3 to 3
+DIAL = tuple(half / 2 for half in range(-6, 7))  # −3 to 3
 
 
 class CodeOutput(NamedTuple):

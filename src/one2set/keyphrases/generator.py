@@ -18,7 +18,7 @@ from one2set.data.document import Document, StemmedDocument
 from one2set.errors import ConfigError
 from one2set.extraction.knowledge import KNOWLEDGE_FILES, Knowledge
 from one2set.keyphrases.calibration import Calibration
-from one2set.keyphrases.exploration import BIASES, Exploration, explore
+from one2set.keyphrases.exploration import DIAL, Exploration, explore
 from one2set.keyphrases.inputs import AnyDocument, iterate_documents
 from one2set.keyphrases.passages import split_into_passages
 from one2set.keyphrases.results import KeyphraseList
@@ -224,7 +224,7 @@ class KeyphraseGenerator:
     def explore(
         self,
         documents: Iterable[AnyDocument],
-        dial: Sequence[float] = BIASES,
+        dial: Sequence[float] = DIAL,
         *,
         check: Check = never_stop,
     ) -> Iterator[Exploration]:

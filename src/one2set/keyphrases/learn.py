@@ -7,14 +7,14 @@ from pathlib import Path
 from one2set.data.document import Document
 from one2set.errors import ConfigError
 from one2set.extraction.candidate_scorer import CandidateScorer
-from one2set.extraction.knowledge import KNOWLEDGE_FILES, NO_KNOWLEDGE, Knowledge
-from one2set.extraction.span_rescorer import pool_states
-from one2set.extraction.train_scorers import (
+from one2set.extraction.fit_knowledge import (
     MAX_RESCORER_DOCUMENTS,
     extend_knowledge,
     fit_knowledge,
     fit_span_rescorer,
 )
+from one2set.extraction.knowledge import KNOWLEDGE_FILES, NO_KNOWLEDGE, Knowledge
+from one2set.extraction.span_rescorer import pool_states
 from one2set.keyphrases.calibration import FILE as CALIBRATION
 from one2set.model.manifest import MANIFEST, check_model, write_model_folder
 from one2set.model.paths import is_exported, is_light, resolve_model_folder

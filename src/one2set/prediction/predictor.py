@@ -83,7 +83,7 @@ class Predictor(ABC):
         """
         remaining = iter(documents)
         while window := list(islice(remaining, WINDOW)):
-            examples, spans = zip(*map(self.vocabulary.read, window), strict=True)
+            examples, spans = zip(*map(self.vocabulary.encode_source, window), strict=True)
             yield from self._predict(examples, spans, null_bias, project, check)
 
     def predict_examples(self, examples: Sequence[Example]) -> list[Prediction]:

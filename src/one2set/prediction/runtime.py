@@ -113,7 +113,7 @@ class Runtime(Predictor):
     def encode_words(self, documents: Iterable[Document]) -> Iterator[tuple[Document, TokenStates]]:
         """The encoder's states of documents, unprojected; without those that have no words."""
         for document in documents:
-            example, spans = self.vocabulary.read(document)
+            example, spans = self.vocabulary.encode_source(document)
             read = replace(example, source=example.source[: self.max_source_length])
             if len(read.source):
                 size = self.description.vocabulary_size

@@ -1,4 +1,5 @@
-"""Fit the knowledge of a model: candidate scorer, span rescorer, phrase classifier, neighbours.
+"""Fit the knowledge of a model to documents: candidate scorer, span rescorer, phrase classifier,
+neighbours.
 
 All documents are counted (`build_lexicon`). The n-grams of many of them get features from the
 counts of all other documents, and an MLP learns which n-grams are keyphrases. Another MLP learns it
@@ -129,7 +130,10 @@ def extend_knowledge(
     lexicon = knowledge.candidate_scorer.lexicon.merge(further)
     candidate_scorer = CandidateScorer(lexicon, knowledge.candidate_scorer.mlp)
     return replace(
-        knowledge, phrase_list=phrase_list, candidate_scorer=candidate_scorer, stored_finder=None
+        knowledge,
+        phrase_list=phrase_list,
+        candidate_scorer=candidate_scorer,
+        stored_phrase_index=None,
     )
 
 

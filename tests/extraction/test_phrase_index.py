@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from one2set.data.text import Stems
 from one2set.extraction.ngrams import hash_of, hash_words
-from one2set.extraction.phrase_finder import PhraseFinder
+from one2set.extraction.phrase_index import PhraseIndex
 
 PHRASE = st.lists(st.sampled_from("abcd"), min_size=1, max_size=3).map(tuple)
 PHRASES = st.lists(PHRASE, unique=True)
@@ -16,7 +16,7 @@ PHRASES = st.lists(PHRASE, unique=True)
 def test_scattered_phrases_equal_those_of_a_plain_search(
     phrases: list[Stems], text: list[str]
 ) -> None:
-    result = PhraseFinder.of(phrases).find_scattered(np.unique(hash_words(text)))
+    result = PhraseIndex.of(phrases).find_scattered(np.unique(hash_words(text)))
     assert sorted(result.tolist()) == [
         at
         for at, stems in enumerate(phrases)
@@ -27,6 +27,6 @@ def test_scattered_phrases_equal_those_of_a_plain_search(
 @given(PHRASES, st.lists(PHRASE))
 def test_indices_equal_those_of_a_plain_search(phrases: list[Stems], wanted: list[Stems]) -> None:
     hashes = np.array([hash_of(stems) for stems in wanted], np.uint64)
-    assert PhraseFinder.of(phrases).index_of(hashes).tolist() == [
+    assert PhraseIndex.of(phrases).index_of(hashes).tolist() == [
         phrases.index(stems) if stems in phrases else -1 for stems in wanted
     ]

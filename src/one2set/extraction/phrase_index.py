@@ -1,4 +1,4 @@
-"""Finds phrases of a phrase list by their hashes, and those whose words are scattered over a text.
+"""An index of a phrase list: it finds phrases by hash, and those whose words are scattered in a text.
 
 Shapes: P phrases of the list, M those of several words, L words of the longest, Q phrases that are
 looked up, U distinct words of a text.
@@ -18,7 +18,7 @@ FILE = "phrase_index.safetensors"
 
 
 @dataclass(frozen=True, slots=True)
-class PhraseFinder:
+class PhraseIndex:
     """The phrases of a list as hashes, sorted in two ways."""
 
     phrases: HashedPhrases  # (P, L)
@@ -28,7 +28,7 @@ class PhraseFinder:
     by_rarest: Ints  # (M,) the index of the phrase with each of these words
 
     @classmethod
-    def of(cls, stems: Sequence[Sequence[str]]) -> "PhraseFinder":
+    def of(cls, stems: Sequence[Sequence[str]]) -> "PhraseIndex":
         """Sort stemmed phrases."""
         phrases = HashedPhrases.of(stems)
         order = np.argsort(phrases.hash)
@@ -50,10 +50,10 @@ class PhraseFinder:
         )
 
     @classmethod
-    def load(cls, folder: Path, checksum: int) -> "PhraseFinder | None":
+    def load(cls, folder: Path, checksum: int) -> "PhraseIndex | None":
         """Load it from a model's folder; None if it has none of the list with this checksum."""
 
-        def build(arrays: Arrays) -> "PhraseFinder | None":
+        def build(arrays: Arrays) -> "PhraseIndex | None":
             if arrays["checksum"] != checksum:
                 return None
             shapes = {"words": "PL", "length": "P", "hash": "P", "hashes": "P", "order": "P"}

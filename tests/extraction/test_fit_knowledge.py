@@ -5,7 +5,7 @@ import pytest
 
 from one2set.data.document import Document
 from one2set.errors import DataError
-from one2set.extraction.train_scorers import fit_knowledge, fit_mlp
+from one2set.extraction.fit_knowledge import fit_knowledge, fit_mlp
 
 
 def test_the_network_learns_from_features() -> None:
