@@ -149,6 +149,7 @@ def ris() -> bytes:
 def medline() -> bytes:
     return "\n".join(
         f"PMID- {document.id}\nTI  - {document.title}\nAB  - {broken(document, ' ' * 6)}\n"
+        "PT  - Journal Article\nPT  - Review\n"
         + "".join(f"OT  - {phrase}\n" for phrase in document.keyphrases or ())
         for document in DOCUMENTS
     ).encode()

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from one2set.data.reading import readers
+from one2set.data.reading.document_formats.limits import Limits
 from one2set.data.reading.readers import read
 from one2set.data.reading.streams import ErrorPolicy
 from one2set.errors import DataError
-from tests.data.document_samples import zipped
+from tests.data.document_samples import SAMPLES, zipped
 from tests.data.formats import (
     COMPRESSIONS,
     FORMATS,
@@ -28,9 +30,12 @@ from tests.data.formats import (
 
 GOOD = b'{"abstract": "A."}\n'
 ROW = b"T,A.\n"
+RIS = b"TY  - A\nTI  - T\nER  - \n"
+LONG_LINE = '{"abstract": "A.\u2028B.\x85C."}\n'.encode()  # one line of JSON
 BAD: dict[str, tuple[str, bytes, int | None, str, int]] = {
     # name of the case: file, content, line of the problem, message, documents that are read
     "malformed line": ("a.jsonl", GOOD + b'{"abstract": \n' + GOOD, 2, "is not JSON", 2),
+    "malformed after U+2028": ("a.jsonl", LONG_LINE + b"{\n" + LONG_LINE, 2, "is not JSON", 2),
     "malformed first line": ("a.jsonl", b'{"abstract": \n' + GOOD * 2, 1, "is not JSON", 2),
     "two objects a line": ("a.jsonl", GOOD[:-1] + GOOD, 1, "is not JSON", 0),
     "a list among lines": ("a.jsonl", GOOD + b"[1]\n" + GOOD, 2, "is a JSON list", 2),
@@ -67,8 +72,9 @@ BAD: dict[str, tuple[str, bytes, int | None, str, int]] = {
     "quote inside": ("a.csv", b'title,abstract\n"T"x,A.\n' + ROW, 2, "is not ','-separated", 1),
     "unclosed quote": ("a.csv", b'title,abstract\nT,"A.\n' + ROW * 3, 2, "quote fields", 3),
     "quote in header": ("a.csv", b'title,"abstract\nT,A\n', 1, "is not ','-separated", 0),
-    "half an entry": ("a.bib", b"@misc{a, title = {A\n@misc{b, title = {B}}", 1, "no whole", 1),
+    "half an entry": ("a.bib", b"@misc{a, title = {A\n@misc{b, title = {B}}", 1, "complete", 1),
     "an entry twice": ("a.bib", b"@misc{a, title={A}}\n@misc{a, title={B}}", 2, "repeats the", 1),
+    "an entry without text": ("a.ris", b"TY  - A\nER  - \n" + RIS, 1, "it has TY; add one", 1),
     "no Excel": ("a.xlsx", zipped({"xl/workbook.xml": "<a/>"}), None, "is damaged", 0),
     "Excel without columns": ("a.xlsx", workbook_of([["x"], ["y"]]), None, "has no sheet", 0),
     "no Parquet": ("a.parquet", b"PAR1 and nothing", None, "is not Parquet", 0),
@@ -214,6 +220,23 @@ def test_records_that_are_too_long(tmp_path: Path) -> None:
         errors = ErrorPolicy("skip", max_line=60_000)
         assert not list(read(path, errors=errors))
         assert errors.skipped
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+@pytest.mark.parametrize("name", [*SAMPLES, "papers.xlsx"])
+def test_a_document_that_is_too_large(
+    name: str, compression: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only its beginning is read, which would look damaged."""
+    data = {**SAMPLES, **FORMATS}[name]()
+    path = write(tmp_path, name + compression, COMPRESSIONS[compression](data))
+    monkeypatch.setattr(readers, "Limits", lambda: Limits(bytes=len(data) - 1))
+    message = rf"is larger than {len(data) - 1:,} bytes, .*; split it into parts, or pass"
+    with pytest.raises(DataError, match=message) as caught:
+        list(read(path, errors=ErrorPolicy("stop")))
+    assert caught.value.path == path
+    monkeypatch.setattr(readers, "Limits", lambda: Limits(bytes=len(data)))
+    assert list(read(path))
 
 
 def test_a_table_of_very_many_columns(tmp_path: Path) -> None:

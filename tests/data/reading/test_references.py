@@ -7,6 +7,7 @@ import pytest
 from one2set.data.reading.readers import read
 from one2set.data.reading.records import Fields
 from one2set.data.reading.references import recognise_references
+from one2set.data.reading.streams import ErrorPolicy
 from tests.data.formats import write
 
 
@@ -38,6 +39,42 @@ def test_bibtex_values_are_converted_to_text(tmp_path: Path) -> None:
     assert (second.id, second.title) == ("b", "Sheep of Gödel")
 
 
+@pytest.mark.parametrize(
+    ("value", "title"),
+    [
+        ('{"Why Do Sheep Graze?": Explaining Wool}', '"Why Do Sheep Graze?": Explaining Wool'),
+        ('{Saying "Baa"}', 'Saying "Baa"'),
+        ('{"Wool" # "Sheep"}', '"Wool" # "Sheep"'),  # text, as it stands in braces
+        ('"Saying {"}Baa{"}"', 'Saying "Baa"'),
+        ('"Wool" # " and Sheep"', "Wool and Sheep"),
+    ],
+)
+def test_quotes_of_a_bibtex_title_stay_and_those_around_its_parts_go(
+    tmp_path: Path, value: str, title: str
+) -> None:
+    (document,) = read(write(tmp_path, "a.bib", f"@misc{{a, title = {value}}}".encode()))
+    assert document.title == title
+
+
+@pytest.mark.parametrize(
+    ("value", "title"),
+    [
+        (r"The {LaTeX} macro \title", r"The LaTeX macro \title"),
+        (r"Files to \input", r"Files to \input"),
+        ("{" * 300 + "Wool" + "}" * 300, "Wool"),
+    ],
+)
+def test_a_bibtex_field_that_is_not_valid_latex_is_read_as_it_is(
+    tmp_path: Path, value: str, title: str
+) -> None:
+    source = (
+        rf"@misc{{a, title = {{{value}}}, abstract = {{Erd\H{{o}}s}}}} @misc{{b, title = {{B}}}}"
+    )
+    first, second = read(write(tmp_path, "a.bib", source.encode()))
+    assert (first.title, first.abstract) == (title, "Erdős")
+    assert second.title == "B"
+
+
 @pytest.mark.parametrize("keywords", ["a b, c; d", "a b; c; d", "a b, c, d", "a b; c, d;"])
 def test_keywords_of_bibtex_are_split_at_commas_and_semicolons(
     tmp_path: Path, keywords: str
@@ -61,6 +98,14 @@ def test_entries_may_lack_an_end_tag(tmp_path: Path) -> None:
     ]
 
 
+def test_an_end_tag_ends_an_entry_though_the_next_lacks_its_first_tag(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.ris", b"TI  - One\nER  - \n\nTI  - Two\nKW  - b\nER  - \n")
+    assert [(document.id, document.title) for document in read(path)] == [
+        ("a-1", "One"),
+        ("a-4", "Two"),
+    ]
+
+
 def test_a_line_continues_the_one_before(tmp_path: Path) -> None:
     source = b"TY  - A\nTI  - On light\nAB  - The effect of\nUV light on\nAI  skin.\nER  - \n"
     (document,) = read(write(tmp_path, "a.ris", source))
@@ -78,3 +123,47 @@ def test_a_hyphen_in_the_first_word_is_no_dash(tmp_path: Path) -> None:
     (document,) = read(write(tmp_path, "a.txt", source))
     assert document.title == "X-ray images of bones"
     assert (document.id, document.abstract) == ("W:1", "B- and T-cells.")
+
+
+def test_in_medline_a_publication_type_begins_no_entry(tmp_path: Path) -> None:
+    """PubMed writes PT between the abstract and the keyphrases."""
+    entry = "PMID- {0}\nTI  - T{0}\nAB  - A{0}.\nPT  - Journal Article\nOT  - k{0}\n\n"
+    source = entry.format(1) + entry.format(2)
+    first, second = read(write(tmp_path, "a.nbib", source.encode()))
+    assert (first.id, first.title, first.keyphrases) == ("1", "T1", ("k1",))
+    assert (second.id, second.title, second.keyphrases) == ("2", "T2", ("k2",))
+
+
+@pytest.mark.parametrize("end", ["ER  - \n", ""])
+def test_an_entry_without_text_is_reported_and_leaves_nothing_to_the_next(
+    tmp_path: Path, end: str
+) -> None:
+    empty, good = "TY  - A\nID  - x\nKW  - goats\n", "TY  - A\nTI  - Wool\nKW  - sheep\n"
+    path = write(tmp_path, "a.ris", f"{empty}{end}{good}{end}{empty}{end}".encode())
+    report = tmp_path / "report.jsonl"
+    with ErrorPolicy("skip", report) as errors:
+        (document,) = read(path, errors=errors)
+    assert (document.id, document.title) == (f"a-{5 if end else 4}", "Wool")
+    assert document.keyphrases == ("sheep",)
+    assert errors.skipped == 2
+    assert "has no title (TI or T1) and no abstract (AB or N2); it has TY, ID, KW" in (
+        report.read_text()
+    )
+
+
+def test_an_entry_may_have_its_text_in_a_field_that_the_user_names(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.ris", b"TY  - A\nT2  - Wool\nER  - \nTY  - A\nN1  - Note\nER  - \n")
+    fields = Fields(title=("t2",), abstract=("N1", "abstract"))
+    assert [(each.title, each.abstract) for each in read(path, fields=fields)] == [
+        ("Wool", ""),
+        ("", "Note"),
+    ]
+
+
+def test_a_web_of_science_entry_may_lack_its_end(tmp_path: Path) -> None:
+    source = b"FN Clarivate\nVR 1.0\nPT J\nTI One\nDE a\nPT J\nTI Two\nDE b\nER\nEF\n"
+    documents = list(read(write(tmp_path, "a.txt", source)))
+    assert [(each.title, each.keyphrases) for each in documents] == [
+        ("One", ("a",)),
+        ("Two", ("b",)),
+    ]

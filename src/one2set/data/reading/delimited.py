@@ -18,6 +18,7 @@ from one2set.errors import DataError, missing_extra
 
 _DELIMITERS = ("\t", ",", ";", "|")
 _TAGS = {"TI": "title", "AB": "abstract", "DE": "keyphrases", "UT": "id", "ID": "keywords plus"}
+_MOST_ROWS = 1 << 20  # of an Excel sheet, by its specification: a row's number may be any
 _LONGEST_CELL = 1 << 24  # characters: what an unclosed quote swallows stays bounded
 
 
@@ -118,6 +119,7 @@ def read_workbook(
             for number, row in rows:
                 cells = [None if cell is None else str(cell) for cell in row]
                 if any(cells):
+                    cells += [None] * (len(header) - len(cells))  # those at the end may be missing
                     record = {name: cell for name, cell in zip(header, cells, strict=False) if name}
                     yield from parse_record(
                         record, fields=fields, errors=errors, path=path, line=number
@@ -150,8 +152,9 @@ def _sheets(data: bytes) -> Iterator[Iterator[Sequence[object]]]:
 
 
 def _rows(sheet: Any) -> Iterator[Sequence[object]]:
+    sheet.reset_dimensions()  # what the file claims; some programs write a wrong size
     try:
-        yield from sheet.iter_rows(values_only=True)
+        yield from sheet.iter_rows(max_row=_MOST_ROWS, values_only=True)
     except Exception as error:  # as above
         raise damaged(error) from None
 

@@ -30,7 +30,7 @@ def read_json(path: str, start: str, fields: Fields, errors: ErrorPolicy) -> Ite
 def _is_spread_over_lines(start: str) -> bool:
     """Whether a value begins on one line and goes on below, or is an array: a first line that is
     no whole object, and a second one that does not begin an object."""
-    lines = [line.strip() for line in start.splitlines() if line.strip()]
+    lines = [line.strip() for line in start.split("\n") if line.strip()]
     if len(lines) < 2 or not lines[0].startswith("{"):
         return bool(lines) and lines[0].startswith("[")
     return not lines[1].startswith("{") and not _is_whole(lines[0])
@@ -102,7 +102,7 @@ class _Buffer:
         """The first character of the next value; "" at the end."""
         while True:
             match = _BETWEEN.match(self._text, self._at)
-            assert match is not None  # it matches nothing, too
+            assert match is not None  # it also matches the empty string
             self._move(match.end())
             if self._at < len(self._text):
                 return self._text[self._at]

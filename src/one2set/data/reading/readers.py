@@ -251,6 +251,10 @@ def _read_document(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[D
         data = stream.read(limits.bytes + 1)
     if errors.skipped > skipped:
         return  # damaged compressed data, which is reported
+    if len(data) > limits.bytes:  # its size is not known: the rest is not read
+        what = f"is larger than {limits.bytes:,} bytes, the most that is read of a document"
+        errors.report(what, fix="split it into parts", path=path)
+        return
     name = _uncompressed(path)
     try:
         if recognise(data, name) == "archive" and archive_kind(data, limits) == "xlsx":

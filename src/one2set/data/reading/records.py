@@ -99,14 +99,16 @@ def document_from_text(text: str, id: str = "text") -> Document:
     """Make a document of a plain text.
 
     The first line becomes the title if it is short, does not end like a sentence, and more text
-    follows. Either way `Document.text` equals `text`, so spans in one are spans in the other.
+    follows. Spans in `Document.text` are spans in `text`: both are equal, but a carriage return
+    after the title becomes a newline.
     """
     first, newline, rest = text.partition("\n")
-    words = len(first.split())
-    has_title = newline and rest.strip() and 0 < words <= _MAX_TITLE_WORDS
-    if not has_title or first[-1] in ".,;:":
+    title = first.rstrip("\r")
+    has_title = newline and rest.strip() and 0 < len(title.split()) <= _MAX_TITLE_WORDS
+    if not has_title or "\r" in title or title.rstrip()[-1] in ".,;:":
         return make_document(id, title="", abstract=text, keyphrases=None)
-    return make_document(id, title=first, abstract=rest, keyphrases=None)
+    abstract = "\n" * (len(first) - len(title)) + rest
+    return make_document(id, title=title, abstract=abstract, keyphrases=None)
 
 
 def with_title(document: Document) -> Document:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from one2set.data.document import Document
 from one2set.data.reading.records import Fields, parse_record
 from one2set.data.reading.streams import ErrorPolicy, read_lines, read_text
-from one2set.errors import missing_extra
+from one2set.errors import DataError, missing_extra
 
 Kind = Literal["bibtex", "tagged"]
 EXTENSIONS: dict[str, Kind] = {".bib": "bibtex", ".ris": "tagged", ".nbib": "tagged"}
@@ -21,13 +21,14 @@ _CONCATENATION = re.compile(r'\A"|"\s*#\s*"|"\Z')  # "a" # "b"
 _TAGGED_START = re.compile(r"\s*(?:TY  - |PMID- |FN (?:Clarivate|Thomson|ISI))")
 _DASHED = re.compile(r"(?=.{4}-)([A-Z][A-Z0-9]{1,3}) *- ?(.*)")
 _SPACED = re.compile(r"([A-Z][A-Z0-9]) (.*)|(E[RF])")
-_BEGINS = ("TY", "PT", "PMID")  # the first tag of an entry
+# By whether tags have a dash. MEDLINE has PT, too, in the middle of an entry.
+_BEGINS = {True: ("TY", "PMID"), False: ("PT",)}  # the first tag of an entry
+_IDS = {True: ("ID", "PMID", "AN", "DO"), False: ("UT",)}
 _MEANINGS = {
     "title": ("TI", "T1"),
     "abstract": ("AB", "N2"),
     "keyphrases": ("KW", "OT", "DE"),
 }
-_IDS = {True: ("ID", "PMID", "AN", "DO"), False: ("UT",)}  # by whether tags have a dash
 
 
 def recognise_references(text: str) -> Kind | None:
@@ -44,8 +45,6 @@ def read_bibtex(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Docu
         from bibtexparser.model import DuplicateBlockKeyBlock
     except ImportError:
         raise missing_extra("bibtexparser", extra="documents", purpose="reading BibTeX") from None
-    from one2set.data.reading.document_formats.latex import to_text
-
     logging.getLogger("bibtexparser").setLevel(logging.CRITICAL)  # its faults are reported below
     library = parse_string(read_text(path, errors) or "")
     for block in library.failed_blocks:
@@ -56,8 +55,10 @@ def read_bibtex(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Docu
     for entry in library.entries:
         record: dict[str, Any] = {"id": entry.key, "abstract": ""}
         for field in entry.fields:
-            value = _CONCATENATION.sub("", str(field.value))
-            record[field.key.lower()] = " ".join(to_text(value).split())
+            value = str(field.value)
+            if field.enclosing == "no-enclosing":  # quotes within {…} or "…" belong to the text
+                value = _CONCATENATION.sub("", value)
+            record[field.key.lower()] = " ".join(_without_latex(value).split())
         for name in set(fields.keyphrases) & set(record):
             # Commas by the manual of biblatex, semicolons by many programs, and some mix both.
             record[name] = re.split(r";|,\s", record[name])
@@ -65,10 +66,30 @@ def read_bibtex(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Docu
         yield from parse_record(record, fields=fields, errors=errors, path=path, line=line)
 
 
+def _without_latex(value: str) -> str:
+    """The text of a field; as it is written, without braces, if it is not valid LaTeX."""
+    from one2set.data.reading.document_formats.latex import to_text
+
+    try:
+        return to_text(value)
+    except DataError:
+        return value.replace("{", "").replace("}", "")
+
+
 def read_tagged(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Document]:
     """Read the entries of a file with a tag at the beginning of each line."""
     lines = ((number, line) for number, line in read_lines(path, errors) if line is not None)
+    texts = {*_MEANINGS["title"], *_MEANINGS["abstract"]}
+    texts.update(name.upper() for name in (*fields.title, *fields.abstract))
     for number, entry, has_dashes in _entries(lines):
+        if texts.isdisjoint(entry):
+            errors.report(
+                f"has no title (TI or T1) and no abstract (AB or N2); it has {', '.join(entry)}",
+                fix="add one, or name the field, for example --field abstract=N1",
+                path=path,
+                line=number,
+            )
+            continue
         record: dict[str, Any] = {tag: " ".join(values) for tag, values in entry.items()}
         for part, tags in _MEANINGS.items():
             values = [value for tag in tags for value in entry.get(tag, ())]
@@ -97,14 +118,14 @@ def _entries(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, Entry, boo
             continue
         has_dashes = match.re is _DASHED
         tag, value = match.group(1) or match.group(3), (match.group(2) or "").strip()
-        if tag in _BEGINS and not {"TI", "T1", "AB", "N2"}.isdisjoint(entry):
+        if entry and tag in (*_BEGINS[has_dashes], "ER"):
             yield first, entry, has_dashes
             entry = {}
-        if tag in _BEGINS and not entry:
-            first = number
         if tag in ("FN", "VR", "ER", "EF"):
             tag = ""
-        else:
-            entry.setdefault(tag, []).append(value)
-    if not {"TI", "T1", "AB", "N2"}.isdisjoint(entry):
+            continue
+        if not entry:
+            first = number
+        entry.setdefault(tag, []).append(value)
+    if entry:
         yield first, entry, has_dashes
