@@ -1,10 +1,13 @@
 """LaTeX: commands, formulas, environments."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pylatexenc.latex2text import LatexNodes2Text
 
+from one2set.data.reading.document_formats import latex
 from one2set.data.reading.document_formats.blocks import clean, compose
 from one2set.data.reading.document_formats.latex import read_latex, to_text
 from one2set.errors import DataError
@@ -18,6 +21,8 @@ from one2set.errors import DataError
         (r"$k$-means and $\sum_i x_i^2$ here", "k-means and here"),
         (r"as shown~\citep[see][p.~3]{a,b}, in \ref{c}", "as shown, in"),
         (r"\href{http://a.example}{wool} and \url{http://b.example}", "wool and"),
+        (r"as shown ~ ~\cite [a]  [b] {c} in  \unknown{d}", "as shown in d"),
+        (r"as shown  \cite*{c}  ~  \ref{d}.", "as shown."),
         (r"counted \href{http://a.example}{wool}", "counted wool"),
         (r"100\% of \$5", "100% of $5"),
         (r"95\,\% of \mbox{a \emph{\textbf{flock}}} -- R\&D", "95 % of a flock – R&D"),
@@ -104,3 +109,32 @@ def test_the_label_of_an_item_is_not_read() -> None:
         "Sheep",
         "Goats",
     ]
+
+
+def test_spaces_before_the_arguments_of_a_heading() -> None:
+    text = "a \\section  {B} c\n\n\\section* \t[x]\n {D} e \\subsection[y]{F} g \\section [z] h"
+    assert body(text)[:6] == ["a", "B", "c", "D", "e", "F"]
+
+
+def test_spaces_in_the_definition_of_a_command() -> None:
+    preamble = "\\newcommand  {  \\wool } \n {Wool} \\def \\sheep  {Sheep}"
+    assert body(rf"{preamble}\begin{{document}}\wool\ and \sheep.") == ["Wool and Sheep."]
+
+
+_ODD = st.lists(
+    st.sampled_from([*" ~\n*x[]{}\\", "  ", "[a]", "{b}", r"{\x}"])
+    | st.sampled_from([r"\x", r"\cite", r"\href", r"\section", r"\def", r"\newcommand"]),
+    max_size=12,
+).map("".join)
+
+
+@pytest.mark.parametrize("pattern", [latex._SILENT, latex._HEADING, latex._MACRO])
+@given(source=_ODD)
+def test_patterns_that_do_not_try_again_match_what_others_match(
+    pattern: "re.Pattern[str]", source: str
+) -> None:
+    """Without these marks, the time grows with the square of the length."""
+    obvious = re.sub(r"(?<=[*+])\+", "", pattern.pattern.replace("(?<![~ ])", ""))
+    assert obvious != pattern.pattern
+    expected = [(match.span(), match.groups()) for match in re.finditer(obvious, source)]
+    assert [(match.span(), match.groups()) for match in pattern.finditer(source)] == expected

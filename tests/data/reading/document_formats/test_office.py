@@ -1,9 +1,14 @@
 """DOCX and ODT: titles, and what is not read."""
 
+from copy import deepcopy
+from xml.etree.ElementTree import Element, tostring
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from one2set.data.reading.document_formats.limits import Limits
-from one2set.data.reading.document_formats.office import read_docx, read_odt
+from one2set.data.reading.document_formats.office import _remove, read_docx, read_odt
 from one2set.data.reading.documents import read_document
 from one2set.errors import DataError
 from tests.data.document_samples import TITLE, docx, odt, zipped
@@ -51,3 +56,34 @@ def test_deep_files_are_reported() -> None:
     deep += "x" + "</text:span>" * 20_000 + "</text:p></o:body></a>"
     with pytest.raises(DataError, match="is nested too deeply"):
         read_document(zipped({"content.xml": deep}), "a.odt")
+
+
+def remove_one_by_one(root: Element, tags: set[str]) -> None:
+    for parent in list(root.iter()):
+        before: Element | None = None
+        for child in list(parent):
+            if child.tag not in tags:
+                before = child
+                continue
+            if before is None:
+                parent.text = (parent.text or "") + (child.tail or "")
+            else:
+                before.tail = (before.tail or "") + (child.tail or "")
+            parent.remove(child)
+
+
+@st.composite
+def trees(draw: st.DrawFn, depth: int = 3) -> Element:
+    root = Element(draw(st.sampled_from("abcd")))
+    texts = st.none() | st.text("xyz ", max_size=2)
+    root.text, root.tail = draw(texts), draw(texts)
+    root.extend(draw(st.lists(trees(depth - 1), max_size=4)) if depth else [])
+    return root
+
+
+@given(trees())
+def test_elements_are_removed_without_the_text_that_follows(root: Element) -> None:
+    expected = deepcopy(root)
+    remove_one_by_one(expected, {"a", "b"})
+    _remove(root, {"a", "b"})
+    assert tostring(root) == tostring(expected)

@@ -65,7 +65,8 @@ def _parse(data: bytes) -> "LexborHTMLParser":
 
 def _check_depth(source: str) -> None:
     depth = 0
-    for end, name, empty in _TAG.findall(source):
+    for match in _TAG.finditer(source):
+        end, name, empty = match.groups()
         if not empty and not _UNCLOSED.fullmatch(name):
             depth = max(depth - 1, 0) if end else depth + 1
             if depth > _DEEPEST:

@@ -13,6 +13,9 @@ from one2set.data.reading.document_formats.archives import damaged
 from one2set.data.reading.document_formats.blocks import Block, Extract
 from one2set.errors import missing_extra
 
+# A file may have very long runs of spaces. Where two patterns could share a run, the first takes
+# all of it (`\s*+`), and a pattern that begins with a run does not begin within it (`(?<![~ ])`):
+# otherwise the time would grow with the square of the length.
 _COMMENT = re.compile(r"(?<!\\)%.*")
 _GENERATED = re.compile(r"\\(?:maketitle|tableofcontents|listoffigures|listoftables|today)\b")
 _NOT_READ = re.compile(
@@ -34,7 +37,7 @@ _STYLED = re.compile(
 )
 _NESTED = 3  # levels of nested styles
 _MACRO = re.compile(  # names and terms, not layout
-    r"\\(?:(?:re)?newcommand\*?|providecommand|def)\s*\{?\s*(\\[A-Za-z]+)\s*\}?\s*"
+    r"\\(?:(?:re)?newcommand\*?|providecommand|def)\s*+\{?\s*+(\\[A-Za-z]++)\s*+\}?\s*+"
     r"\{((?:[^{}\n]|\{[^{}\n]{0,80}\}){1,80})\}"
 )
 _MOST_MACROS, _MOST_USES = 200, 10_000  # so that a text cannot become much longer
@@ -45,11 +48,11 @@ _ABSTRACT_END = re.compile(r"\\end\s*\{abstract\}")
 _PARAGRAPH_END = re.compile(r"\n[ \t]*\n\s*|\\par\b|\\item\b(?:\s*\[[^\]]{0,100}\])?")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _SECTION = r"(?:part|chapter|(?:sub){0,2}section|(?:sub)?paragraph)"
-_HEADING = re.compile(rf"\\{_SECTION}\*?\s*(?:\[[^\]]{{0,300}}\])?\s*(?=\{{)")
+_HEADING = re.compile(rf"\\{_SECTION}\*?\s*+(?:\[[^\]]{{0,300}}\]\s*+)?(?=\{{)")
 # Commands whose arguments are no text: how many of them, after an optional one.
 _SILENT = re.compile(
-    r"(?:[~ ]*\\(?:[Cc]ite\w*|[Cc]ref|[Aa]utoref|eqref|pageref|ref|label|url|path|input|include|"
-    r"includegraphics|bibliography|bibliographystyle|usepackage|documentclass|pagestyle|"
+    r"(?:(?<![~ ])[~ ]*\\(?:[Cc]ite\w*|[Cc]ref|[Aa]utoref|eqref|pageref|ref|label|url|path|input|"
+    r"include|includegraphics|bibliography|bibliographystyle|usepackage|documentclass|pagestyle|"
     r"thispagestyle|vspace|hspace|lstinline|keywords|affiliation|author|date|thanks|email|"
     r"orcid|institute|address|affil|ccsdesc|footnote(?:text)?|todo)|\\href(?=\s*\{))\*?"
     r"\s*(?:\[[^\]]{0,500}\]\s*){0,2}(?=\{)"

@@ -1,6 +1,7 @@
 """DOCX and ODT: the visible main text, with its headings.
 
-Page heads, footnotes, comments, deleted text, field codes and the addresses of links are not read.
+Page headers, footnotes, comments, deleted text, field codes and the addresses of links are not
+read.
 """
 
 from collections.abc import Iterable, Iterator
@@ -105,16 +106,18 @@ def _odt_text(element: Element) -> str:
 def _remove(root: Element, tags: set[str]) -> None:
     """Remove elements, but not the text that follows them."""
     for parent in list(root.iter()):
-        before: Element | None = None
-        for child in list(parent):
+        kept: list[Element] = []
+        texts = [[parent.text or ""]]  # before the first child that is kept, and after each
+        for child in parent:
             if child.tag not in tags:
-                before = child
-                continue
-            if before is None:
-                parent.text = (parent.text or "") + (child.tail or "")
-            else:
-                before.tail = (before.tail or "") + (child.tail or "")
-            parent.remove(child)
+                kept.append(child)
+                texts.append([])
+            texts[-1].append(child.tail or "")
+        if len(kept) < len(parent):  # not child by child: each would take time for all
+            parent[:] = kept
+            parent.text, *tails = map("".join, texts)
+            for child, tail in zip(kept, tails, strict=True):
+                child.tail = tail
 
 
 def _extract(title: str, styled: Iterable[tuple[str, str]]) -> Extract:
