@@ -320,6 +320,38 @@ def test_a_report_replaces_only_a_report(tmp_path: Path) -> None:
     assert mine.with_name("later").read_text() == "mine"
 
 
+def test_a_report_does_not_survive_a_run_without_problems(tmp_path: Path) -> None:
+    report = tmp_path / "report.jsonl"
+
+    def run(*problems: str, stops: bool = False) -> None:
+        with ErrorPolicy("skip", report) as errors:
+            for what in problems:
+                errors.report(what, fix="mend it", path="a.txt")
+            if stops:
+                raise KeyboardInterrupt
+
+    run()
+    assert not report.exists()
+    run("is odd", "is odder")
+    old = report.read_bytes()
+    with pytest.raises(KeyboardInterrupt):  # it does not know whether the problems are fixed
+        run(stops=True)
+    assert report.read_bytes() == old
+    run()
+    assert report.read_bytes() == b""
+    run("is odd")
+    assert report.read_bytes().count(b"\n") == 1
+
+
+def test_a_run_without_problems_leaves_other_files_alone(tmp_path: Path) -> None:
+    """Such as /dev/stdout, to which a program may have written."""
+    path = tmp_path / "later"
+    path.touch()
+    with ErrorPolicy("skip", path):
+        path.write_text("mine")
+    assert path.read_text() == "mine"
+
+
 def test_a_report_of_long_values_is_short(tmp_path: Path) -> None:
     with ErrorPolicy("skip", tmp_path / "report") as errors:
         errors.report("x" * 10**6, fix="y" * 10**6, path="a.txt")

@@ -2,8 +2,8 @@
 
     read_document(data, "paper.pdf")
 
-A file is one document. Its title is found where it has one; the rest is prose, without page heads,
-references, code, tags and addresses. Spans of keyphrases refer to `Document.text`.
+A file is one document. Its title is found where it has one; the rest is prose, without page
+headers, references, code, tags and addresses. Spans of keyphrases refer to `Document.text`.
 """
 
 import codecs

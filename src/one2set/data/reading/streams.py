@@ -47,8 +47,9 @@ class ErrorPolicy:
         on_error: "stop" raises the first problem; so does None, for callers whose users have no
             choice. "skip" leaves the record out and counts it in `skipped`.
         report_file: With "skip", a JSONL file that gets a line for each problem: path, line, what
-            is wrong and what to do. An existing file is replaced only if it is such a report.
-        max_line: The number of bytes from which on a line, or a text file, is too long to use.
+            is wrong and what to do. An existing file is replaced only if it is such a report; a
+            block without problems empties it.
+        max_line: Lines and text files of more bytes than this are rejected.
     """
 
     def __init__(
@@ -59,8 +60,7 @@ class ErrorPolicy:
         max_line: int = MAX_LINE,
     ) -> None:
         self.on_error, self.report_file, self.max_line = on_error, report_file, max_line
-        if report_file is not None:
-            _check_report(report_file)
+        self._has_old = report_file is not None and _check_report(report_file)
         self.skipped, self.bytes_read = 0, 0
         self._file: IO[bytes] | None = None
 
@@ -81,20 +81,22 @@ class ErrorPolicy:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        if self._has_old and error is None and not self.skipped and self.report_file is not None:
+            self._file = _create(self.report_file)  # empty: the old problems are fixed
         if self._file is not None:
             self._file.close()
             self._file = None
 
 
-def _check_report(report: Path) -> None:
-    """Refuse to replace a file that is not a report of ours."""
+def _check_report(report: Path) -> bool:
+    """Refuse to replace a file that is not a report of ours. Return whether there is one."""
     try:
         with report.open("rb") as file:
             first = file.readline(1 << 16) if report.is_file() else b""
         is_ours = not first or orjson.loads(first).keys() == {"path", "line", "what", "fix"}
     except OSError:
-        return  # there is none, or writing it will fail
+        return False  # there is none, or writing it will fail
     except (ValueError, AttributeError):
         is_ours = False
     if not is_ours:
@@ -102,6 +104,7 @@ def _check_report(report: Path) -> None:
             f"--report is {report}, which exists and is not a report of skipped records; "
             "name another file"
         )
+    return first != b""
 
 
 def _create(report: Path) -> IO[bytes]:
@@ -376,7 +379,7 @@ def decode(data: bytes, path: str, line: int | None, errors: ErrorPolicy) -> str
 
 
 def _guess_encoding(data: bytes) -> str:
-    """A guess for the advice: every other byte of English in UTF-16 is NUL."""
+    """The encoding to suggest in the message: every other byte of English in UTF-16 is NUL."""
     if 3 * data.count(0) > len(data):
         return "utf-16be" if data.startswith(b"\0") else "utf-16le"
     return "windows-1252"

@@ -89,5 +89,5 @@ def damaged(error: object) -> DataError:
 
 
 def too_deep() -> DataError:
-    """The error for a file whose parts are nested without end."""
+    """The error for a file whose parts are nested too deeply."""
     return DataError("is nested too deeply", fix="check that it is the right file")

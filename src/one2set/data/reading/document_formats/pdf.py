@@ -1,7 +1,7 @@
 """PDF: the text layer of its pages.
 
 Lines come in the order in which the file draws them, which is reading order in nearly all files,
-also in two columns. Lines that return at the edges of pages are running heads, and are left out
+also in two columns. Lines that return at the edges of pages are page headers, and are left out
 together with page numbers.
 """
 
@@ -21,7 +21,7 @@ from one2set.errors import DataError, missing_extra
 if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader
 
-_EDGE = 2  # lines at either end of a page that may be a running head or a page number
+_EDGE = 2  # lines at either end of a page that may be a page header or a page number
 _PAGE_NUMBER = re.compile(
     r"(?:page\s*)?[-–—]?\s*\d{1,4}\s*[-–—]?(?:\s*(?:of|/)\s*\d{1,4})?|[ivxlc]{1,7}", re.IGNORECASE
 )
@@ -116,7 +116,7 @@ def _choose_title(reader: "PdfReader", largest: str, lines: Sequence[str]) -> st
 
 
 def _without_edges(pages: Sequence[list[str]]) -> list[list[str]]:
-    """Pages without running heads and page numbers."""
+    """Pages without page headers and page numbers."""
     seen = Counter(shape for page in pages for shape in {_shape(line) for line in _edges(page)})
     often = max(2, len(pages) // 4)
     running = {shape for shape, count in seen.items() if count > often}
@@ -128,7 +128,7 @@ def _edges(page: list[str]) -> list[str]:
 
 
 def _shape(line: str) -> str:
-    """A line with any number: running heads count pages and chapters."""
+    """A line with any number: page headers count pages and chapters."""
     return re.sub(r"\d+", "0", line.lower())
 
 

@@ -1,4 +1,4 @@
-"""RTF: its text without control words, page heads, footnotes and addresses of links."""
+"""RTF: its text without control words, page headers, footnotes and addresses of links."""
 
 import re
 
