@@ -1,4 +1,4 @@
-"""An index of a phrase list: it finds phrases by hash, and those whose words are scattered in a text.
+"""An index of a phrase list: finds phrases by hash, and those whose words are scattered in a text.
 
 Shapes: P phrases of the list, M those of several words, L words of the longest, Q phrases that are
 looked up, U distinct words of a text.
