@@ -269,7 +269,7 @@ def test_a_slow_body_times_out() -> None:
         raise AssertionError("nothing has been asked yet")
 
     client = Client(b"begins")
-    gate = Gate(never, Limits(seconds=0.05), ANYWHERE, lambda: 3)
+    gate = Gate(never, Limits(seconds=0.05), ANYWHERE, lambda: 3, lambda: 0)
     asyncio.run(gate(SCOPE, client.receive, client.send))
     assert client.answers[0]["status"] == 503
 
@@ -288,7 +288,7 @@ def test_work_is_cancelled_when_its_client_disconnects(parts: tuple[bytes, ...])
 
     async def visit() -> None:
         client = Client(*parts)
-        gate = Gate(forever, Limits(), ANYWHERE, lambda: 3)
+        gate = Gate(forever, Limits(), ANYWHERE, lambda: 3, lambda: 0)
         asyncio.get_running_loop().call_later(0.05, client.leaves.set)
         await asyncio.wait_for(gate(SCOPE, client.receive, client.send), 50)
         assert client.answers == []
@@ -302,7 +302,7 @@ def test_the_number_of_bodies_in_memory_is_limited() -> None:
         await asyncio.sleep(60)
 
     async def visit() -> None:
-        gate = Gate(forever, Limits(connections=2), ANYWHERE, lambda: 3)
+        gate = Gate(forever, Limits(connections=2), ANYWHERE, lambda: 3, lambda: 0)
         clients = [Client(b"x", b"") for _ in range(3)]
         tasks = [
             asyncio.ensure_future(gate(SCOPE, client.receive, client.send)) for client in clients
@@ -334,7 +334,7 @@ def test_a_client_that_reads_too_slowly_is_disconnected() -> None:
         await asyncio.sleep(60)
 
     client = Client(b"whole", b"")
-    gate = Gate(slow, Limits(seconds=0.05), ANYWHERE, lambda: 3)
+    gate = Gate(slow, Limits(seconds=0.05), ANYWHERE, lambda: 3, lambda: 0)
     asyncio.run(gate(SCOPE, client.receive, client.send))
     assert [answer["type"] for answer in client.answers] == ["http.response.start"]
 
@@ -349,7 +349,7 @@ def test_a_body_is_read_once() -> None:
 
     async def visit() -> None:
         client = Client(b"whole", b"")
-        gate = Gate(listen, Limits(), ANYWHERE, lambda: 3)
+        gate = Gate(listen, Limits(), ANYWHERE, lambda: 3, lambda: 0)
         asyncio.get_running_loop().call_later(0.05, client.leaves.set)
         await asyncio.wait_for(gate(SCOPE, client.receive, client.send), 50)
 
@@ -364,4 +364,8 @@ def test_internal_errors_are_not_hidden() -> None:
 
     client = Client(b"x", b"")
     with pytest.raises(LookupError, match="ours"):
-        asyncio.run(Gate(broken, Limits(), ANYWHERE, lambda: 3)(SCOPE, client.receive, client.send))
+        asyncio.run(
+            Gate(broken, Limits(), ANYWHERE, lambda: 3, lambda: 0)(
+                SCOPE, client.receive, client.send
+            )
+        )

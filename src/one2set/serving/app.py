@@ -28,7 +28,7 @@ from one2set.serving.answers import (
 from one2set.serving.batching import Batcher
 from one2set.serving.bodies import make_parsing_route, respond, run_off_loop
 from one2set.serving.files import CONTENT_TYPE as FILE_TYPE
-from one2set.serving.files import make_file_reader
+from one2set.serving.files import FileReader
 from one2set.serving.limits import FILES_PATH, Access, Gate, Limits, ProblemError
 from one2set.serving.metrics import CONTENT_TYPE, Metrics, Observer
 from one2set.serving.page_files import iterate_pages
@@ -98,11 +98,11 @@ def create_app(
 ) -> FastAPI:
     """Create the application for a model. Run it in a single process, with any ASGI server."""
     metrics = Metrics()
-    batcher = Batcher(generator, metrics, limits)
+    batcher, reader = Batcher(generator, metrics, limits), FileReader(limits)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with batcher.run():
+        async with batcher.run(), reader.run():
             yield
 
     app = FastAPI(
@@ -166,8 +166,6 @@ def create_app(
             limits,
         )
 
-    read_file = make_file_reader(limits)
-
     @app.post(
         FILES_PATH,
         response_model=TextAnswer,
@@ -178,7 +176,7 @@ def create_app(
     async def read_text(request: Request, name: Name = "") -> Response:
         """Read a PDF, DOCX, ODT, EPUB, HTML, Markdown, LaTeX, RTF or text file. Its bytes are the
         body."""
-        document = await read_file(request, name)
+        document = await reader.read(request, name)
 
         def build() -> TextAnswer:
             return TextAnswer(title=document.title, text=document.abstract)
@@ -218,7 +216,13 @@ def create_app(
         return ProblemError(422, detail).response()
 
     # A request passes the middleware that was added last first.
-    app.add_middleware(Gate, limits=limits, access=access, retry_after=batcher.retry_after)
+    app.add_middleware(
+        Gate,
+        limits=limits,
+        access=access,
+        retry_after=batcher.retry_after,
+        count_abandoned=reader.count_abandoned,
+    )
     if access.origins:
         app.add_middleware(
             CORSMiddleware,

@@ -4,9 +4,11 @@ Reading a large file takes seconds, and a thread cannot be stopped. So only a fe
 once, in threads of their own. The others wait, up to the time limit of a request.
 """
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 
-from anyio import CapacityLimiter, to_thread
 from fastapi import Request
 from starlette.datastructures import Headers
 
@@ -22,25 +24,51 @@ _MAX_EXPANDED = 100_000_000  # bytes after decompression
 _MAX_PAGES = 2_000
 
 
-def make_file_reader(limits: Limits) -> Callable[[Request, str], Awaitable[Document]]:
-    """Make a function that reads the file in the body of a request, given its name."""
-    allowed = DocumentLimits(
-        bytes=limits.file,
-        expanded=_MAX_EXPANDED,
-        pages=_MAX_PAGES,
-        characters=limits.characters,
-    )
-    threads = CapacityLimiter(_THREADS)
+class FileReader:
+    """Reads files in a few threads. All but the reading itself runs in the event loop."""
 
-    async def read(request: Request, name: str) -> Document:
+    def __init__(self, limits: Limits) -> None:
+        self._allowed = DocumentLimits(
+            bytes=limits.file,
+            expanded=_MAX_EXPANDED,
+            pages=_MAX_PAGES,
+            characters=limits.characters,
+        )
+        self._abandoned = 0
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        """Accept files within the block. It does not wait for abandoned ones, but the process
+        does."""
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="file")
+        self._free = asyncio.Semaphore(_THREADS)
+        try:
+            yield
+        finally:
+            self._threads.shutdown(wait=False)
+
+    async def read(self, request: Request, name: str) -> Document:
+        """Read the file in the body of a request, given its name."""
         _check_type(request.headers)
         body = await request.body()
+        await self._free.acquire()  # if the request ends here, nobody keeps its file
+        reading = asyncio.wrap_future(self._threads.submit(_read, body, name, self._allowed))
         # If the request ends first, its thread still counts until it is done.
-        return await to_thread.run_sync(
-            _read, body, name, allowed, limiter=threads, abandon_on_cancel=True
-        )
+        reading.add_done_callback(lambda _: self._free.release())
+        try:
+            return await asyncio.shield(reading)
+        except asyncio.CancelledError:
+            if not reading.done():
+                self._abandoned += 1
+                reading.add_done_callback(self._forget)
+            raise
 
-    return read
+    def count_abandoned(self) -> int:
+        """The number of files that are read although their requests have ended."""
+        return self._abandoned
+
+    def _forget(self, _: "asyncio.Future[Document]") -> None:
+        self._abandoned -= 1
 
 
 def _check_type(headers: Headers) -> None:

@@ -116,9 +116,17 @@ class Gate:
     """Middleware that enforces the limits that do not depend on the content of a request."""
 
     def __init__(
-        self, app: ASGIApp, limits: Limits, access: Access, retry_after: Callable[[], int]
+        self,
+        app: ASGIApp,
+        limits: Limits,
+        access: Access,
+        retry_after: Callable[[], int],
+        count_abandoned: Callable[[], int],
     ) -> None:
+        """`retry_after` gives the seconds after which a refused client may try again, and
+        `count_abandoned` the number of files that stay in memory after their requests."""
         self._app, self._limits, self._retry_after = app, limits, retry_after
+        self._count_abandoned = count_abandoned
         self._token = None if access.token is None else access.token.encode()
         self._hosts = frozenset(access.hosts)
         # The number of requests that have a body, keyed by whether the path accepts files.
@@ -168,7 +176,8 @@ class Gate:
 
     async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
         file = scope["path"] == FILES_PATH
-        if self._active[file] >= (self._limits.files if file else self._limits.connections):
+        held = self._active[file] + (self._count_abandoned() if file else 0)
+        if held >= (self._limits.files if file else self._limits.connections):
             raise BusyError(self._retry_after())
         self._active[file] += 1
         started = False
