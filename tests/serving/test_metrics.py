@@ -1,7 +1,13 @@
 """Requests and batches are counted, and clients cannot create series."""
 
+import asyncio
+
+import pytest
 from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
+from starlette.types import Message, Receive, Scope, Send
+
+from one2set.serving.metrics import Metrics, Observer
 
 
 def read_counters(client: TestClient) -> dict[tuple[str, ...], float]:
@@ -35,3 +41,39 @@ def test_unknown_paths_are_one_series(client: TestClient) -> None:
     result = read_counters(client)
     assert result["one2set_requests_total", "other", "404"] == 5
     assert not [key for key in result if "/made-up-1" in key]
+
+
+@pytest.mark.parametrize(
+    ("error", "started", "status"),
+    [
+        (ZeroDivisionError, False, "500"),
+        (ZeroDivisionError, True, "500"),
+        (asyncio.CancelledError, False, "499"),
+        (asyncio.CancelledError, True, "200"),
+    ],
+)
+def test_internal_errors_and_clients_that_leave_are_told_apart(
+    error: type[BaseException], started: bool, status: str
+) -> None:
+    async def fail(scope: Scope, receive: Receive, send: Send) -> None:
+        if started:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise error
+
+    async def ignore(message: Message) -> None:
+        pass
+
+    async def never() -> Message:
+        raise AssertionError
+
+    metrics = Metrics()
+    observer = Observer(fail, metrics, frozenset({"/v1/text"}))
+    with pytest.raises(error):
+        asyncio.run(observer({"type": "http", "path": "/v1/text"}, never, ignore))
+    (counted,) = (
+        sample.labels
+        for family in text_string_to_metric_families(metrics.text().decode())
+        for sample in family.samples
+        if sample.name == "one2set_requests_total"
+    )
+    assert counted == {"path": "/v1/text", "status": status}

@@ -56,7 +56,8 @@ class Metrics:
 
 
 class Observer:
-    """Middleware that counts every request. It is the outermost, so it sees refused ones too."""
+    """Middleware that counts every request. It is the outermost of ours, so it sees refused ones
+    too. Only Starlette's answer to internal errors, with status 500, is made outside of it."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics, paths: frozenset[str]) -> None:
         self._app, self._metrics, self._paths = app, metrics, paths
@@ -65,10 +66,8 @@ class Observer:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        start, status = (
-            time.perf_counter(),
-            499,
-        )  # nginx's status if the client left
+        start = time.perf_counter()
+        status = 499  # nginx's, if the client leaves before it is answered
 
         async def observe(message: Message) -> None:
             nonlocal status
@@ -78,6 +77,9 @@ class Observer:
 
         try:
             await self._app(scope, receive, observe)
+        except Exception:
+            status = 500
+            raise
         finally:
             path = scope["path"] if scope["path"] in self._paths else _OTHER_PATHS
             self._metrics.record_request(path, status, time.perf_counter() - start)
