@@ -1,5 +1,6 @@
 """Clients that send too much, too slowly or too often are limited, tested by sockets."""
 
+import asyncio
 import contextlib
 import json
 import socket
@@ -9,15 +10,19 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import Any
+from unittest.mock import Mock
 from urllib.parse import urlsplit
 
 import pytest
+import uvicorn
+from uvicorn.server import ServerState
 
 from one2set.data.document import Document
 from one2set.keyphrases.inputs import AnyDocument
 from one2set.keyphrases.results import KeyphraseList
 from one2set.prediction.predictor import Check, never_stop
 from one2set.serving.app import create_app
+from one2set.serving.connections import make_limited_protocol
 from one2set.serving.limits import FILES_PATH, Limits
 from tests.serving.running import served
 from tests.serving.test_limits import Slow
@@ -264,6 +269,34 @@ def test_a_client_that_does_not_read_is_disconnected() -> None:
                 if status(read(other) or b"- 503") == 200:
                     break  # the only connection that is allowed has ended
             time.sleep(0.1)
+
+
+def test_the_timers_of_a_lost_connection_are_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise they keep it in memory for as long as a request may take."""
+    timers: list[asyncio.TimerHandle] = []
+    make_protocol: Any = make_limited_protocol(Limits())
+
+    async def lose() -> None:
+        loop = asyncio.get_running_loop()
+        call_later = loop.call_later
+
+        def note(*arguments: Any, **named: Any) -> asyncio.TimerHandle:
+            timers.append(call_later(*arguments, **named))
+            return timers[-1]
+
+        monkeypatch.setattr(loop, "call_later", note)
+        config = uvicorn.Config(create_app(Slow(0)), lifespan="off")
+        config.load()
+        protocol = make_protocol(config=config, server_state=ServerState(), app_state={})
+        transport = Mock(spec=asyncio.Transport)
+        transport.get_extra_info.return_value = None
+        protocol.connection_made(transport)
+        protocol.pause_writing()
+        assert len(timers) == 2, "one for the head, one for writing"
+        protocol.connection_lost(None)
+
+    asyncio.run(lose())
+    assert all(timer.cancelled() for timer in timers)
 
 
 class Endless(Slow):

@@ -48,7 +48,8 @@ def make_limited_protocol(limits: Limits) -> type[asyncio.Protocol]:
                 if not counts[self._address]:
                     del counts[self._address]
             self._stop_head_timer()
-            super().connection_lost(exc)  # which calls `resume_writing`
+            self._stop_write_timer()  # uvicorn does not call `resume_writing` here
+            super().connection_lost(exc)
 
         def data_received(self, data: bytes) -> None:
             if self.transport.is_closing():
@@ -125,6 +126,9 @@ def make_limited_protocol(limits: Limits) -> type[asyncio.Protocol]:
 
         def resume_writing(self) -> None:
             super().resume_writing()
+            self._stop_write_timer()
+
+        def _stop_write_timer(self) -> None:
             if self._write_timer is not None:
                 self._write_timer.cancel()
                 self._write_timer = None
