@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from random import Random
 
 import pytest
-from playwright.sync_api import Browser, Error, FilePayload, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Error, FilePayload, Page, Route, expect, sync_playwright
 
 from one2set.data.document import Document
 from one2set.data.reading.documents import read_document
@@ -407,6 +407,39 @@ def test_several_files_make_a_table(
         alone = saved(page, "[data-download=txt]").splitlines()
         assert shown
         assert sorted(alone) == sorted(shown), "what is shown now, of the text that is shown"
+
+
+def test_more_files_than_a_session_keeps(
+    browser: Browser, url: str, generator: KeyphraseGenerator
+) -> None:
+    """The first is shown and can be saved, though the table has it no longer. A session of this
+    page keeps two texts, not two hundred."""
+    texts = {name: f"Words of the set {name}, and sets of words." for name in "abc"}
+
+    def shorten(route: Route) -> None:
+        script = route.fetch()
+        assert script.text().count("MAX_DOCUMENTS = 200") == 1
+        short = script.text().replace("MAX_DOCUMENTS = 200", "MAX_DOCUMENTS = 2")
+        route.fulfill(response=script, body=short)
+
+    with opened(browser, url) as page:
+        page.route("**/storage.js", shorten)
+        page.reload()
+        choose(page, **{f"{name}__txt": text.encode() for name, text in texts.items()})
+        expect(page.locator("#message")).to_have_text(
+            "3 texts were read. The table below has the last 2 of them."
+        )
+        rows = page.locator("#documents tr")
+        assert [row.locator("th").text_content() for row in rows.all()] == ["c.txt", "b.txt"]
+        expect(page.locator("#marked")).to_have_text(texts["a"])
+        given = json.loads(saved(page, "[data-download=json]"))
+        assert [entry["id"] for entry in given] == ["a.txt"]
+        keyphrases = [keyphrase.text for keyphrase in generator.generate(texts["a"])]
+        assert [keyphrase["text"] for keyphrase in given[0]["keyphrases"]] == keyphrases
+        choose(page, b__txt=texts["b"].encode(), again__txt=texts["b"].encode())
+        expect(page.locator("#message")).to_have_text(
+            "2 texts were read. The table below has all of them."
+        )
 
 
 def test_files_that_fail_are_reported_together(

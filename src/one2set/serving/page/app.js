@@ -13,9 +13,8 @@ import { showText } from "./text.js";
 
 const $ = (id) => document.getElementById(id);
 const state = {
-  text: "", // what was sent
-  answer: null, // of /v1/explore
-  position: 0, // of the slider, in answer.dial
+  opened: null, // the document that is shown, with its answer; a full session may have dropped it
+  position: 0, // of the slider, in the dial of the answer
   passage: 0, // whose codes are shown
   controller: null, // aborts the requests under way
 };
@@ -49,7 +48,9 @@ async function find(items) {
   if (found.length) open(found[0]);
   const notices = found.flatMap(({ name, answer }) =>
     answer.notices.map((notice) => `${items.length > 1 ? name : "Please note"}: ${notice}.`));
-  const table = found.length > 1 ? [`${found.length} texts were read. The table below has all of them.`] : [];
+  const listed = new Set(session.map(({ text }) => text));
+  const which = found.every(({ text }) => listed.has(text)) ? "all" : `the last ${session.length}`;
+  const table = found.length > 1 ? [`${found.length} texts were read. The table below has ${which} of them.`] : [];
   showMessage([...problems, ...table, ...notices].join("\n"), problems.length > 0);
 }
 
@@ -86,7 +87,7 @@ function showMessage(message, wrong = false) {
 function open(document) {
   if (!document.answer) return find([{ name: document.name, load: async () => document.text }]);
   const { text, answer } = document;
-  Object.assign(state, { text, answer, passage: 0, position: answer.dial.indexOf(defaultPosition(answer)) });
+  Object.assign(state, { opened: document, passage: 0, position: answer.dial.indexOf(defaultPosition(answer)) });
   $("text").value = text;
   $("dial").max = answer.dial.length - 1;
   $("dial").value = state.position;
@@ -99,7 +100,7 @@ function open(document) {
 }
 
 function show(fresh = false) {
-  const { text, answer, position, passage } = state;
+  const { opened: { text, answer }, position, passage } = state;
   const { more, keyphrases } = answer.dial[position];
   const present = keyphrases.filter(({ present }) => present);
   const absent = keyphrases.filter(({ present }) => !present);
@@ -119,7 +120,7 @@ function show(fresh = false) {
 
 const showSession = () => {
   $("session").hidden = !session.length;
-  showDocuments($("documents"), session, state.answer ? state.text : null, (chosen) => {
+  showDocuments($("documents"), session, state.opened?.text, (chosen) => {
     saveText(chosen.text);
     open(chosen);
     scrollTo({ top: 0, behavior: "smooth" });
@@ -135,7 +136,7 @@ function editText() {
 
 function clear() {
   state.controller?.abort();
-  Object.assign(state, { text: "", answer: null });
+  state.opened = null;
   $("text").value = "";
   $("found").hidden = true;
   $("welcome").hidden = false;
@@ -155,7 +156,7 @@ function choose(view) {
 }
 
 function moveSlider(step) {
-  if (!state.answer) return;
+  if (!state.opened) return;
   $("dial").value = Number($("dial").value) + step;
   $("dial").dispatchEvent(new Event("input"));
 }
@@ -165,7 +166,7 @@ function count() {
   $("length").textContent = words ? `${words.toLocaleString("en")} words` : "";
 }
 
-const shown = () => state.answer.dial[state.position].keyphrases;
+const shown = () => state.opened.answer.dial[state.position].keyphrases;
 const phraseOf = (stems) => shown().find((phrase) => phrase.stems === stems);
 
 // ---------------------------------------------------------------- events
@@ -185,7 +186,7 @@ $("dial").addEventListener("input", () => { state.position = Number($("dial").va
 $("tab-phrases").addEventListener("click", () => choose("phrases"));
 $("tab-codes").addEventListener("click", () => choose("codes"));
 for (const kind of ["pointerover", "focusin"]) {
-  document.addEventListener(kind, (event) => { if (state.answer) highlightAt(event.target, phraseOf); });
+  document.addEventListener(kind, (event) => { if (state.opened) highlightAt(event.target, phraseOf); });
 }
 document.addEventListener("pointerleave", () => highlight(null));
 
@@ -224,15 +225,13 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   confirmWhenDone(button, "Copied", () => copy(copies[button.dataset.copy](shown())));
 }
 for (const button of document.querySelectorAll("[data-download]")) {
-  confirmWhenDone(button, "Saved", () => {
-    const current = session.find(({ text }) => text === state.text);
-    download(button.dataset.download, [named({ ...current, keyphrases: shown() })]);
-  });
+  confirmWhenDone(button, "Saved", () =>
+    download(button.dataset.download, [named({ ...state.opened, keyphrases: shown() })]));
 }
 for (const button of document.querySelectorAll("[data-download-all]")) {
   confirmWhenDone(button, "Saved", () => download(button.dataset.downloadAll, session.map(named)));
 }
-confirmWhenDone($("link"), "Copied", () => copy(makeLink(state.text)));
+confirmWhenDone($("link"), "Copied", () => copy(makeLink(state.opened.text)));
 
 document.addEventListener("keydown", (event) => {
   const typing = event.target.matches("textarea, input:not([type=range])");
@@ -251,7 +250,7 @@ document.addEventListener("keydown", (event) => {
     $(`tab-${other}`).focus();
   } else if (event.key === "[" || event.key === "]") {
     moveSlider(event.key === "]" ? 1 : -1);
-  } else if (event.key === "v" && state.answer) {
+  } else if (event.key === "v" && state.opened) {
     choose($("codes").hidden ? "codes" : "phrases");
   } else if (event.key === "e" && !$("reading").hidden) {
     event.preventDefault();
