@@ -10,7 +10,7 @@ O their occurrences, F features.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,6 +95,16 @@ def check_feature_names(arrays: Arrays) -> None:
         )
 
 
+class _Occurrences(NamedTuple):
+    """All occurrences (O,) of the n-grams (Q,)."""
+
+    at: Ints  # (O,) the index of the first word
+    length: Ints  # (O,) in words
+    ngram: Ints  # (O,) the index of the n-gram
+    hash: Hashes  # (Q,) of each n-gram
+    first: Ints  # (Q,) the index of its first occurrence
+
+
 @dataclass(frozen=True)
 class CandidateNgrams:
     """The n-grams of documents that may be keyphrases: those that do not begin or end with a stop
@@ -113,9 +123,7 @@ class CandidateNgrams:
         return _WordLogs.of(counts, documents)
 
     @cached_property
-    def _found(self) -> tuple[Ints, Ints, Ints, Hashes, Ints]:
-        """For each occurrence (O,) its position, its length and the index of its n-gram; for each
-        n-gram (Q,) its hash and the index of its first occurrence."""
+    def _found(self) -> "_Occurrences":
         counts = self._words
         by_length = [
             self.text.ngrams(n, counts.may_begin, counts.may_end) for n in range(1, LONGEST + 1)
@@ -126,22 +134,22 @@ class CandidateNgrams:
         _, first, which = np.unique(
             self.text.hash_in_document(at, hashes), return_index=True, return_inverse=True
         )
-        return at, length, which, hashes[first], first
+        return _Occurrences(at, length, which, hashes[first], first)
 
     @property
     def hash(self) -> Hashes:
         """(Q,)"""
-        return self._found[3]
+        return self._found.hash
 
     @cached_property
     def at(self) -> Ints:
         """(Q,) the index of the first word of the first occurrence."""
-        return self._found[0][self._found[4]]
+        return self._found.at[self._found.first]
 
     @cached_property
     def length(self) -> Ints:
         """(Q,) in words."""
-        return self._found[1][self._found[4]]
+        return self._found.length[self._found.first]
 
     @cached_property
     def document(self) -> Ints:
@@ -163,7 +171,7 @@ class CandidateNgrams:
             **self._shape_features(),
             **self._position_features(),
             **self._word_features(texts),
-            **self._neighbour_features(),
+            **self._adjacent_word_features(),
             **self._nested_features(count, keyphraseness),
             **self._rank_features(count, keyphraseness),
         }
@@ -173,11 +181,11 @@ class CandidateNgrams:
     @cached_property
     def _occurrences(self) -> Floats:
         """(Q,) occurrences of each n-gram in its document."""
-        return self._sum(np.ones(len(self._found[0])))
+        return self._sum(np.ones(len(self._found.at)))
 
     def _sum(self, values: Floats) -> Floats:
         """(Q,) sum of values (O,) over the occurrences of each n-gram."""
-        total = np.bincount(self._found[2], weights=values, minlength=len(self.hash))
+        total = np.bincount(self._found.ngram, weights=values, minlength=len(self.hash))
         return total.astype(np.float64)
 
     def _mean_over_words(self, values: Floats) -> Floats:
@@ -206,7 +214,7 @@ class CandidateNgrams:
         }
 
     def _position_features(self) -> Columns:
-        at, length, which, _, _ = self._found
+        at, length, which = self._found.at, self._found.length, self._found.ngram
         position = self.text.position
         last = np.zeros(len(self.hash), np.int64)
         np.maximum.at(last, which, position[at])
@@ -247,10 +255,10 @@ class CandidateNgrams:
             "relative_log_occurrences": np.log(self._occurrences) - occurrences,
         }
 
-    def _neighbour_features(self) -> Columns:
+    def _adjacent_word_features(self) -> Columns:
         """The words before and after it: a boundary, a stop word, or a word that may belong to it.
         Means over its occurrences."""
-        at, length, _, _, _ = self._found
+        at, length = self._found.at, self._found.length
         words, text, last = self._words, self.text, len(self.text.hash) - 1
         left, right = np.maximum(at - 1, 0), np.minimum(at + length, last)
         sides = (
@@ -278,8 +286,8 @@ class CandidateNgrams:
 
     def _nested_features(self, keyphrase_count: Floats, keyphraseness: Floats) -> Columns:
         """The best values of the n-grams that contain it, and of those within it."""
-        at, length, which, _, _ = self._found
-        index_at = np.full((LONGEST + 2, len(self.text.hash) + 1), -1)
+        at, length, which = self._found.at, self._found.length, self._found.ngram
+        index_at = np.full((LONGEST + 1, len(self.text.hash) + 1), -1)  # by length and position
         index_at[length, at] = which
         size = len(self.hash)
         occurrences, longer = np.zeros(size), [np.zeros(size), np.full(size, _NO_LOG)]

@@ -23,7 +23,7 @@ from one2set.keyphrases.inputs import AnyDocument, iterate_documents
 from one2set.keyphrases.passages import split_into_passages
 from one2set.keyphrases.results import KeyphraseList
 from one2set.keyphrases.scoring import Passages, score_phrases
-from one2set.keyphrases.selection import Point, Selection, select_keyphrases
+from one2set.keyphrases.selection import DEFAULT_TOP, Point, Selection, select_keyphrases
 from one2set.keyphrases.surface import PhraseSpeller
 from one2set.model.manifest import check_model
 from one2set.model.paths import BUNDLED, DEFAULT, find_model_folder
@@ -31,7 +31,6 @@ from one2set.prediction.loading import load_predictor
 from one2set.prediction.prediction import NO_NULL, NullBias
 from one2set.prediction.predictor import Check, never_stop
 
-_DEFAULT_TOP = 20  # keyphrases per document: as many as networks have codes
 _BATCH_TOKENS = 2048  # the fastest on a CPU
 
 
@@ -211,7 +210,7 @@ class KeyphraseGenerator:
         """`stream`, for other modules. `check` is called before each piece of work; if it raises,
         the work ends."""
         if selection.top is None:
-            selection = replace(selection, top=_DEFAULT_TOP)
+            selection = replace(selection, top=DEFAULT_TOP)
         calibration, speller = self._calibration, self._speller
         least = min(side.threshold_at(selection.more) for side in calibration.sides.values())
         for stemmed, read in self._read(documents, calibration.null_bias(), check):
@@ -230,7 +229,7 @@ class KeyphraseGenerator:
     ) -> Iterator[Exploration]:
         """Each document at several operating points, with the output of every code. `check` is that
         of `stream_selected`."""
-        selections = [Selection(_DEFAULT_TOP, more=more) for more in dial]
+        selections = [Selection(DEFAULT_TOP, more=more) for more in dial]
         model = self._calibration, self._knowledge, self._speller
         for document, read in self._read(documents, NO_NULL, check):
             yield explore(document, read, model, selections, check)

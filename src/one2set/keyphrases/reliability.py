@@ -18,7 +18,7 @@ from one2set.data.text import stem_all
 from one2set.errors import ConfigError, missing_extra
 from one2set.extraction.ngrams import Hashes, hash_of
 from one2set.keyphrases.calibration import MIN_THRESHOLD, Calibration
-from one2set.keyphrases.selection import select_keyphrases
+from one2set.keyphrases.selection import DEFAULT_TOP, Selection, select_keyphrases
 from one2set.keyphrases.surface import NO_SPELLER, PhraseSpeller
 from one2set.keyphrases.tuning import LabelledCandidates, Pool, mean_f1, score_and_select, tune
 
@@ -114,7 +114,8 @@ def _check_shown(
             labelled.document.document,
             labelled.scored_phrases(scores, MIN_THRESHOLD),
             calibration,
-            speller=speller,
+            Selection(DEFAULT_TOP),
+            speller,
         )
         for labelled, scores in zip(pool.documents, np.split(p, pool.bounds[1:-1]), strict=True)
     ]

@@ -31,6 +31,7 @@ _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 # cost 1 % of the F1 of what people are shown.
 _SHARE_AT_END, _KEYPHRASENESS = 0.5, 0.02
 _SHOWN_DIVERSITY = 0.5  # overlaps count as they were fitted
+DEFAULT_TOP = 20  # keyphrases per document: as many as networks have codes
 # Operating points: `shown` is for people, `f1` has the best F1@5 and F1@M.
 Point = Literal["shown", "f1"]
 
