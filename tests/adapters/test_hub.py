@@ -9,6 +9,7 @@ from huggingface_hub import ModelCard
 from huggingface_hub.errors import LocalEntryNotFoundError
 
 from one2set.adapters.hub import HubKeyphraseGenerator
+from one2set.errors import ConfigError
 from one2set.keyphrases.generator import KeyphraseGenerator
 
 
@@ -33,6 +34,35 @@ def test_saving_writes_a_model_card(model: Path, tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("mine")
     hub.save_pretrained(tmp_path)
     assert (tmp_path / "README.md").read_text() == "mine"
+
+
+def test_a_model_is_not_saved_over_itself(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By any name of its folder: the mixin deletes config.json there first."""
+    own = tmp_path / "own"
+    shutil.copytree(model, own)
+    (tmp_path / "link").symlink_to(own)
+    monkeypatch.chdir(own)
+    hub = HubKeyphraseGenerator(own, threads=1)
+    before = {path.name: path.read_bytes() for path in own.iterdir()}
+    for name in (own, str(own), tmp_path / "link", ".", own / ".." / "own"):
+        with pytest.raises(ConfigError, match="own folder of the model; pass another"):
+            hub.save_pretrained(name)
+    assert {path.name: path.read_bytes() for path in own.iterdir()} == before
+
+
+def test_a_light_model_is_not_saved_over_what_it_shares(model: Path, tmp_path: Path) -> None:
+    own, shared = tmp_path / "light", tmp_path / "shared"
+    shutil.copytree(model, shared)
+    own.mkdir()
+    (own / "light.json").write_text('{"knowledge": "../shared"}')
+    shutil.copyfile(model / "calibration.json", own / "calibration.json")
+    hub = HubKeyphraseGenerator(own, threads=1)
+    with pytest.raises(ConfigError, match="own folder of the model"):
+        hub.save_pretrained(shared)
+    assert (shared / "config.json").exists()
+    assert not (shared / "light.json").exists()
 
 
 def test_a_model_of_the_hub_from_its_cache(

@@ -9,10 +9,10 @@ import shutil
 from pathlib import Path
 from typing import Any, Self
 
-from one2set.errors import missing_extra
+from one2set.errors import ConfigError, missing_extra
 from one2set.extraction.knowledge import model_files
 from one2set.keyphrases.generator import KeyphraseGenerator
-from one2set.model.paths import DEFAULT, find_model_folder
+from one2set.model.paths import DEFAULT, find_knowledge_folder, find_model_folder
 
 try:
     from huggingface_hub import ModelHubMixin, snapshot_download
@@ -62,6 +62,18 @@ class HubKeyphraseGenerator(
     ) -> None:
         super().__init__(folder, threads=threads, verify=verify)
         self._folder = find_model_folder(folder)
+
+    def save_pretrained(self, save_directory: str | Path, **options: Any) -> str | None:
+        """Save a copy of the model, with a model card, in another folder than its own. The options
+        are those of `ModelHubMixin`."""
+        own = {folder.resolve() for folder in (self._folder, find_knowledge_folder(self._folder))}
+        if Path(save_directory).resolve() in own:  # of which the mixin deletes config.json first
+            raise ConfigError(
+                f"the folder to save to is {save_directory}, the own folder of the model; pass "
+                "another one"
+            )
+        url: str | None = super().save_pretrained(save_directory, **options)
+        return url
 
     def _save_pretrained(self, save_directory: Path) -> None:
         for path in model_files(self._folder):
