@@ -189,6 +189,24 @@ def test_files_outside_the_folder_are_not_read(folder: Path, name: str) -> None:
         ReadableFolder(folder).find(name)
 
 
+def test_hidden_files_and_folders_are_not_listed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor are hidden folders searched, which may have many files, such as those of a repository."""
+    (folder / "deeper" / ".git" / "objects").mkdir(parents=True)
+    (folder / "deeper" / ".git" / "objects" / "object.txt").write_text("Hidden words.")
+    (folder / ".link.txt").symlink_to("paper.txt")
+    resolve, resolved = ReadableFolder._resolve, []
+
+    def note(readable: ReadableFolder, name: str) -> Path | None:
+        resolved.append(name)
+        return resolve(readable, name)
+
+    monkeypatch.setattr(ReadableFolder, "_resolve", note)
+    assert [*ReadableFolder(folder).list_names()] == ["alias.txt", "paper.txt", "deeper/other.md"]
+    assert not [name for name in resolved if ".git" in name]
+
+
 def test_links_within_the_folder_are_followed(folder: Path) -> None:
     paper = (folder / "paper.txt").resolve()
     linked = folder.parent / "link-to-inside"

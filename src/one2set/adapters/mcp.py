@@ -92,10 +92,11 @@ class ReadableFolder:
         return file
 
     def list_names(self) -> Iterator[str]:
-        """Yield the names of all files that `find` accepts, sorted within each folder."""
+        """Yield the names of the files that `find` accepts, sorted within each folder, unless they
+        are hidden."""
         for folder, folders, names in os.walk(self._root):
-            folders.sort()
-            for name in sorted(names):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            for name in sorted(name for name in names if not name.startswith(".")):
                 relative = os.path.relpath(os.path.join(folder, name), self._root)
                 if self._resolve(relative) is not None:
                     yield relative
