@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from one2set.data.control_codes import Side
-from one2set.data.text import stem_all, words_of
+from one2set.data.text import Stems, stem_all, words_of
 from one2set.errors import missing_extra
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.model.paths import DEFAULT
@@ -23,7 +23,6 @@ except ImportError:
     raise missing_extra("bertopic", extra="bertopic", purpose="KeyphraseRepresentation") from None
 
 Weighted = list[tuple[str, float]]  # phrases or words of a topic, best first
-Stems = tuple[str, ...]
 Counts = defaultdict[Stems, float]  # expected numbers of documents
 
 

@@ -17,11 +17,11 @@ from one2set.data.control_codes import Side
 from one2set.data.text import stem_all, words_of
 from one2set.errors import ConfigError
 from one2set.keyphrases.generator import KeyphraseGenerator
+from one2set.keyphrases.selection import MAX_MORE
 from one2set.model.paths import DEFAULT
 
 Keywords = list[tuple[str, float]]
 _ALL = 1000
-_EVERY_CODE = 100.0  # KeyBERT returns `top_n` phrases, however unlikely they are
 
 
 class KeyBERT:
@@ -72,9 +72,8 @@ class KeyBERT:
         top = _ALL if candidates or keyphrase_ngram_range else top_n
         allowed = None if candidates is None else {stem_all(words_of(text)) for text in candidates}
         results = []
-        for keyphrases in self._generator.generate(
-            texts, top=top, only=self._only, more=_EVERY_CODE
-        ):
+        # KeyBERT returns `top_n` phrases, however unlikely they are.
+        for keyphrases in self._generator.generate(texts, top=top, only=self._only, more=MAX_MORE):
             keywords = [
                 (keyphrase.text, round(keyphrase.score, 4))
                 for keyphrase in keyphrases
