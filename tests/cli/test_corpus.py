@@ -171,7 +171,7 @@ def test_prepare_from_a_pipe(tmp_path: Path) -> None:
         (["--workers", "0"], ["--workers is 0", "expected 1 or more"]),
         (["--train", "missing.jsonl"], ["missing.jsonl: cannot be read", "check the path"]),
         (["--test", "train=x"], ["a test set is named 'train'"]),
-        (["--test", "a/t.jsonl", "--test", "b/t.jsonl"], ["two test sets have the same name", "NAME="]),
+        (["--test", "a/t.jsonl", "--test", "b/t.jsonl"], ["have the same name", "NAME="]),
         (["--valid", "-"], ["- is standard input"]),
         (["--tokenizer", "missing.json"], ["missing.json: is not a tokenizers file"]),
         (["--report", "missing/x", "--on-error", "skip"], ["--report is missing/x"]),
