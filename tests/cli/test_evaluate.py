@@ -153,7 +153,7 @@ def test_fields_can_be_named(tmp_path: Path) -> None:
         (["--source", "x", "--predictions", "y"], ConfigError, "got --source --predictions"),
         ([GOLD, PREDICTIONS, PREDICTIONS], ConfigError, "given twice"),
         ([GOLD, PREDICTIONS, "--protocol", "best"], ConfigError, "ye2021, mean-f1"),
-        ([GOLD, PREDICTIONS, "--bootstrap", "-1"], ConfigError, "expected 0 or more"),
+        ([GOLD, PREDICTIONS, "--bootstrap", "-1"], ConfigError, "--bootstrap is -1"),
         ([GOLD, "nowhere.jsonl"], DataError, "nowhere.jsonl: cannot be read"),
     ],
 )

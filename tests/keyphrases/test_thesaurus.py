@@ -6,8 +6,9 @@ import pytest
 
 from one2set.data.text import stem_all, words_of
 from one2set.errors import ConfigError, DataError
-from one2set.keyphrases.scoring import ScoredPhrase, Term
+from one2set.keyphrases.scoring import ScoredPhrase
 from one2set.keyphrases.thesaurus import (
+    Term,
     Thesaurus,
     load_stop_list,
     load_thesaurus,

@@ -97,16 +97,16 @@ def write_bulk(
     from one2set.bulk.pipeline import run
     from one2set.bulk.ray import run_on_ray
     from one2set.bulk.resume import find_finished
-    from one2set.extraction.knowledge import KNOWLEDGE_FILES
+    from one2set.extraction.knowledge import check_model
     from one2set.keyphrases.thesaurus import hash_list
-    from one2set.model.manifest import check_model, hash_files
+    from one2set.model.manifest import hash_files
     from one2set.model.paths import find_knowledge_folder
     from one2set.prediction.loading import load_predictor
 
     if not work.model.is_dir():
         load_predictor(work.model)  # raises the error that says so
     if verify:
-        check_model(work.model, KNOWLEDGE_FILES)
+        check_model(work.model)
     if engine == "local":
         workers = workers or (1 if work.needs_torch else count_cores())
         # An exported network gains little from a second thread: 8 % of the time on two cores.

@@ -72,9 +72,10 @@ def evaluate(
         ),
     ] = None,
     bootstrap: Annotated[
-        int, _figure(metavar="N", help="Resamples for the 95 % intervals of F1; 0 for none.")
+        int,
+        _figure(min=0, metavar="N", help="Resamples for the 95 % intervals of F1; 0 for none."),
     ] = 1000,
-    seed: Annotated[int, _figure(metavar="N", help="Random seed of the resamples.")] = 0,
+    seed: Annotated[int, _figure(min=0, metavar="N", help="Random seed of the resamples.")] = 0,
 ) -> None:
     """Score predicted keyphrases: F1@5, F1@M, MAP, NDCG, counts, duplicates.
 
@@ -88,8 +89,6 @@ def evaluate(
     from one2set.evaluation.inputs import read_predictions
     from one2set.evaluation.scoring import score
 
-    if bootstrap < 0 or seed < 0:
-        raise ConfigError(f"--bootstrap is {bootstrap}, --seed is {seed}; expected 0 or more")
     chosen = get_protocol(protocol)
     with waiting(lambda: "scoring"):
         golds, paths = _inputs(files, source, target, predictions, field)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from one2set.cli.options import CorpusArgument
 from one2set.cli.progress import Display, show_progress
 from one2set.errors import ConfigError, One2SetError, missing_extra
 from one2set.training.config import SCALES, Config
@@ -35,9 +36,7 @@ def _print_settings(scale: str | None) -> None:
 
 
 def train(
-    corpus: Annotated[
-        Path, typer.Argument(metavar="CORPUS", help="A folder made by one2set prepare.")
-    ],
+    corpus: CorpusArgument,
     output: Annotated[Path, _run("--output", "-o", metavar="RUN", help="The run folder.")],
     system: Annotated[
         str | None,

@@ -103,7 +103,7 @@ def _hash_phrases(phrases: Iterable[tuple[int, Sequence[str]]]) -> Hashes:
     """The hashes of stemmed phrases in their documents, each with the document's number."""
     pairs = [(document, hash_of(stems)) for document, stems in phrases]
     document = np.array([number for number, _ in pairs], np.int64)
-    return hash_with_document(document, np.array([name for _, name in pairs], np.uint64))
+    return hash_with_document(document, np.array([hash for _, hash in pairs], np.uint64))
 
 
 def _subtract(counts: Floats, own: Flags | int) -> Floats:
@@ -122,21 +122,21 @@ def build_lexicon(chunks: Sequence[LabelledTexts]) -> Lexicon:
         phrases.update({hash_of(stems) for stems in keyphrases if len(stems) <= LONGEST})
     documents = count_documents(chunks)
     every = [np.ones(len(chunk.words.hash), np.bool_) for chunk in chunks]
-    names, texts = _texts(chunks, 1, every, every)
-    names, texts = names[texts >= _MIN_WORD_TEXTS], texts[texts >= _MIN_WORD_TEXTS]
-    words = _table(names, texts, *(_counted(counter, names) for counter in (begin, end, inside)))
-    lexicon = Lexicon(documents, *words, *_table(names[:0], texts[:0], texts[:0]))
+    hashes, texts = _texts(chunks, 1, every, every)
+    hashes, texts = hashes[texts >= _MIN_WORD_TEXTS], texts[texts >= _MIN_WORD_TEXTS]
+    words = _table(hashes, texts, *(_counted(counter, hashes) for counter in (begin, end, inside)))
+    lexicon = Lexicon(documents, *words, *_table(hashes[:0], texts[:0], texts[:0]))
     edges = [lexicon.words(chunk.words.hash) for chunk in chunks]
     begins, ends = [words.may_begin for words in edges], [words.may_end for words in edges]
     chosen = np.array([hash for hash, n in phrases.items() if n >= _MIN_KEYPHRASES], np.uint64)
-    names, texts = chosen, np.zeros(len(chosen), np.int64)
+    hashes, texts = chosen, np.zeros(len(chosen), np.int64)
     for length in range(1, LONGEST + 1):
-        hashes, number = _texts(chunks, length, begins, ends)
-        is_kept = (number >= _MIN_TEXTS) | np.isin(hashes, chosen)
-        names = np.concatenate([hashes[is_kept], names])
+        ngrams, number = _texts(chunks, length, begins, ends)
+        is_kept = (number >= _MIN_TEXTS) | np.isin(ngrams, chosen)
+        hashes = np.concatenate([ngrams[is_kept], hashes])
         texts = np.concatenate([number[is_kept], texts])
-    names, first = np.unique(names, return_index=True)  # the first, which may have been found
-    phrase_table = _table(names, _counted(phrases, names), texts[first])
+    hashes, first = np.unique(hashes, return_index=True)  # the first, which may have been found
+    phrase_table = _table(hashes, _counted(phrases, hashes), texts[first])
     return Lexicon(documents, *words, *phrase_table)
 
 
@@ -152,11 +152,11 @@ def _texts(
     return np.unique(np.concatenate(once), return_counts=True)
 
 
-def _counted(counter: Counter[int], names: Hashes) -> Ints:
-    return np.array([counter[name] for name in names.tolist()], np.int64)
+def _counted(counter: Counter[int], hashes: Hashes) -> Ints:
+    return np.array([counter[hash] for hash in hashes.tolist()], np.int64)
 
 
-def _table(names: Hashes, *counts: Ints) -> tuple[Keys, Logs]:
+def _table(hashes: Hashes, *counts: Ints) -> tuple[Keys, Logs]:
     """The rows of a lexicon. Of hashes with the same key, one is kept."""
-    keys, first = np.unique(key_of(names), return_index=True)
+    keys, first = np.unique(key_of(hashes), return_index=True)
     return keys, np.log1p(np.stack(counts, axis=1)[first]).astype(np.float16)

@@ -18,7 +18,6 @@ import numpy as np
 from one2set.arrays import Float32s, Floats, Ints
 from one2set.data import phrase_list
 from one2set.data.document import StemmedDocument
-from one2set.data.phrase_list import FILE as PHRASES
 from one2set.data.phrase_list import NO_PHRASES, PhraseList
 from one2set.data.text import stem_all, words_of
 from one2set.errors import DataError
@@ -38,8 +37,8 @@ from one2set.extraction.ngrams import HashedPhrases, HashedTexts, Hashes, NgramI
 from one2set.extraction.phrase_classifier import LinearPhraseClassifier
 from one2set.extraction.phrase_index import PhraseIndex
 from one2set.extraction.span_rescorer import pool_states
-from one2set.model.manifest import MANIFEST, update_manifest
-from one2set.model.paths import VERSIONS, find_knowledge_folder, is_light
+from one2set.model.manifest import MANIFEST, check_manifest, update_manifest
+from one2set.model.paths import VERSIONS, find_knowledge_folder, is_bundled, is_light
 from one2set.prediction.prediction import TokenStates
 from one2set.prediction.predictor import Project
 
@@ -218,6 +217,16 @@ KNOWLEDGE_FILES = frozenset(
 )
 
 
+def check_model(folder: Path) -> None:
+    """Check the manifest of a model's folder; and of the folder that a light model shares, as far
+    as it shares it. The files of the package were checked when it was installed, so that their
+    sizes are enough: hashing them would be a tenth of the time to the first keyphrase."""
+    check_manifest(folder, sizes_only=is_bundled(folder))
+    if (shared := find_knowledge_folder(folder)) != folder and shared.is_dir():
+        others = {path.name for path in shared.iterdir()}.difference(KNOWLEDGE_FILES)
+        check_manifest(shared, ignore=others, sizes_only=is_bundled(shared))
+
+
 def model_files(folder: Path) -> list[Path]:
     """All files of a model, also those that a light model shares: copied into one folder, they are
     the same model."""
@@ -251,7 +260,7 @@ def _check_parts(
     for name, number in numbers.items():
         if number > len(phrases):
             what = f"has {len(phrases):,} phrases; {name} knows {number:,}"
-            raise DataError(what, fix=fix, path=folder / PHRASES)
+            raise DataError(what, fix=fix, path=folder / phrase_list.FILE)
     if index is not None and (
         classifier is None or index.centroids.shape[1] != classifier.phrases.shape[1]
     ):

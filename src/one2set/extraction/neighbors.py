@@ -94,9 +94,9 @@ class NeighborIndex:
         """Load it from a model's folder; None if it has none."""
 
         def build(arrays: Arrays) -> "NeighborIndex":
-            check_shapes(arrays, {"centroids": "CW", "codebook": "MKV", "codes": "GM"})
-            check_shapes(arrays, {"codes": "GM", "phrases_of": "G", "sizes": "G"})
-            check_shapes(arrays, {"cells": "S", "phrases": "E", "absent": "P"})
+            shapes = {"centroids": "CW", "codebook": "MKV", "codes": "GM", "cells": "S"}
+            lists = {"sizes": "G", "phrases": "E", "phrases_of": "G", "absent": "P"}
+            check_shapes(arrays, {**shapes, **lists})
             index = cls(**{name: arrays[name] for name in cls.__slots__})
             index = replace(index, phrases_of=np.cumsum(np.append(0, index.phrases_of)))
             index._check()
@@ -140,12 +140,13 @@ def build_neighbor_index(
         for number in range(len(centroids)):
             groups += _split(documents, np.flatnonzero(cell == number))
     means = [documents[group].mean(axis=0) for group in groups]
-    vectors = _normalize(np.array(means, np.float32).reshape(-1, vectors.shape[1]))
+    vectors = _normalize(np.array(means, np.float32).reshape(-1, vectors.shape[1]))  # (G, W)
     cell = _nearest(vectors, centroids)
     order = np.argsort(cell, kind="stable")
     vectors, cell = vectors[order], cell[order]
     codes, codebook = [], []
     for residual in np.split(vectors - centroids[cell], vectors.shape[1] // _SUBVECTOR, axis=1):
+        # residual (G, W / M), a table of the codebook (K, W / M)
         codebook.append(_fit_centroids(_sample(residual, random), _NUM_VALUES, random))
         codes.append(_nearest(residual, codebook[-1]).astype(np.uint8))
     own = [

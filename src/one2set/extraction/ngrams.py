@@ -158,10 +158,10 @@ class NgramIndex:
             first[which[occurs]] = positions[begin[occurs]]
         return count, first
 
-    def positions(self, name: int, length: int) -> tuple[int, ...]:
+    def positions(self, hash: int, length: int) -> tuple[int, ...]:
         """The index of the first word of each occurrence, in order."""
         ordered, positions = self._of_length(length)
-        begin, end = (ordered.searchsorted(np.uint64(name), side) for side in ("left", "right"))
+        begin, end = (ordered.searchsorted(np.uint64(hash), side) for side in ("left", "right"))
         return tuple(positions[begin:end].tolist())
 
     def _of_length(self, length: int) -> tuple[Hashes, Ints]:

@@ -16,7 +16,7 @@ from typing import Any, TypedDict, Unpack, overload
 from one2set.data.control_codes import Side
 from one2set.data.document import Document, StemmedDocument
 from one2set.errors import ConfigError
-from one2set.extraction.knowledge import KNOWLEDGE_FILES, Knowledge
+from one2set.extraction.knowledge import Knowledge, check_model
 from one2set.keyphrases.calibration import Calibration
 from one2set.keyphrases.exploration import DIAL, Exploration, explore
 from one2set.keyphrases.inputs import AnyDocument, iterate_documents
@@ -25,7 +25,6 @@ from one2set.keyphrases.results import KeyphraseList
 from one2set.keyphrases.scoring import Passages, score_phrases
 from one2set.keyphrases.selection import DEFAULT_TOP, Point, Selection, select_keyphrases
 from one2set.keyphrases.surface import PhraseSpeller
-from one2set.model.manifest import check_model
 from one2set.model.paths import BUNDLED, DEFAULT, find_model_folder
 from one2set.prediction.loading import load_predictor
 from one2set.prediction.prediction import NO_NULL, NullBias
@@ -86,7 +85,7 @@ class KeyphraseGenerator:
         self._model = model if model in BUNDLED else folder.absolute()
         self._threads, self._verify = threads, verify
         if verify:
-            check_model(folder, KNOWLEDGE_FILES)
+            check_model(folder)
         self._predictor = load_predictor(folder, threads=threads, batch_tokens=_BATCH_TOKENS)
         self._calibration, self._knowledge = Calibration.load(folder), Knowledge.load(folder)
         self._speller = PhraseSpeller(self._knowledge.phrase_list.spellings)

@@ -13,10 +13,10 @@ from one2set.extraction.fit_knowledge import (
     fit_knowledge,
     fit_span_rescorer,
 )
-from one2set.extraction.knowledge import KNOWLEDGE_FILES, NO_KNOWLEDGE, Knowledge
+from one2set.extraction.knowledge import KNOWLEDGE_FILES, NO_KNOWLEDGE, Knowledge, check_model
 from one2set.extraction.span_rescorer import pool_states
 from one2set.keyphrases.calibration import FILE as CALIBRATION
-from one2set.model.manifest import MANIFEST, check_model, write_model_folder
+from one2set.model.manifest import MANIFEST, write_model_folder
 from one2set.model.paths import is_exported, is_light, resolve_model_folder
 from one2set.prediction.runtime import Runtime
 
@@ -43,7 +43,7 @@ def learn_from_documents(
             f"{model} is not exported; first run one2set export {model} --output FOLDER"
         )
     for verified in filter(None, (folder, origin)) if verify else ():
-        check_model(verified, KNOWLEDGE_FILES)
+        check_model(verified)
     knowledge = NO_KNOWLEDGE if origin is None else Knowledge.load(origin).without_span_rescorer()
     fits_all = knowledge.candidate_scorer is None
     with write_model_folder(output, overwrite=overwrite) as partial:

@@ -21,18 +21,11 @@ from one2set.extraction.candidates import build_candidates, is_readable
 from one2set.extraction.knowledge import Knowledge
 from one2set.extraction.ngrams import NgramIndex, hash_words
 from one2set.keyphrases.calibration import Calibration
+from one2set.keyphrases.thesaurus import Term
 from one2set.prediction.prediction import Prediction
 from one2set.prediction.predictor import Check, never_stop
 
 Passages = Sequence[tuple[Prediction, StemmedDocument]]  # with the prediction of each
-
-
-class Term(NamedTuple):
-    """A term of a thesaurus: what is shown, its identifier, and its other labels."""
-
-    label: str
-    id: str | None = None
-    other_labels: tuple[str, ...] = ()
 
 
 class ScoredPhrase(NamedTuple):

@@ -10,17 +10,28 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 from warnings import catch_warnings, simplefilter
 
 from one2set.data.text import PUNCTUATION, Stems, stem_all, words_of
 from one2set.errors import ConfigError, DataError, missing_extra
-from one2set.keyphrases.scoring import ScoredPhrase, Term
+
+if TYPE_CHECKING:
+    from one2set.keyphrases.scoring import ScoredPhrase
 
 _LABELS = ("label", "term", "preflabel", "preferred", "name")  # columns of a CSV file
 _IDS = ("id", "uri", "identifier", "notation")
 _OTHERS = ("altlabel", "alternative", "alternatives", "synonyms", "other")
 _RDF = {".ttl": "turtle", ".rdf": "xml", ".xml": "xml", ".nt": "nt", ".json": "json-ld"}
 _RDF |= {".jsonld": "json-ld"}
+
+
+class Term(NamedTuple):
+    """A term: what is shown, its identifier, and its other labels."""
+
+    label: str
+    id: str | None = None
+    other_labels: tuple[str, ...] = ()
 
 
 class Thesaurus:
@@ -47,7 +58,7 @@ class Thesaurus:
         words = without_marks(stems)
         return self._exact.get(words) or self._any_order.get(frozenset(words))
 
-    def choose(self, phrases: Iterable[ScoredPhrase]) -> list[ScoredPhrase]:
+    def choose(self, phrases: "Iterable[ScoredPhrase]") -> "list[ScoredPhrase]":
         """The terms of phrases. Phrases of the same term are merged: it has
         the highest of their scores, and all of their occurrences."""
         by_term: dict[Term, ScoredPhrase] = {}

@@ -13,7 +13,6 @@ from typing import Any
 
 from one2set.atomic import atomic_file, atomic_folder
 from one2set.errors import DataError
-from one2set.model.paths import find_knowledge_folder, is_bundled
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -79,17 +78,6 @@ def check_manifest(folder: Path, *, ignore: Collection[str] = (), sizes_only: bo
             raise DataError(
                 f"is not in {MANIFEST}: it belongs to another model", fix=_FIX, path=path
             )
-
-
-def check_model(folder: Path, shared: Collection[str]) -> None:
-    """Check the manifest of a folder; and of the folder that a light model uses too, as far as it
-    has files of these names, which are shared. The files of the package were checked when it was
-    installed, so that their sizes are enough: hashing them would be a tenth of the time to the
-    first keyphrase."""
-    check_manifest(folder, sizes_only=is_bundled(folder))
-    if (other := find_knowledge_folder(folder)) != folder and other.is_dir():
-        others = {path.name for path in other.iterdir()}.difference(shared)
-        check_manifest(other, ignore=others, sizes_only=is_bundled(other))
 
 
 def hash_files(folder: Path) -> dict[str, str]:
