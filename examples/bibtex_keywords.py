@@ -31,8 +31,8 @@ def field(entry: str, name: str) -> str:
     """The value of a field in braces or quotes, without TeX's braces; "" where there is none."""
     if not (match := re.search(rf'\b{name}\s*=\s*([{{"])', entry, re.IGNORECASE)):
         return ""
-    depth, end = 0, match.end()
-    while end < len(entry) and (depth or entry[end] not in '}"'):
+    depth, end, close = 0, match.end(), "}" if match[1] == "{" else '"'
+    while end < len(entry) and (depth or entry[end] != close):
         depth += {"{": 1, "}": -1}.get(entry[end], 0)
         end += 1
     return " ".join(re.sub(r"[{}]", "", entry[match.end() : end]).split())
@@ -44,13 +44,13 @@ def main() -> None:
     arguments.add_argument("--top", type=int, default=6)
     arguments.add_argument("--model", default="default")
     given = arguments.parse_args()
-
     pieces = list(entries(given.file.read_text(encoding="utf-8")))
-    chosen = [n for n, e in enumerate(pieces) if field(e, "abstract") and not field(e, "keywords")]
+    tagged = [re.search(r"\bkeywords\s*=", entry, re.IGNORECASE) for entry in pieces]
+    chosen = [n for n, e in enumerate(pieces) if field(e, "abstract") and not tagged[n]]
     texts = [f"{field(pieces[n], 'title')}\n{field(pieces[n], 'abstract')}" for n in chosen]
     found = KeyphraseGenerator(given.model).generate(texts, top=given.top)
     for n, keyphrases in zip(chosen, found, strict=True):
-        keywords = ", ".join(one.text for one in keyphrases)
+        keywords = ", ".join(keyphrase.text for keyphrase in keyphrases)
         pieces[n] = f"{pieces[n][:-1].rstrip().rstrip(',')},\n  keywords = {{{keywords}}}\n}}"
     print("".join(pieces), end="")
 

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -236,3 +237,11 @@ def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     for name in ("file", "nothing"):
         with pytest.raises(ConfigError, match="is not a folder"):
             ReadableFolder(tmp_path / name)
+
+
+def test_names_that_are_not_unicode_are_not_listed(tmp_path: Path) -> None:
+    """JSON cannot hold them."""
+    (tmp_path / "paper.txt").touch()
+    with suppress(OSError):  # some file systems refuse it
+        (tmp_path / os.fsdecode(b"r\xe9sum\xe9.txt")).touch()
+    assert [*ReadableFolder(tmp_path).list_names()] == ["paper.txt"]

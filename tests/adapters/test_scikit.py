@@ -12,6 +12,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 
 from one2set.adapters.scikit import KeyphraseTransformer
+from one2set.errors import ConfigError, DataError
 from one2set.keyphrases.generator import KeyphraseGenerator
 
 
@@ -60,3 +61,18 @@ def test_parameters_and_copies(transformer: KeyphraseTransformer, texts: list[st
     assert transformer.set_params(model="light", top=None).transform(texts) == light.transform(
         texts
     )
+
+
+def test_a_model_that_cannot_be_loaded_is_never_taken_for_loaded(
+    transformer: KeyphraseTransformer, texts: list[str]
+) -> None:
+    transformer.transform(texts)
+    transformer.set_params(model="typo")
+    for _ in range(2):
+        with pytest.raises(ConfigError, match="typo"):
+            transformer.transform(texts)
+
+
+def test_a_single_text_is_refused(transformer: KeyphraseTransformer, texts: list[str]) -> None:
+    with pytest.raises(DataError, match="put it into a list"):
+        transformer.transform(texts[0])

@@ -171,3 +171,11 @@ def test_on_a_narrow_terminal_small_figures_are_not_longer(monkeypatch: pytest.M
     assert _shown(0.0012345678) == "0.00123"
     monkeypatch.setenv("COLUMNS", "120")
     assert _shown(0.0012345678) == "0.0012346"
+
+
+def test_details_do_not_replace_an_input(tmp_path: Path) -> None:
+    predictions = tmp_path / "predictions.jsonl"
+    predictions.write_bytes(Path(PREDICTIONS).read_bytes())
+    with pytest.raises(ConfigError, match="which is an input; name another file"):
+        run(GOLD, str(predictions), "--per-document", str(predictions))
+    assert predictions.read_bytes() == Path(PREDICTIONS).read_bytes()

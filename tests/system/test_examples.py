@@ -64,7 +64,11 @@ def test_bibtex_keywords_fills_in_keywords(model: Path, tmp_path: Path) -> None:
     entry = (
         f"@article{{a,\n  title = {{{{{document.title}}}}},\n  abstract = {{{document.abstract}}}"
     )
-    others = "@book{b, title = {B}}\n% a remark\n@misc{c, abstract = {x}, keywords = {mine}}\n"
+    others = (
+        "@book{b, title = {B}}\n% a remark\n@misc{c, abstract = {x}, keywords = {mine}}\n"
+        '@misc{d, abstract = {x}, keywords = {"mine", yours}}\n'
+        "@misc{e, abstract = {x}, keywords = macro}\n"
+    )
     library.write_text(f"{entry},\n}}\n{others}")
     tagged = run("bibtex_keywords.py", library, "--top", "4", "--model", model)
     keyphrases = KeyphraseGenerator(model, threads=1).generate(document.text, top=4)

@@ -83,9 +83,9 @@ class KeyphraseRepresentation(BaseRepresentation):  # type: ignore[misc]
         and each level of a hierarchy."""
         # For the first time, or after `set_params`.
         if getattr(self, "_loaded", None) != (self.model, self.threads):
-            self._loaded = self.model, self.threads
             self._generator = KeyphraseGenerator(self.model, threads=self.threads)
             self._cache: dict[tuple[str, Side | None, float], Weighted] = {}
+            self._loaded = self.model, self.threads
         keys = [(text, self.only, self.more) for text in texts]
         new = [key for key in keys if key not in self._cache]
         results = self._generator.generate((key[0] for key in new), only=self.only, more=self.more)

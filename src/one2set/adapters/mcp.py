@@ -45,6 +45,11 @@ Only = Annotated[
 Result = TypeVar("Result")
 
 
+def _is_unicode(name: str) -> bool:
+    """Whether JSON can hold a name: that of a file need not be UTF-8."""
+    return not any("\ud800" <= character <= "\udfff" for character in name)
+
+
 class FoundKeyphrase(BaseModel):
     """A keyphrase, as an assistant reads it."""
 
@@ -98,7 +103,7 @@ class ReadableFolder:
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             for name in sorted(name for name in names if not name.startswith(".")):
                 relative = os.path.relpath(os.path.join(folder, name), self._root)
-                if self._resolve(relative) is not None:
+                if _is_unicode(relative) and self._resolve(relative) is not None:
                     yield relative
 
     def _resolve(self, name: str) -> Path | None:

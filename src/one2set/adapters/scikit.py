@@ -7,12 +7,14 @@ In a pipeline, it finds the keyphrases of all texts in batches, as lists of stri
 `analyzer`, it is called for one text at a time.
 """
 
-from collections.abc import Iterable
-from typing import Any, Self
+from collections.abc import Iterable, Iterator
+from typing import Any, Self, cast
 
 from one2set.data.control_codes import Side
+from one2set.data.document import Document
 from one2set.errors import missing_extra
 from one2set.keyphrases.generator import KeyphraseGenerator
+from one2set.keyphrases.inputs import iterate_documents
 from one2set.model.paths import DEFAULT
 
 try:
@@ -47,16 +49,17 @@ class KeyphraseTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mis
 
     def fit(self, X: Iterable[str], y: Any = None) -> Self:  # noqa: N803  (scikit-learn's names)
         """Load the model. There is nothing to learn from X."""
-        self._loaded = self.model, self.threads
         self._generator = KeyphraseGenerator(self.model, threads=self.threads)
+        self._loaded = self.model, self.threads
         return self
 
     def transform(self, X: Iterable[str]) -> list[list[str]]:  # noqa: N803
         """The keyphrases of each text, best first."""
         if getattr(self, "_loaded", None) != (self.model, self.threads):
             self.fit(X)  # for the first time, or after `set_params`
+        documents = cast("Iterator[Document]", iterate_documents(X))  # it refuses a single text
         results = self._generator.generate(
-            X, top=self.top, min_score=self.min_score, only=self.only, more=self.more
+            documents, top=self.top, min_score=self.min_score, only=self.only, more=self.more
         )
         return [[keyphrase.text.lower() for keyphrase in keyphrases] for keyphrases in results]
 

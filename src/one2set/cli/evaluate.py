@@ -90,6 +90,12 @@ def evaluate(
     from one2set.evaluation.scoring import score
 
     chosen = get_protocol(protocol)
+    if per_document is not None:
+        given = [*files, *filter(None, (source, target, *predictions))]
+        if per_document.resolve() in {Path(path).resolve() for path in given}:
+            raise ConfigError(
+                f"--per-document is {per_document}, which is an input; name another file"
+            )
     with waiting(lambda: "scoring"):
         golds, paths = _inputs(files, source, target, predictions, field)
         systems = {

@@ -1,5 +1,6 @@
 """`one2set train`: from a corpus to a model, in one process or, under torchrun, in several."""
 
+import shlex
 from contextlib import ExitStack
 from datetime import timedelta
 from functools import partial
@@ -220,7 +221,8 @@ def _ended_text(event: "Ended", run: "Run") -> str:
     took = timedelta(seconds=round(progress.seconds))
     where = f"step {progress.step:,}, {progress.documents:,} documents, {took}"
     if event.reason == "interrupted":
-        command = f"one2set train {run.metadata.corpus} --output {run.folder} --resume"
+        parts = ["one2set", "train", run.metadata.corpus, "--output", str(run.folder), "--resume"]
+        command = shlex.join(parts)
         return f"stopped at {where}; continue with: {command}"
     why = {"limit": "the limit is reached", "patience": "no better validation came"}[event.reason]
     known = progress.best is not None

@@ -1,5 +1,7 @@
 """Which documents are kept for training, and why others are not."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -129,13 +131,34 @@ def test_long_phrases_are_left_out_without_touching_the_rest(
 
 
 def test_held_out_documents_are_about_the_share_and_the_same_in_every_run() -> None:
-    documents = [Document(str(n), "", f"text {'x' * n}", ()) for n in range(400)]
-    filters = Filters(hold_out=0.25)
+    documents = [Document(str(n), "", f"text {'x' * n}", ("a", "b")) for n in range(400)]
+    filters = Filters(hold_out=0.25, max_phrases=1)
     ids, dropped, _ = choose(documents, filters)
     assert 60 <= len(ids["valid"]) <= 140
     assert ids["valid"] == choose(documents[::-1], filters)[0]["valid"][::-1]
-    # They are not filtered: all of these documents have no keyphrases.
-    assert dropped == {"valid": {}, "train": {"no keyphrases": 400 - len(ids["valid"])}}
+    # They are not filtered: all of these documents have many keyphrases.
+    assert dropped == {"valid": {}, "train": {"many keyphrases": 400 - len(ids["valid"])}}
+
+
+def test_documents_without_keyphrases_are_not_held_out() -> None:
+    documents = [Document(str(n), "", f"text {'x' * n}", ()) for n in range(40)]
+    ids, dropped, _ = choose(documents, Filters(hold_out=0.5))
+    assert ids == {}
+    assert dropped["train"] == {"no keyphrases": 40}
+
+
+def test_documents_with_the_same_title_are_held_out_together() -> None:
+    """Two versions of each paper."""
+    documents = [
+        Document(f"{n}{version}", f"Title {'x' * n}", f"Text {version}.", ("a",))
+        for n in range(100)
+        for version in ("preprint", "journal")
+    ]
+    ids, _, _ = choose(documents, Filters(hold_out=0.3))
+    assert ids["valid"]
+    assert ids["train"]
+    numbers = [{int(re.sub(r"\D", "", id)) for id in ids[split]} for split in ("valid", "train")]
+    assert numbers[0].isdisjoint(numbers[1])
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ let token = "";
 // Posts a request and returns the answer. `wait` is called with a message if the server is busy.
 export async function post(path, type, body, signal, wait) {
   const headers = { "Content-Type": type };
-  if (token) headers.Authorization = `Bearer ${token}`;
+  if (token) headers.Authorization = `Bearer ${encodeHeader(token)}`;
   let response;
   try {
     response = await fetch(path, { method: "POST", headers, body, signal });
@@ -25,6 +25,12 @@ export async function post(path, type, body, signal, wait) {
   const answer = await response.json().catch(() => ({}));
   const detail = answer.detail ?? `The server answered ${response.status}`;
   throw new Error(`${detail[0].toUpperCase()}${detail.slice(1)}.`);
+}
+
+// A header holds bytes, which JavaScript writes as characters up to 255: those of UTF-8, as the
+// server compares them.
+function encodeHeader(text) {
+  return String.fromCharCode(...new TextEncoder().encode(text));
 }
 
 // Returns whether there is a token to try; Escape gives none.
