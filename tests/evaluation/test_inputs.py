@@ -181,8 +181,8 @@ def test_ids_that_do_not_match_are_errors(
     [
         ('{"keyphrases": ["x"]', "is not JSON"),
         ('["x"]', "is a JSON list"),
-        ('{"phrases": ["x"]}', "has none of keyphrases"),
-        ('{"keywords": [], "predictions": []}', "has keywords and predictions"),
+        ('{"phrases": ["x"]}', "has no phrases; expected exactly one of keyphrases"),
+        ('{"keywords": [], "predictions": []}', "has keywords and predictions; expected"),
         ('{"keyphrases": null}', "keyphrases is None"),
         ('{"keyphrases": [1]}', "a phrase is 1"),
         ('{"keyphrases": [{"score": 1}]}', "a phrase is {'score': 1}"),

@@ -160,7 +160,7 @@ def test_invalid_heads_are_named(folder: Path) -> None:
         ("spans.first.weight", torch.zeros(6), "does not fit the heads"),
         ("spans.out.bias", None, "does not fit the heads .*spans.out.bias"),
         ("phrases.out.bias", torch.zeros(3), "does not fit the heads .*size mismatch"),
-        ("spans.first.bias", torch.full((6,), torch.nan), "spans.first.bias has values that"),
+        ("spans.first.bias", torch.full((6,), torch.nan), "spans.first.bias has NaN"),
     ],
 )
 def test_heads_that_do_not_fit_are_named(
@@ -175,7 +175,7 @@ def test_heads_that_do_not_fit_are_named(
 
 def test_a_span_layer_with_nan_is_refused(folder: Path, heads: Heads) -> None:
     save_file({"spans.first.bias": torch.full((6,), torch.inf)}, folder / HEADS)
-    with pytest.raises(DataError, match="not numbers"):
+    with pytest.raises(DataError, match="NaN or infinite"):
         load_span_layer(folder)
 
 

@@ -22,7 +22,7 @@ PATIENCE = 60  # seconds that only a test which fails waits
 
 @dataclass
 class Engine:
-    """It computes when it is let, and writes down what."""
+    """A generator that waits for `free`, then records each batch."""
 
     turns: list[list[str]] = field(default_factory=list)
     free: threading.Event = field(default_factory=threading.Event)
@@ -30,7 +30,7 @@ class Engine:
 
 @dataclass(frozen=True)
 class Shout:
-    """A wish: the id of each document, loudly."""
+    """An operation that returns the id of each document, with a mark."""
 
     mark: str = "!"
 

@@ -1,4 +1,4 @@
-"""The optimizer's parameter groups, and the moving average against its definition."""
+"""The moving average of the weights, against its definition."""
 
 import torch
 from torch import nn
@@ -39,6 +39,8 @@ def test_within_its_block_the_module_has_the_average_and_then_its_own_weights_ag
 def test_without_decay_it_is_the_weights_themselves() -> None:
     layer = nn.Linear(3, 2)
     average = MovingAverage(layer, decay=0)
+    before = layer.weight.detach().clone()
     average.update(1)
     with average.applied():
-        assert average.tensors == {}
+        assert torch.equal(layer.weight, before)
+    assert average.tensors == {}

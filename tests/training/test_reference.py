@@ -77,11 +77,9 @@ def test_single_loss_is_the_recorded_one() -> None:
 
 def test_sequence_loss_is_the_recorded_one() -> None:
     path = reference.FOLDER / "checkpoint" / "seq_best_model.pt"
-    objective = Likelihood(
-        import_network(path, heads=reference.HEADS), layout=sequence_missing_eos
-    ).eval()
+    objective = Likelihood(import_network(path, heads=reference.HEADS)).eval()
     expected = reference.recording("seq/trained")
-    loss = objective(reference.by_length(reference.recording("seq/batch"), objective.layout))
+    loss = objective(reference.by_length(reference.recording("seq/batch"), sequence_missing_eos))
     assert loss.tokens == expected["n_tokens"]
     assert loss.sum.item() == pytest.approx(expected["loss_sum"].item(), rel=reference.LOSS)
 

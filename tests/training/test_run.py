@@ -41,7 +41,7 @@ def test_a_folder_without_a_run_is_an_error(miniature: Miniature, tmp_path: Path
     with run.locked():
         pass
     (run.folder / "run.json").write_text("{}")
-    with pytest.raises(DataError, match=r"run\.json: Field required; start a new run"):
+    with pytest.raises(DataError, match=r"run\.json: system: Field required; start a new run"):
         Run.load(run.folder)
 
 
@@ -83,9 +83,11 @@ def test_a_run_resumes_with_its_own_arguments(miniature: Miniature, tmp_path: Pa
     run = miniature.run(tmp_path / "run", seed=7)
     run.check_arguments(system=None, seed=None, corpus=miniature.corpus)
     run.check_arguments(system="settrans", seed=7, corpus=miniature.corpus)
-    with pytest.raises(ConfigError, match=r"--system is transformer, but .* run with settrans"):
+    with pytest.raises(
+        ConfigError, match=r"--system is transformer, but .* was started with settrans"
+    ):
         run.check_arguments(system="transformer", seed=None, corpus=miniature.corpus)
-    with pytest.raises(ConfigError, match=r"--seed is 8, but .* run with 7"):
+    with pytest.raises(ConfigError, match=r"--seed is 8, but .* was started with 7"):
         run.check_arguments(system=None, seed=8, corpus=miniature.corpus)
     documents = tmp_path / "other.jsonl"
     documents.write_text('{"title": "a b", "abstract": "c d", "keyphrases": ["a"]}\n')

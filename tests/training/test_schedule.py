@@ -130,16 +130,16 @@ def test_losses_are_means_over_tokens_since_the_last_line() -> None:
     progress = Progress()
     progress.add({"loss": 6.0, "present": 4.0}, 2)
     progress.add({"loss": 6.0, "present": 2.0}, 4)
-    assert progress.mean_losses() == {"loss": 2.0, "present": 1.0}
+    assert progress.pop_mean_losses() == {"loss": 2.0, "present": 1.0}
     progress.add({"loss": 1.0}, 1)
-    assert progress.mean_losses() == {"loss": 1.0}
+    assert progress.pop_mean_losses() == {"loss": 1.0}
 
 
 def test_a_loss_that_only_some_steps_have_is_their_mean() -> None:
     progress = Progress()
     progress.add({"loss": 6.0, "reward": 3.0}, 6)
     progress.add({"loss": 8.0, "accuracy": 4.0}, 8)
-    assert progress.mean_losses() == {"loss": 1.0, "reward": 0.5, "accuracy": 0.5}
+    assert progress.pop_mean_losses() == {"loss": 1.0, "reward": 0.5, "accuracy": 0.5}
 
 
 def test_an_epoch_ends_with_its_last_batch() -> None:

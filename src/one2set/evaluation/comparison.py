@@ -1,6 +1,6 @@
 """All metrics of one or more systems on the same documents, with bootstrap intervals of F1.
 
-Letters: D documents, S systems, F metrics, B resamples.
+Letters: D documents, S systems, C cells (`CELLS`), B resamples.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,10 +41,11 @@ _BOUNDS = (0.025, 0.975)
 
 
 class Intervals(NamedTuple):
-    """95 % confidence intervals (low, high): F1 of each system, and its difference to the first."""
+    """95 % confidence intervals (low, high) of each system's F1, and of its difference from the
+    first."""
 
-    f1: Floats  # (S, F, 2)
-    difference: Floats  # (S, F, 2)
+    f1: Floats  # (S, C, 2)
+    difference: Floats  # (S, C, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class Comparison:
     num_documents: int
     systems: list[SystemResult]
     resamples: int
-    intervals: Intervals | None  # (S, cells, 2), none without resamples
+    intervals: Intervals | None  # None without resamples
 
 
 def compare(
@@ -191,7 +192,7 @@ def iterate_document_records(
 def paired_bootstrap(
     addends: Floats, protocol: Protocol, *, resamples: int, seed: int
 ) -> Intervals:
-    """Confidence intervals by paired bootstrap, from addends (D, S, F, 3, 2) of P, R and F1.
+    """Confidence intervals by paired bootstrap, from addends (D, S, C, 3, 2) of P, R and F1.
 
     Each resample draws D documents with replacement, the same ones for every system, so that the
     difficulty of the documents cancels in differences. Metrics are ratios of sums over documents
@@ -202,7 +203,7 @@ def paired_bootstrap(
             compute_from_sums(sums, protocol)[2]
             for sums in resample_sums(addends, resamples=resamples, seed=seed)
         ]
-    )  # (B, S, F)
+    )  # (B, S, C)
     return Intervals(interval(drawn), interval(drawn - drawn[:, :1]))
 
 

@@ -142,7 +142,10 @@ def _parse_prediction(number: int, line: str) -> _Prediction:
         raise ValueError(f"is a JSON {type(record).__name__}, not an object")
     keys = [key for key in _PHRASE_KEYS if key in record]
     if len(keys) != 1:
-        raise ValueError(f"has {' and '.join(keys) or 'none'} of {', '.join(_PHRASE_KEYS)}")
+        raise ValueError(
+            f"has {' and '.join(keys) or 'no phrases'}; expected exactly one of "
+            f"{', '.join(_PHRASE_KEYS)}"
+        )
     phrases = record[keys[0]]
     items = split_phrases(phrases) if isinstance(phrases, str) else phrases
     if not isinstance(items, list):

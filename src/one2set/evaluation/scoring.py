@@ -78,7 +78,7 @@ def gold_from_document(document: Document) -> Gold:
 
 
 def gold_from_lines(source: str, target: str) -> Gold:
-    """The gold of a pair of text lines, split like the authors do: at each single space.
+    """The gold of a pair of text lines, split as the authors do: at each single space.
 
     So there is an empty word between two spaces, and an empty target line is one empty phrase,
     which counts as absent gold. The source contains `<eos>` at most once.
@@ -197,7 +197,7 @@ def evaluate(
     Raises:
         ConfigError: If the protocol is not known.
         DataError: If the keyphrases of a document are not known.
-        ValueError: If there are more documents than predictions, or fewer.
+        ValueError: If the numbers of documents and predictions differ.
 
     Examples:
         >>> documents = list(read("test.jsonl"))

@@ -24,8 +24,8 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from one2set.data.batch import Batch
-from one2set.data.specials import BOS, PAD, SEP, UNK
-from one2set.model.network import Memory, Network, State
+from one2set.data.specials import BOS, PAD, SEP
+from one2set.model.network import Memory, Network, State, embed_tokens
 from one2set.model.pointer import CopySource, Mixture
 from one2set.model.recurrent import GRUEncoder
 
@@ -220,7 +220,7 @@ class ExHiRDState(State):
     def select(self, rows: Tensor) -> "ExHiRDState":
         return ExHiRDState(
             self.memory,
-            [self.documents[row] for row in rows.tolist()],
+            self.documents_of(rows),
             Levels(*(x[rows] for x in self.levels)),
             self.source.select(rows),
             self.shared,
@@ -316,9 +316,7 @@ class ExHiRD(Network):
 
     def _embed(self, tokens: Tensor, begins: Tensor) -> Tensor:
         """(…, E) decoder inputs: unknown words as `<unk>`, the start of a phrase as `<bos>`."""
-        known = tokens.where(tokens < self.vocabulary_size, UNK)
-        # A sparse gradient is added to the encoder's dense one without a second table of V × E.
-        return F.embedding(known.masked_fill(begins, BOS), self.embedding.weight, PAD, sparse=True)
+        return embed_tokens(tokens.masked_fill(begins, BOS), self.embedding)
 
     def _mixture(
         self, states: Tensor, attention: Tensor, memory: ExHiRDMemory, counts: Sequence[int]

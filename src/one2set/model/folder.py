@@ -125,7 +125,7 @@ def load_span_layer(folder: Path) -> dict[str, Tensor] | None:
     path = folder / HEADS if (folder / HEADS).exists() else folder / WEIGHTS
     layer = (f"{SPANS_PREFIX}first.", f"{SPANS_PREFIX}last.")
     weights = _load_weights(path, lambda name: name.startswith(layer))
-    _expect_numbers(weights, path=path, fix=_FIX)
+    _expect_finite(weights, path=path, fix=_FIX)
     return {name: x.float() for name, x in weights.items()} or None
 
 
@@ -135,7 +135,7 @@ def load_heads(folder: Path) -> Heads | None:
     if not path.exists():
         return None
     weights = _load_weights(path)
-    _expect_numbers(weights, path=path, fix=_FIX)
+    _expect_finite(weights, path=path, fix=_FIX)
     phrases = PhraseList.load(folder)
     try:
         span_width, width = weights["spans.first.weight"].shape
@@ -211,16 +211,16 @@ def build_network(
                 fix=fix,
                 path=path,
             )
-    _expect_numbers(weights, path=path, fix=fix)
+    _expect_finite(weights, path=path, fix=fix)
     floats = {key: weight.float() for key, weight in weights.items()}
     network.load_state_dict(floats, assign=True)
     return network.eval()
 
 
-def _expect_numbers(weights: Mapping[str, Tensor], *, path: Path, fix: str) -> None:
+def _expect_finite(weights: Mapping[str, Tensor], *, path: Path, fix: str) -> None:
     for name, weight in weights.items():
         if not weight.isfinite().all():
-            raise DataError(f"{name} has values that are not numbers", fix=fix, path=path)
+            raise DataError(f"{name} has NaN or infinite values", fix=fix, path=path)
 
 
 def _dequantize(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:

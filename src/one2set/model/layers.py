@@ -165,15 +165,17 @@ class Linear(nn.Linear):
     """A linear layer that is also fast for the few rows of a decoding step, and can multiply in
     bfloat16 (see `bfloat16_products`)."""
 
-    half_weight: Tensor | None = None  # the weight in bfloat16
-    half_bias: Tensor | None = None
+    bfloat16_weight: Tensor | None = None  # the weight in bfloat16
+    bfloat16_bias: Tensor | None = None
 
     def forward(self, x: Tensor) -> Tensor:
         """(…, out) for x (…, in)."""
         if x.dim() == 2 and is_small_batch(x):
             return torch.addmm(self.bias[:, None], self.weight, x.T).T.contiguous()
-        if self.half_weight is not None:
-            return F.linear(x.to(torch.bfloat16), self.half_weight, self.half_bias).to(x.dtype)
+        if self.bfloat16_weight is not None:
+            return F.linear(x.to(torch.bfloat16), self.bfloat16_weight, self.bfloat16_bias).to(
+                x.dtype
+            )
         return super().forward(x)
 
 
@@ -200,13 +202,13 @@ def bfloat16_products(module: nn.Module) -> Iterator[None]:
     """
     linears = find_wide_linears(module)
     for linear in linears:
-        linear.half_weight = linear.weight.to(torch.bfloat16)
-        linear.half_bias = None if linear.bias is None else linear.bias.to(torch.bfloat16)
+        linear.bfloat16_weight = linear.weight.to(torch.bfloat16)
+        linear.bfloat16_bias = None if linear.bias is None else linear.bias.to(torch.bfloat16)
     try:
         yield
     finally:
         for linear in linears:
-            linear.half_weight = linear.half_bias = None
+            linear.bfloat16_weight = linear.bfloat16_bias = None
 
 
 def is_small_batch(x: Tensor) -> bool:

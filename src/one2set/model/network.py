@@ -1,8 +1,9 @@
 """The encoder–decoder interface that losses, search and the engine use.
 
 A network encodes documents into a *memory* and decodes *rows*: one per document, or one per control
-code. `decode` runs all cells of known rows at once (teacher forcing); `start` and `step` decode
-token by token and give the same mixtures.
+code. A *cell* is a token position of a row; cells of padding are not real. `decode` runs all cells
+of known rows at once (teacher forcing); `start` and `step` decode token by token and give the same
+mixtures.
 
 Shapes: B documents, R rows per document, L cells per row, C real cells of a batch.
 """
@@ -11,9 +12,11 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Self
 
+import torch.nn.functional as F  # noqa: N812, the name everyone knows it by
 from torch import Tensor, nn
 
 from one2set.data.batch import Batch
+from one2set.data.specials import PAD, UNK
 from one2set.model.pointer import CopySource, Mixture
 
 
@@ -39,6 +42,10 @@ class State(ABC):
         for document in self.documents:
             counts[document] += 1
         return counts
+
+    def documents_of(self, rows: Tensor) -> list[int]:
+        """The document of each of some rows."""
+        return [self.documents[row] for row in rows.tolist()]
 
     @abstractmethod
     def select(self, rows: Tensor) -> Self:
@@ -71,3 +78,10 @@ class Network(nn.Module, ABC):
     @abstractmethod
     def step(self, state: Any, tokens: Tensor) -> Mixture:
         """Mixtures for the next token of each row, given its last one: (rows,) extended ids."""
+
+
+def embed_tokens(tokens: Tensor, embedding: nn.Embedding) -> Tensor:
+    """(…, E) decoder inputs for extended ids (…); unknown words as `<unk>`."""
+    known = tokens.where(tokens < embedding.num_embeddings, UNK)
+    # A sparse gradient is added to the encoder's dense one without a second table of V × E.
+    return F.embedding(known, embedding.weight, PAD, sparse=True)

@@ -4,7 +4,7 @@
 
 over the extended vocabulary. Probabilities are computed by chunks of the vocabulary: a loss needs
 their log-sum-exp and one logit; an arg max needs the best word of the vocabulary and the words of
-the document. `distribution` computes the whole mixture, for beam search and for tests.
+the document. `distribution` computes the whole mixture: the reference for tests.
 
 Shapes: R rows (sorted by document), B documents, S source words, D width, V vocabulary, X extended
 vocabulary, M requested words per row.
@@ -337,6 +337,6 @@ class Pointer(nn.Module):
         """x (R, D), attention (R, S)."""
         features = self.features(x)
         gate = torch.sigmoid(self.gate(features)).squeeze(1)
-        half = self.vocabulary.half_weight
-        weight = self.vocabulary.weight if half is None else half
+        narrow = self.vocabulary.bfloat16_weight
+        weight = self.vocabulary.weight if narrow is None else narrow
         return Mixture(features, weight, gate, attention, copy_source, counts)

@@ -22,10 +22,10 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from one2set.data.batch import Batch
-from one2set.data.specials import PAD, UNK
+from one2set.data.specials import PAD
 from one2set.model.dropout import Dropout
 from one2set.model.gru import run_grus
-from one2set.model.network import Memory, Network, State
+from one2set.model.network import Memory, Network, State, embed_tokens
 from one2set.model.pointer import CopySource, Mixture
 
 
@@ -197,8 +197,7 @@ class RecurrentState(State):
     hidden: Tensor  # (rows, D)
 
     def select(self, rows: Tensor) -> "RecurrentState":
-        documents = [self.documents[row] for row in rows.tolist()]
-        return RecurrentState(self.memory, documents, self.hidden[rows])
+        return RecurrentState(self.memory, self.documents_of(rows), self.hidden[rows])
 
 
 class Recurrent(Network):
@@ -252,7 +251,7 @@ class Recurrent(Network):
     def decode(self, memory: RecurrentMemory, inputs: Tensor, mask: Tensor) -> Mixture:
         lengths = mask.sum(2).flatten()  # (B·R,)
         real = lengths.nonzero().squeeze(1)  # rows that have cells
-        x = self._embed(inputs.flatten(0, 1)[real])  # (rows, L, E)
+        x = embed_tokens(inputs.flatten(0, 1)[real], self.embedding)  # (rows, L, E)
         initial = memory.summary.repeat_interleave(mask.shape[1], 0)[real]
         (hidden,) = run_grus([self.decoder], [x], initial[None])  # (rows, L, D)
         cells = mask.flatten(0, 1)[real]  # (rows, L)
@@ -262,16 +261,10 @@ class Recurrent(Network):
         return RecurrentState(memory, list(range(len(memory.lengths))), memory.summary)
 
     def step(self, state: RecurrentState, tokens: Tensor) -> Mixture:
-        x = self._embed(tokens)
+        x = embed_tokens(tokens, self.embedding)
         _, hidden = self.decoder(x[:, None], state.hidden[None])
         state.hidden = hidden[0]
         return self._mixture(x, state.hidden, state.memory, state.counts)
-
-    def _embed(self, tokens: Tensor) -> Tensor:
-        """(…, E); unknown words as `<unk>`."""
-        known = tokens.where(tokens < self.vocabulary_size, UNK)
-        # A sparse gradient is added to the encoder's dense one without a second table of V × E.
-        return F.embedding(known, self.embedding.weight, PAD, sparse=True)
 
     def _mixture(
         self, x: Tensor, hidden: Tensor, memory: RecurrentMemory, counts: Sequence[int]

@@ -14,16 +14,15 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 import torch
-import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from one2set.data.batch import Batch
-from one2set.data.specials import PAD, UNK
+from one2set.data.specials import PAD
 from one2set.errors import ConfigError
 from one2set.model.bert import BertEncoder
 from one2set.model.dropout import Dropout
 from one2set.model.layers import Attention, FeedForward, Linear, Positions, Segments
-from one2set.model.network import Memory, Network, State
+from one2set.model.network import Memory, Network, State, embed_tokens
 from one2set.model.pointer import CopySource, Mixture, Pointer
 
 KeysValues = tuple[Tensor, Tensor]
@@ -72,7 +71,7 @@ class TransformerState(State):
     def select(self, rows: Tensor) -> "TransformerState":
         return TransformerState(
             self.memory,
-            [self.documents[row] for row in rows.tolist()],
+            self.documents_of(rows),
             self.row[rows],
             [cache.select(rows) for cache in self.caches],
             self.step,
@@ -301,10 +300,7 @@ class Transformer(Network):
 
     def embed(self, tokens: Tensor, position: Tensor, row: Tensor) -> Tensor:
         """(C, D) decoder inputs; unknown words as `<unk>`."""
-        known = tokens.where(tokens < self.vocabulary_size, UNK)
-        table = self.embedding.weight
-        # A sparse gradient is added to the encoder's dense one without a second table of V × D.
-        words = F.embedding(known, table, PAD, sparse=True) * math.sqrt(table.shape[1])
+        words = embed_tokens(tokens, self.embedding) * math.sqrt(self.embedding.embedding_dim)
         x: Tensor = self.decoder.input(words) + position
         return x
 

@@ -100,7 +100,11 @@ def beam_search(
         paths.tokens[:, t], paths.probability[:, t] = tokens, choice.probability[parent, column]
         paths.position[:, t] = mixture.attention.argmax(1)[parent]
 
-        stopped = torch.isin(tokens, stops) if t < steps - 1 else torch.ones_like(tokens) > 0
+        stopped = (
+            torch.isin(tokens, stops)
+            if t < steps - 1
+            else torch.ones_like(tokens, dtype=torch.bool)
+        )
         position = num_ended[row[stopped]] + _rank(row[stopped])
         for all_ended, new in zip(ended, paths.select(stopped), strict=True):
             all_ended[row[stopped], position] = new

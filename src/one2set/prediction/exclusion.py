@@ -72,7 +72,7 @@ class ExclusiveNested:
 
 
 def _required_words(position: Tensor, number: Tensor) -> Tensor:
-    """(R, 3) the words, one of which must follow, given the `position` of the next word in its
+    """(R, 3) the words of which one must follow, given the `position` of the next word in its
     phrase and the `number` of the phrase; `_NONE` where any word may follow."""
     at_start = 1 + (number > 0).long() + (number == MAX_PHRASES).long()
     case = at_start.where(position == 0, 4 * (position > MAX_WORDS).long())
@@ -88,8 +88,9 @@ def _positions(is_end: Tensor) -> Tensor:
 
 
 def _first_words(written: Tensor, is_end: Tensor, window: int, *, position: int) -> Tensor:
-    """(R, M) with what the last phrases of a `window` began, where the next word begins one; the
-    first word of a phrase has a `position` in it. A phrase without words does not count."""
+    """(R, M) the first words of the last `window` phrases, for rows whose next word is the first of
+    a phrase; `_NONE` elsewhere. `position` is the index of the first word in its phrase: 1 if a
+    start mark precedes it. Phrases without words do not count."""
     positions = _positions(is_end)
     first = (positions[:, :-1] == position) & ~is_end  # (R, t)
     age = first.flip(1).cumsum(1).flip(1)  # 1 for the last first word, 2 for the one before

@@ -80,7 +80,7 @@ class Slot:
 
     @property
     def first_probability(self) -> float:
-        """Of its first token, 0 of none."""
+        """The probability of its first token; 0 if it has none."""
         return self.probabilities[0] if self.probabilities else 0.0
 
     @property

@@ -24,7 +24,7 @@ WINDOW = 256  # documents
 
 
 class Generated(NamedTuple):
-    """What is generated of one document."""
+    """What is generated for one document."""
 
     slots: tuple[Slot, ...] = ()
     token_states: NDArray[Any] | None = None  # (S, ·) projected states of the source tokens
@@ -103,7 +103,7 @@ class Predictor(ABC):
         read = [replace(example, source=example.source[:most]) for example in examples]
         batches = self._batches([len(example.source) for example in read])
         for batch in batches:
-            for _ in batch:  # checks are counted to tell how far the work is
+            for _ in batch:  # callers count the checks to show progress
                 check()
             results = self._generate([read[index] for index in batch], null_bias, project)
             for index, generated in zip(batch, results, strict=True):

@@ -301,7 +301,7 @@ def read_description(folder: Path) -> Description:
 
 
 def check_finite(path: Path) -> None:
-    """Refuse a safetensors file with values that are not numbers. Integers always are."""
+    """Refuse a safetensors file with NaN or infinite values."""
     types = {"F16": np.float16, "F32": np.float32, "F64": np.float64}
     try:
         data = np.memmap(path, np.uint8, "r")
@@ -314,7 +314,7 @@ def check_finite(path: Path) -> None:
                 raise ValueError("it is cut off")
             kind, values = types.get(tensor["dtype"]), data[start + first : start + last]
             if kind is not None and not np.isfinite(values.view(kind)).all():
-                raise ValueError(f"{name} has values that are not numbers")
+                raise ValueError(f"{name} has NaN or infinite values")
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror})", fix=_FIX, path=path) from None
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:

@@ -106,7 +106,8 @@ def generate(
 ) -> tuple[Tensor, ...]:
     """Lengths (B, R, W); tokens, their probabilities and positions (B, R, W, T); null (B, R).
 
-    The bias applies to greedy search of sets only: a sequence has no ∅, and a beam has pools.
+    The bias applies to greedy search of sets only: a sequence has no ∅, and beam search has
+    `Search.pool` for that.
     """
     search = how.search
     if search.beam == 1 and not search.pool:

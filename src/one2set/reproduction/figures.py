@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from one2set.errors import missing_extra
 from one2set.reproduction.page import PageFigure
-from one2set.reproduction.plan import LAMBDAS, ROWS, STEPS, name_steps_row
+from one2set.reproduction.plan import (
+    LAMBDAS,
+    ROWS,
+    STEPS,
+    SYSTEM_ROWS,
+    name_lambda_row,
+    name_steps_row,
+)
 from one2set.reproduction.published import Metric, Value, load_published_speed
 from one2set.reproduction.results import Results
 
@@ -25,7 +32,6 @@ _STYLE: dict[Any, Any] = {
     "legend.frameon": False,
     "svg.hashsalt": "one2set",  # so that equal figures have equal bytes
 }
-_CURVES = ("catseq", "catseqtg", "catseqtg-2rf1", "gan-mr", "exhird", "transformer", "settrans")
 
 
 class _Drawing(NamedTuple):
@@ -101,7 +107,7 @@ def _draw_performance(
 
 
 def _draw_lambda(picture: "Picture", results: Results) -> bool:
-    rows = [f"settrans-lambda-{value}" for value in LAMBDAS]
+    rows = [name_lambda_row(value) for value in LAMBDAS]
     if sum(map(results.has, rows)) < 2:
         return False
     left, right = picture.subplots(1, 2)
@@ -199,7 +205,7 @@ def _draw_curves(picture: "Picture", results: Results) -> bool:
     panels = {"f1_present": "present F1@M", "f1_absent": "absent F1@M", "duplication": "Dup"}
     drawn = False
     for axes, (name, title) in zip(picture.subplots(1, 3), panels.items(), strict=True):
-        for row, colour in zip(_CURVES, _COLOURS, strict=True):
+        for row, colour in zip(SYSTEM_ROWS, _COLOURS, strict=True):
             for number, curve in enumerate(results.curves(row, name)):
                 label = None if number else ROWS[row].label
                 axes.plot(
@@ -217,7 +223,7 @@ def _draw_curves(picture: "Picture", results: Results) -> bool:
         axes.margins(x=0.02)
     if drawn:
         handles = picture.axes[0].get_legend_handles_labels()
-        picture.legend(*handles, loc="outside lower center", ncols=len(_CURVES), fontsize=8)
+        picture.legend(*handles, loc="outside lower center", ncols=len(SYSTEM_ROWS), fontsize=8)
     return drawn
 
 

@@ -131,7 +131,7 @@ class JobFolder:
     def _record_path(self) -> Path:
         return self.folder / "training.json"
 
-    def _measured(self, split: str, kind: str) -> Path:
+    def _measured_path(self, split: str, kind: str) -> Path:
         return self.folder / "measured" / f"{split}.{kind}"
 
     def done(self, splits: Sequence[str]) -> bool:
@@ -147,18 +147,18 @@ class JobFolder:
         return [
             split
             for split in splits
-            if not all(self._measured(split, kind).exists() for kind in ("json", "npz"))
+            if not all(self._measured_path(split, kind).exists() for kind in ("json", "npz"))
         ]
 
     def training_record(self) -> TrainingRecord:
         return TrainingRecord.model_validate_json(self._record_path.read_bytes())
 
     def measured(self, split: str) -> Measured:
-        return Measured.model_validate_json(self._measured(split, "json").read_bytes())
+        return Measured.model_validate_json(self._measured_path(split, "json").read_bytes())
 
     def addends(self, split: str) -> DocumentAddends:
         """What each document adds to the metrics of a set."""
-        with np.load(self._measured(split, "npz")) as arrays:
+        with np.load(self._measured_path(split, "npz")) as arrays:
             return DocumentAddends(**arrays)
 
     def history(self) -> list[dict[str, Any]]:
@@ -319,9 +319,9 @@ class JobFolder:
             yield split
             documents = load_documents(self._setup.corpus, split)
             measured, addends = measure(engine, documents, null_bias=null_bias)
-            with atomic_file(self._measured(split, "npz")) as file:
+            with atomic_file(self._measured_path(split, "npz")) as file:
                 np.savez_compressed(file, **addends._asdict())
-            with atomic_file(self._measured(split, "json")) as file:
+            with atomic_file(self._measured_path(split, "json")) as file:
                 file.write(measured.model_dump_json(indent=2).encode())
 
 

@@ -17,6 +17,8 @@ from one2set.training.systems import configure_system, get_system
 
 Part = Literal["tables", "ablations", "lambda", "steps", "codes", "beyond"]
 PARTS: tuple[Part, ...] = get_args(Part)
+# The systems of Tables 2 to 4, in their order.
+SYSTEM_ROWS = ("catseq", "catseqtg", "catseqtg-2rf1", "gan-mr", "exhird", "transformer", "settrans")
 LAMBDAS = (0.05, 0.1, 0.2, 0.5, 1.0)  # λ_pre = λ_abs, as in the paper's figure
 STEPS = (1, 2, 3, 4)  # K
 _BEAM = 5
@@ -47,6 +49,11 @@ class ReportRow:
         return self.system if self.decoding else get_system(self.system).starts_from
 
 
+def name_lambda_row(value: float) -> str:
+    """The row in which both λ are `value`."""
+    return f"settrans-lambda-{value}"
+
+
 def _set_k(value: int) -> tuple[str]:
     return (f"loss.assign_steps={value}",)
 
@@ -74,9 +81,7 @@ ROWS = {
         ReportRow("settrans-random", "+ random assign", "settrans-random", ("ablations",)),
         ReportRow("settrans-student", "− teacher forcing", "settrans-student", ("ablations",)),
         *(
-            ReportRow(
-                f"settrans-lambda-{x}", f"λ = {x}", "settrans", ("lambda",), _set_null_weights(x)
-            )
+            ReportRow(name_lambda_row(x), f"λ = {x}", "settrans", ("lambda",), _set_null_weights(x))
             for x in LAMBDAS
         ),
         *(

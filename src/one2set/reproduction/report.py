@@ -27,7 +27,7 @@ from one2set.reproduction.page import (
     to_html,
     to_markdown,
 )
-from one2set.reproduction.plan import PARTS, ROWS, select_rows
+from one2set.reproduction.plan import PARTS, ROWS, SYSTEM_ROWS, select_rows
 from one2set.reproduction.published import METRICS, get_published_value
 from one2set.reproduction.results import RESAMPLES, Results
 
@@ -120,9 +120,9 @@ def _build_blocks(
             "Assignment steps and speed",
             *_find_figure(pictures, "steps"),
             Paragraph(
-                "Speeds are by CPU time, on which other work on a machine has little effect; "
-                "those of training include start-up and validation. The "
-                "paper's are of a GPU."
+                "Speeds are per second of CPU time, on which other work on a machine has little "
+                "effect; those of training include start-up and validation. The paper's were "
+                "measured on a GPU."
             ),
             tables.tabulate_speeds(results),
         ),
@@ -324,7 +324,7 @@ def _to_records(results: Results, checked_claims: Sequence[CheckedClaim]) -> dic
                 "spearman": results.rank_correlation(rows, split, metric),
             }
             for rows, splits in (
-                (tables.SYSTEM_ROWS, results.splits),
+                (SYSTEM_ROWS, results.splits),
                 (tables.ABLATION_ROWS, [results.reference]),
             )
             for split in splits

@@ -5,9 +5,9 @@ from datetime import timedelta
 from itertools import chain
 
 from one2set.data.corpus.statistics import Statistics, compute_statistics, find_published_statistics
-from one2set.reproduction.measure import CELLS, load_documents
+from one2set.reproduction.measure import CELLS, COUNTS, load_documents
 from one2set.reproduction.page import PageTable, TableCell
-from one2set.reproduction.plan import ROWS, STEPS, name_steps_row
+from one2set.reproduction.plan import ROWS, STEPS, SYSTEM_ROWS, name_steps_row
 from one2set.reproduction.published import (
     ORACLE,
     Metric,
@@ -17,7 +17,6 @@ from one2set.reproduction.published import (
 )
 from one2set.reproduction.results import Difference, Results
 
-SYSTEM_ROWS = ("catseq", "catseqtg", "catseqtg-2rf1", "gan-mr", "exhird", "transformer", "settrans")
 ABLATION_ROWS = (
     "settrans",
     "settrans-no-codes",
@@ -35,7 +34,6 @@ _F1S: dict[str, tuple[Metric, Metric]] = {
     "present": ("present_f1_5", "present_f1_m"),
     "absent": ("absent_f1_5", "absent_f1_m"),
 }
-_NUMBERS: tuple[Metric, ...] = ("num_present", "num_absent", "duplication")
 _NAMES: dict[Metric, str] = {
     "present_f1_5": "F1@5",
     "present_f1_m": "F1@M",
@@ -154,7 +152,7 @@ def tabulate_f1(results: Results, side: str) -> PageTable:
 
 def tabulate_numbers(results: Results) -> PageTable:
     """Table 4: numbers of phrases, and duplication."""
-    groups = [(split, split, _NUMBERS) for split in results.splits]
+    groups = [(split, split, COUNTS) for split in results.splits]
     return _make_table(results, SYSTEM_ROWS, groups, oracle=True, ranked=True)
 
 

@@ -5,7 +5,8 @@ batch to fill, and batches are large exactly when the load is high. Clients shar
 however much each of them has sent.
 
 Long documents take many seconds. They run in batches of their own, in a second thread, so that
-short ones do not wait for them. Everything else runs in the event loop and needs no locks.
+short ones do not wait for them. Only the generator runs in threads; everything else runs in the
+event loop and needs no locks.
 """
 
 import asyncio
@@ -186,15 +187,15 @@ class Batcher:
                         self._run_batch([job], loop)
             return
         seconds = time.perf_counter() - start
+        loop.call_soon_threadsafe(self._finish, jobs, answers, seconds)
+
+    def _finish(self, jobs: Sequence[_Job], answers: Sequence[object], seconds: float) -> None:
+        """Record a batch and pass on its answers, in the event loop."""
         self._seconds_per_document += 0.2 * (seconds / len(jobs) - self._seconds_per_document)
         self._metrics.record_batch(len(jobs), seconds)
-        loop.call_soon_threadsafe(_set_answers, jobs, answers)
-
-
-def _set_answers(jobs: Sequence[_Job], answers: Sequence[object]) -> None:
-    for job, answer in zip(jobs, answers, strict=True):
-        if not job.answer.done():
-            job.answer.set_result(answer)
+        for job, answer in zip(jobs, answers, strict=True):
+            if not job.answer.done():
+                job.answer.set_result(answer)
 
 
 def _set_error(job: _Job, error: Exception) -> None:

@@ -1,4 +1,4 @@
-"""Processes of distributed training, devices, threads and precision.
+"""The processes of distributed training.
 
 `torchrun` starts the processes and sets the rank of each in the environment. Without it there is a
 single process, and every operation here is trivial. Gradients are reduced with nccl on CUDA
@@ -67,14 +67,16 @@ class Processes:
             raise failure or One2SetError(sent[1])
         return sent[0]  # type: ignore[return-value]
 
-    def wrap(self, objective: nn.Module, *, staged: bool = False) -> nn.Module:
-        """Average gradients over the processes. With `staged`, a step may leave some parameters
-        without a gradient."""
+    def wrap(self, objective: nn.Module, *, find_unused_parameters: bool = False) -> nn.Module:
+        """Average gradients over the processes. `find_unused_parameters` is needed if a step leaves
+        some parameters without a gradient."""
         if self.count == 1:
             return objective
         # Bucket views save a copy of the gradients.
         return DistributedDataParallel(
-            objective, gradient_as_bucket_view=True, find_unused_parameters=staged
+            objective,
+            gradient_as_bucket_view=True,
+            find_unused_parameters=find_unused_parameters,
         )
 
 

@@ -8,7 +8,8 @@ from types import FrameType
 
 @contextmanager
 def catch_signals() -> Iterator[list[int]]:
-    """Yields a list to which the first signal is appended. A second signal acts as previous."""
+    """Yield a list to which the first signal is appended. A second signal has its usual effect: the
+    previous handlers are back."""
     caught: list[int] = []
     previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 

@@ -174,7 +174,7 @@ class _Trainer:
             self._clock.documents_per_second(progress.documents),
         )
         if progress.step % self._config.logging.log_steps == 0:
-            row = progress.mean_losses() | {
+            row = progress.pop_mean_losses() | {
                 "learning_rate": learning_rate,
                 "epoch": progress.epoch,
                 "documents": progress.documents,

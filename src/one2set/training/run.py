@@ -94,7 +94,8 @@ class Run:
                 "pass the --output folder of one2set train"
             ) from None
         except ValidationError as error:
-            what = error.errors()[0]["msg"]
+            first = error.errors()[0]
+            what = f"{'.'.join(map(str, first['loc'])) or 'content'}: {first['msg']}"
             raise DataError(what, fix="start a new run", path=path) from None
         return cls(folder, metadata, Config.load(folder / _CONFIG))
 
@@ -120,7 +121,7 @@ class Run:
         ):
             if value is not None and value != own:
                 raise ConfigError(
-                    f"--{option} is {value}, but {self.folder} is a run with {own}; "
+                    f"--{option} is {value}, but {self.folder} was started with {own}; "
                     "omit the option, or start a new run"
                 )
         if _hash_manifest(corpus) != self.metadata.corpus_sha256:

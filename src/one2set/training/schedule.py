@@ -44,8 +44,8 @@ class Progress(BaseModel):
             before, count = self.recent.get(name, (0.0, 0))
             self.recent[name] = (before + value, count + tokens)
 
-    def mean_losses(self) -> dict[str, float]:
-        """Return the mean losses per token since the last call."""
+    def pop_mean_losses(self) -> dict[str, float]:
+        """Return the mean losses per token since the last call, and reset the sums."""
         means = {name: value / tokens for name, (value, tokens) in self.recent.items()}
         self.recent.clear()
         return means

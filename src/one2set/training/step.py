@@ -64,7 +64,7 @@ class Stepper:
         self._collate, self._clip_norm = collate, config.train.clip_norm
         self._seed, self._processes = seed, processes
         self._wrapped = processes.wrap(
-            self.objective, staged=isinstance(objective, AlternatingObjective)
+            self.objective, find_unused_parameters=isinstance(objective, AlternatingObjective)
         )
         # At least as many micro-batches as configured, and the same number for every process.
         self._micro_batches = (

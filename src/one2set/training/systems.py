@@ -38,7 +38,7 @@ from one2set.prediction.exclusion import NESTED_STEPS
 from one2set.prediction.search import Generation, Search
 from one2set.training.config import Config
 from one2set.training.objectives.adversarial import AdversarialLoss
-from one2set.training.objectives.assignment import Assignment
+from one2set.training.objectives.assignment import AssignmentMethod
 from one2set.training.objectives.discriminator import Discriminator
 from one2set.training.objectives.likelihood import Likelihood
 from one2set.training.objectives.multitask import MultiTaskLoss
@@ -55,7 +55,7 @@ class SetOptions:
     """What the paper's ablations change (Table 5), one option each."""
 
     control_codes: bool = True
-    assignment: Assignment = "hungarian"
+    assignment: AssignmentMethod = "hungarian"
     teacher_forcing: bool = True
     separate: bool = True
 
@@ -158,8 +158,8 @@ def build(
 ) -> BuiltSystem:
     """Build a system with random weights from torch's generator.
 
-    `train` are the training examples; the phrase list of the extra heads, if configured, is made
-    from their keyphrases.
+    `train` contains the training examples; the phrase list of the extra heads, if configured, is
+    made from their keyphrases.
     """
     system = get_system(name)
     network = _build_network(system, config, vocabulary.size)
@@ -269,7 +269,7 @@ def _build_objective(
 ) -> nn.Module:
     match system.objective:
         case "likelihood":
-            return Likelihood(network, layout=layout)
+            return Likelihood(network)
         case "set_loss":
             assert isinstance(network, SetTrans)
             assert isinstance(layout, SetLayout)
@@ -308,7 +308,7 @@ def _build_objective(
                 head_start=rounds.head_start,
                 generator_steps=rounds.generator_steps,
                 discriminator_steps=rounds.discriminator_steps,
-                discriminator_rate=rounds.learning_rate / config.train.learning_rate,
+                discriminator_lr_factor=rounds.learning_rate / config.train.learning_rate,
             )
 
 

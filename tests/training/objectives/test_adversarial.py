@@ -43,7 +43,7 @@ def objective(
         head_start=3,
         generator_steps=2,
         discriminator_steps=1,
-        discriminator_rate=4.0,
+        discriminator_lr_factor=4.0,
     )
 
 

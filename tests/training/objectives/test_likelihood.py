@@ -2,7 +2,7 @@
 
 import torch
 
-from one2set.data.batch import sequence, sequence_missing_eos, shift_right
+from one2set.data.batch import sequence, shift_right
 from one2set.training.objectives.likelihood import Likelihood
 from tests.model import padded, tiny
 
@@ -18,12 +18,6 @@ def test_the_loss_is_the_mean_over_real_tokens() -> None:
     torch.testing.assert_close(loss.sum, expected.sum())
     assert loss.tokens == len(expected)
     torch.testing.assert_close(loss.parts["sequence"], expected.sum())
-
-
-def test_the_objective_names_the_layout_of_its_batches() -> None:
-    assert Likelihood(tiny.transformer()).layout is sequence
-    other = Likelihood(tiny.transformer(), layout=sequence_missing_eos)
-    assert other.layout([[7]], []) != sequence([[7]], [])
 
 
 def test_dropout_acts_in_training_only() -> None:

@@ -48,16 +48,16 @@ class AdversarialLoss(nn.Module):
         head_start: int,
         generator_steps: int,
         discriminator_steps: int,
-        discriminator_rate: float,
+        discriminator_lr_factor: float,
     ) -> None:
         """The generator draws `samples` rollouts of at most `steps` tokens for each document. The
-        discriminator's learning rate is `discriminator_rate` times the generator's."""
+        discriminator's learning rate is `discriminator_lr_factor` times the generator's."""
         super().__init__()
         self.network, self.discriminator = network, discriminator
         self.steps, self.samples = steps, samples
         self.head_start = head_start
         self.generator_steps, self.discriminator_steps = generator_steps, discriminator_steps
-        self.discriminator_rate = discriminator_rate
+        self.discriminator_lr_factor = discriminator_lr_factor
         self.generating = False
         self.train()
 
@@ -65,7 +65,7 @@ class AdversarialLoss(nn.Module):
         """Choose the network to train, by the number of the step alone."""
         turn = (step - self.head_start) % (self.generator_steps + self.discriminator_steps)
         self.generating = step >= self.head_start and turn < self.generator_steps
-        return 1.0 if self.generating else self.discriminator_rate
+        return 1.0 if self.generating else self.discriminator_lr_factor
 
     def train(self, mode: bool = True) -> Self:
         super().train(mode)

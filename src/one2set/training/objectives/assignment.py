@@ -19,7 +19,7 @@ from one2set.errors import missing_extra
 from one2set.model.network import Memory, Network
 from one2set.prediction.greedy import roll_out
 
-Assignment = Literal["hungarian", "fixed", "random"]
+AssignmentMethod = Literal["hungarian", "fixed", "random"]
 Parts = Sequence[slice]  # the codes of each set of targets: present and absent, or all
 
 

@@ -1,10 +1,10 @@
-"""Maximum likelihood of a sequence (One2Seq), and the `Loss` that every objective returns."""
+"""Maximum likelihood, and the `Loss` that every objective returns."""
 
 from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from one2set.data.batch import Batch, Layout, sequence, shift_right
+from one2set.data.batch import Batch, shift_right
 from one2set.model.network import Network
 
 
@@ -27,15 +27,14 @@ class Loss:
 
 
 class Likelihood(nn.Module):
-    """Maximum likelihood with teacher forcing on one target sequence per document."""
+    """Maximum likelihood with teacher forcing on the target rows of each document."""
 
-    def __init__(self, network: Network, *, layout: Layout = sequence) -> None:
+    def __init__(self, network: Network) -> None:
         super().__init__()
         self.network = network
-        self.layout = layout
 
     def forward(self, batch: Batch) -> Loss:
-        """The negative log-likelihood of the targets of a batch, in the objective's layout."""
+        """The negative log-likelihood of the targets of a batch."""
         memory = self.network.encode(batch)
         mixture = self.network.decode(memory, shift_right(batch.targets), batch.target_mask)
         total = -mixture.log_likelihood(batch.targets[batch.target_mask]).sum()

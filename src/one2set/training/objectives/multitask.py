@@ -29,7 +29,8 @@ class MultiTaskLoss(nn.Module):
         self, set_loss: SetLoss, heads: Heads, *, span_weight: float, phrase_weight: float
     ) -> None:
         super().__init__()
-        self.network = set_loss.network  # assigned first: parameters keep their names of a SetLoss
+        # First, so that its parameters have the same names as in a SetLoss.
+        self.network = set_loss.network
         self.set_loss, self.heads = set_loss, heads
         self.span_weight, self.phrase_weight = span_weight, phrase_weight
         weights = heads.counts / (heads.counts + _HALF_WEIGHT_COUNT)

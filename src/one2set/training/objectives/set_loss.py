@@ -23,7 +23,7 @@ from one2set.model.settrans import SetTrans
 from one2set.model.transformer import TransformerMemory
 from one2set.prediction.greedy import roll_out
 from one2set.training.objectives.assignment import (
-    Assignment,
+    AssignmentMethod,
     fixed,
     hungarian,
     match_scores,
@@ -50,7 +50,7 @@ class SetLoss(nn.Module):
         shared_encoding: bool = False,
         phrase_length: int = 6,
         separate: bool = True,
-        assignment: Assignment = "hungarian",
+        assignment: AssignmentMethod = "hungarian",
         teacher_forcing: bool = True,
     ) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class SetLoss(nn.Module):
             target_mask = batch.target_mask.take_along_dim(order[:, :, None], 1)
             inputs = targets
             if not self.teacher_forcing:
-                inputs = self._greedy_roll_out(evaluation_memory, steps=targets.shape[2])
+                inputs = self._roll_out_greedily(evaluation_memory, steps=targets.shape[2])
         return self._supervise(memory, inputs, targets, target_mask)
 
     def _supervise(
@@ -111,7 +111,7 @@ class SetLoss(nn.Module):
             case "random":
                 return random(len(batch.ids), parts).to(device)
 
-    def _greedy_roll_out(self, memory: Memory, *, steps: int) -> Tensor:
+    def _roll_out_greedily(self, memory: Memory, *, steps: int) -> Tensor:
         """(B, N, steps) the words that each code generates from its own previous words."""
         walk = roll_out(self.network, memory, steps=steps)
         tokens = torch.stack([step.choice.tokens for step in walk], 1)  # (B·N, steps)
