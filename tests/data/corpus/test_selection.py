@@ -1,7 +1,5 @@
 """Which documents are kept for training, and why others are not."""
 
-import re
-
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -145,20 +143,6 @@ def test_documents_without_keyphrases_are_not_held_out() -> None:
     ids, dropped, _ = choose(documents, Filters(hold_out=0.5))
     assert ids == {}
     assert dropped["train"] == {"no keyphrases": 40}
-
-
-def test_documents_with_the_same_title_are_held_out_together() -> None:
-    """Two versions of each paper."""
-    documents = [
-        Document(f"{n}{version}", f"Title {'x' * n}", f"Text {version}.", ("a",))
-        for n in range(100)
-        for version in ("preprint", "journal")
-    ]
-    ids, _, _ = choose(documents, Filters(hold_out=0.3))
-    assert ids["valid"]
-    assert ids["train"]
-    numbers = [{int(re.sub(r"\D", "", id)) for id in ids[split]} for split in ("valid", "train")]
-    assert numbers[0].isdisjoint(numbers[1])
 
 
 @pytest.mark.parametrize(

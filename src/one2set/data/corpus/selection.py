@@ -82,9 +82,8 @@ class DocumentSelection:
         self._seen.add(row.key)
         if not row.phrase_lengths:
             return TRAIN, "no keyphrases"
-        # The keys are hashes: as good as random, and the same in every run. Documents with the same
-        # title stay together, because training must not see the titles of validation.
-        if int.from_bytes((row.title_key or row.key)[:8]) < self._filters.hold_out * 2**64:
+        # The key is a hash: as good as random, and the same in every run.
+        if int.from_bytes(row.key[:8]) < self._filters.hold_out * 2**64:
             return VALID, ""
         if row.source_length > self._filters.max_source_words:
             return TRAIN, "long source"
