@@ -147,6 +147,7 @@ def test_titles_of_other_sets_never_reach_training(tmp_path: Path) -> None:
         Document("4", "On Trees", "Text four.", ("a",)),
     ]
     field = b"real time sets . <eos> a test .\n"
+    write(tmp_path, "t_trg.txt", b"test\n")
     inputs = Inputs(
         train=[write(tmp_path, "a.jsonl", jsonl(train))],
         valid=[write(tmp_path, "v.jsonl", jsonl([Document("v", "On robots.", "Text.", ())]))],
@@ -241,6 +242,17 @@ def test_bad_records_of_excluded_sets_are_skipped_and_counted_too(tmp_path: Path
     manifest = prepare(tmp_path / "corpus", inputs, errors=ErrorPolicy("skip", report))
     assert manifest.skipped == 1
     assert json.loads(report.read_text())["path"] == exclude
+
+
+def test_documents_to_validate_and_test_with_have_keyphrases(tmp_path: Path) -> None:
+    train = write(tmp_path, "a.jsonl", jsonl(make_documents(3)))
+    rows = [{"text": "One.", "tags": ["a"]}, {"text": "Two.", "keyphrases": []}]
+    other = write(tmp_path, "o.jsonl", "\n".join(map(json.dumps, rows)).encode())
+    for inputs in (Inputs([train], valid=[other]), Inputs([train], tests={"t": other})):
+        with pytest.raises(DataError, match=r"o\.jsonl: document .* has no keyphrases; add a list"):
+            prepare(tmp_path / "corpus", inputs)
+    manifest = prepare(tmp_path / "corpus", inputs, errors=ErrorPolicy("skip"))
+    assert (manifest.skipped, manifest.splits["t"].documents) == (1, 1)
 
 
 def test_a_corpus_may_be_empty(tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ from one2set.data.corpus.encoding import (
     text_key,
 )
 from one2set.data.corpus.selection import DocumentSelection, Filters, SelectedDocuments
+from one2set.data.document import Document
 from one2set.data.example import Ids
 from one2set.data.reading.readers import read
 from one2set.data.reading.records import Fields
@@ -120,7 +121,8 @@ def prepare(
         documents = 0
         for name, repeat, paths in _groups(splits, inputs.oversample):
             writers[name].begin(repeat)
-            read_all = (read(path, fields=fields, errors=errors) for path in paths)
+            read_one = read if name == TRAIN else _read_labelled
+            read_all = (read_one(path, fields=fields, errors=errors) for path in paths)
             chunks = split_into_chunks(chain.from_iterable(read_all))
             encode = partial(encode_documents, tokenizer=tokenizer)
             for chunk in ordered_map(encode, chunks, workers=workers, describe=describe_chunk):
@@ -159,6 +161,20 @@ def prepare(
         )
         manifest.save(folder)
     return manifest
+
+
+def _read_labelled(path: str, *, fields: Fields, errors: ErrorPolicy) -> Iterator[Document]:
+    """Read documents of which the keyphrases are known, to validate or test with."""
+    for document in read(path, fields=fields, errors=errors):
+        if document.keyphrases is not None:
+            yield document
+            continue
+        errors.report(
+            f"document {document.id!r} has no keyphrases",
+            fix="add a list of keyphrases, [] if there are none, or name their field, "
+            "for example --field keyphrases=tags",
+            path=path,
+        )
 
 
 def _groups(
