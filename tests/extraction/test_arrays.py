@@ -93,3 +93,15 @@ def test_damaged_files_are_reported(tmp_path: Path) -> None:
 def test_distinct_values_are_those_of_numpy(values: list[int]) -> None:
     array = np.array(values, np.int64)
     np.testing.assert_array_equal(distinct(array), np.unique(array))
+
+
+def test_nan_is_refused_and_infinity_is_not(tmp_path: Path) -> None:
+    """The scale of a feature that never varied is infinite."""
+    values = np.array([1.0, np.inf], np.float32)
+    save_arrays(tmp_path / "table", {"values": values})
+    loaded = load_arrays(tmp_path, "table", "a table", lambda arrays: arrays["values"].copy())
+    assert loaded is not None
+    assert loaded.tolist() == values.tolist()
+    save_arrays(tmp_path / "table", {"values": np.array([1.0, np.nan], np.float32)})
+    with pytest.raises(DataError, match="values has NaN values"):
+        load_arrays(tmp_path, "table", "a table", lambda arrays: arrays["values"])

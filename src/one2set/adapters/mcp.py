@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field
 from one2set import __version__
 from one2set.data.document import Document
 from one2set.data.reading.readers import read
+from one2set.data.reading.streams import printable
 from one2set.errors import ConfigError, DataError, One2SetError, missing_extra
 from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.keyphrases.results import KeyphraseList
@@ -43,11 +44,6 @@ Only = Annotated[
     Literal["present", "absent"] | None, Field(description="Keyphrases of one kind only.")
 ]
 Result = TypeVar("Result")
-
-
-def _is_unicode(name: str) -> bool:
-    """Whether JSON can hold a name: that of a file need not be UTF-8."""
-    return not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 class FoundKeyphrase(BaseModel):
@@ -103,7 +99,8 @@ class ReadableFolder:
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             for name in sorted(name for name in names if not name.startswith(".")):
                 relative = os.path.relpath(os.path.join(folder, name), self._root)
-                if _is_unicode(relative) and self._resolve(relative) is not None:
+                is_unicode = printable(relative) == relative  # else JSON cannot hold it
+                if is_unicode and self._resolve(relative) is not None:
                     yield relative
 
     def _resolve(self, name: str) -> Path | None:

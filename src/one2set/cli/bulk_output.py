@@ -101,10 +101,9 @@ def write_bulk(
     from one2set.keyphrases.thesaurus import hash_list
     from one2set.model.manifest import hash_files
     from one2set.model.paths import find_knowledge_folder
-    from one2set.prediction.loading import load_predictor
+    from one2set.prediction.loading import expect_model_folder
 
-    if not work.model.is_dir():
-        load_predictor(work.model)  # raises the error that says so
+    expect_model_folder(work.model)
     if verify:
         check_model(work.model)
     if engine == "local":

@@ -107,7 +107,7 @@ def load_arrays(folder: Path, name: str, kind: str, build: Callable[[Arrays], _T
         return None
     try:
         arrays = map_arrays(path)
-        _expect_finite(arrays)
+        _refuse_nan(arrays)
         return build(arrays)
     except DataError as error:
         raise DataError(error.what, fix=error.fix, path=path) from None
@@ -116,11 +116,11 @@ def load_arrays(folder: Path, name: str, kind: str, build: Callable[[Arrays], _T
         raise DataError(f"is not {kind} ({error})", fix=fix, path=path) from error
 
 
-def _expect_finite(arrays: Arrays) -> None:
-    """Infinite ones are allowed: the scale of a feature that never varied."""
+def _refuse_nan(arrays: Arrays) -> None:
+    """Infinite values are allowed: the scale of a feature that never varied."""
     for name, array in arrays.items():
         if array.dtype.kind == "f" and np.isnan(array).any():
-            raise ValueError(f"{name} has NaN or infinite values")
+            raise ValueError(f"{name} has NaN values")
 
 
 def check_shapes(arrays: Arrays, shapes: Mapping[str, str]) -> None:

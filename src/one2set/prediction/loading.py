@@ -26,6 +26,14 @@ def load_model_vocabulary(folder: Path) -> Vocabulary:
     return load_vocabulary(folder, size=size)
 
 
+def expect_model_folder(folder: Path) -> None:
+    """Raise ConfigError if there is no such folder."""
+    if not folder.is_dir():
+        raise ConfigError(
+            f"there is no model {folder}; pass default, light, or the folder of a model"
+        )
+
+
 def load_predictor(
     folder: Path,
     *,
@@ -37,10 +45,7 @@ def load_predictor(
 ) -> Predictor | NoNetwork:
     """The predictor of a model folder, whose manifest the caller has checked. `search` changes
     settings of the model's `Search`, for which torch is needed."""
-    if not folder.is_dir():
-        raise ConfigError(
-            f"there is no model {folder}; pass default, light, or the folder of a model"
-        )
+    expect_model_folder(folder)
     if is_light(folder):
         return NoNetwork()
     is_exported = (folder / DESCRIPTION).exists()

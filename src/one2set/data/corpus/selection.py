@@ -80,10 +80,9 @@ class DocumentSelection:
         if row.key in self._seen:
             return TRAIN, "duplicate"
         self._seen.add(row.key)
-        if not row.phrase_lengths:
-            return TRAIN, "no keyphrases"
         # The key is a hash: as good as random, and the same in every run.
-        if int.from_bytes(row.key[:8]) < self._filters.hold_out * 2**64:
+        is_held_out = int.from_bytes(row.key[:8]) < self._filters.hold_out * 2**64
+        if is_held_out and row.phrase_lengths:  # without keyphrases, there is nothing to validate
             return VALID, ""
         if row.source_length > self._filters.max_source_words:
             return TRAIN, "long source"
