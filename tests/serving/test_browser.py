@@ -265,6 +265,39 @@ def test_phrases_are_highlighted_by_pointer_and_keyboard(
         assert page.input_value("#text") == documents[2].text
 
 
+# The tooltips of the occurrences of a phrase, visited one after the other, and the first one again.
+VISITED = """async ([text, phrases, stems]) => {
+    const { showText } = await import('/page/text.js');
+    const { goToNext } = await import('/page/highlight.js');
+    const [place, tip] = ['marked', 'tip'].map((id) => document.getElementById(id));
+    const found = phrases.find((phrase) => phrase.stems === stems);
+    const button = document.createElement('button');
+    button.dataset.stems = stems;
+    showText(place, text, 0, phrases, false);
+    return [...found.spans, found.spans[0]].map(() => {
+        goToNext(button, () => found);
+        return tip.textContent;
+    });
+}"""
+
+
+def test_occurrences_of_nested_phrases_are_counted_once(browser: Browser, url: str) -> None:
+    text = "large red sets, sets, red sets"
+    spans = {"large red sets": [(0, 14)], "red sets": [(6, 14), (22, 30)]}
+    spans["sets"] = [(10, 14), (16, 20), (26, 30)]
+    phrases = [
+        {"text": phrase, "stems": phrase, "score": 0.5, "spans": places}
+        for phrase, places in spans.items()
+    ]
+    with opened(browser, url) as page:
+        find(page, text)
+        for phrase, places in spans.items():
+            tips = page.evaluate(VISITED, [text, phrases, phrase])
+            count = len(places)
+            numbers = [f" · {n + 1} of {count}" for n in range(count)] if count > 1 else [""]
+            assert tips == [f"{phrase} · 50 %{number}" for number in [*numbers, numbers[0]]]
+
+
 def test_results_can_be_copied_and_downloaded(
     browser: Browser, url: str, generator: KeyphraseGenerator, documents: list[Document]
 ) -> None:

@@ -3,7 +3,8 @@
 import { percent } from "./lists.js";
 
 const $ = (id) => document.getElementById(id);
-const stemsOf = (element) => element.dataset.stems?.split("|") ?? [];
+const split = (list) => list?.split("|") ?? [];
+const stemsOf = (element) => split(element.dataset.stems);
 
 // `phrase` is the phrase to highlight, null for none; `mark` its occurrence in the text, if any.
 export function highlight(phrase, mark = null) {
@@ -17,7 +18,8 @@ export function highlight(phrase, mark = null) {
 function showTip(phrase, mark) {
   $("tip").hidden = !mark;
   if (!mark) return;
-  const which = phrase.spans.length > 1 ? ` · ${Number(mark.dataset.number) + 1} of ${phrase.spans.length}` : "";
+  const number = Number(split(mark.dataset.numbers)[stemsOf(mark).indexOf(phrase.stems)]);
+  const which = phrase.spans.length > 1 ? ` · ${number + 1} of ${phrase.spans.length}` : "";
   $("tip").textContent = `${phrase.text} · ${percent(phrase.score)}${which}`;
   const box = mark.getClientRects()[0];
   const left = Math.min(box.left, document.documentElement.clientWidth - $("tip").offsetWidth - 8);
@@ -36,7 +38,8 @@ export function highlightAt(target, find) {
 // Scrolls to the next occurrence of a phrase.
 export function goToNext(button, find) {
   const stems = button.dataset.stems;
-  const places = [...$("marked").querySelectorAll("mark.start")].filter((mark) => stemsOf(mark).includes(stems));
+  const marks = [...$("marked").querySelectorAll("mark.start")];
+  const places = marks.filter((mark) => split(mark.dataset.starting).includes(stems));
   if (!places.length) return;
   const next = (Number(button.dataset.visited ?? -1) + 1) % places.length;
   button.dataset.visited = next;

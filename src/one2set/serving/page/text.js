@@ -38,10 +38,12 @@ export function segments(text, phrases) {
 function marked(text, { start, end, spans }) {
   const mark = document.createElement("mark");
   mark.textContent = text.slice(start, end);
+  const starting = spans.filter((span) => span.start === start);
   mark.dataset.stems = spans.map((span) => span.phrase.stems).join("|");
-  mark.dataset.number = spans[0].number;
+  mark.dataset.numbers = spans.map((span) => span.number).join("|");
+  mark.dataset.starting = starting.map((span) => span.phrase.stems).join("|");
   const outer = spans[0];
-  mark.classList.toggle("start", spans.some((span) => span.start === start));
+  mark.classList.toggle("start", starting.length > 0);
   mark.classList.toggle("end", spans.some((span) => span.end === end));
   mark.classList.toggle("deep", spans.length > 1);
   mark.style.setProperty("--p", Math.sqrt(outer.phrase.score).toFixed(3));
