@@ -110,6 +110,7 @@ def test_prepare_passes_every_option_on(run: Run, tmp_path: Path) -> None:
     train = jsonl() + b'{"summary": "No text of ours."}\nnot JSON\n'
     path = write(tmp_path, "papers.jsonl", train.replace(b'"abstract"', b'"summary"'))
     pair = write(tmp_path, "other_src.txt", b"sets ( again ) . <eos> more .\n")
+    write(tmp_path, "other_trg.txt", b"sets\n")
     report = tmp_path / "report.jsonl"
     done = run(
         *("prepare", tmp_path / "corpus", "--train", path, "--field", "abstract=summary"),
