@@ -141,3 +141,9 @@ def test_two_occurrences_of_its_own_keep_a_part(
     own = [(a, b) for a, b in part if not any(c <= a and b <= d for c, d in whole)]
     remaining = drop_needless_parts([("a",), ("a", "b")], [part, whole], [0.5, 0.4])
     assert remaining == ([0, 1] if len(own) > 1 else [1])
+
+
+def test_phrases_that_are_not_compared_remain() -> None:
+    phrases = [(f"w{number}",) for number in range(500)]
+    probabilities = [number / 500 for number in range(500)]
+    assert drop_needless_parts(phrases, [()] * 500, probabilities) == list(range(500))[::-1]

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from one2set.data.document import Document, StemmedDocument
+from one2set.data.text import stem_all, words_of
 from one2set.errors import ConfigError
 from one2set.extraction.knowledge import NO_KNOWLEDGE
 from one2set.keyphrases.calibration import Calibration, SideCalibration
@@ -70,6 +71,56 @@ def test_the_generated_inflection_is_preferred_then_the_most_frequent() -> None:
     assert select_texts(make_phrases(graph_network=0.9)) == ["graph network"]
     # None is written so; of those in running text the first.
     assert select_texts(make_phrases(graph_networking=0.9)) == ["graph network"]
+
+
+def test_phrases_that_differ_in_a_number_are_apart(tmp_path: Path) -> None:
+    text = "Type 1 diabetes; type 2 diabetes; a type 1 diabetes; and 1 diabetes"
+    spans = ((0, 15), (17, 32), (36, 51))
+    assert {text[start:end].lower() for start, end in spans} == {
+        "type 1 diabetes",
+        "type 2 diabetes",
+    }
+    document = Document("d", "", text)
+    phrase = ScoredPhrase(("type", "<digit>", "diabet"), 0.9, "type <digit> diabetes", spans)
+    first, second = select_keyphrases(document, [phrase], Calibration())
+    assert (first.text, first.spans) == ("type 1 diabetes", (spans[0], spans[2]))
+    assert (second.text, second.spans) == ("type 2 diabetes", (spans[1],))
+    assert first.score == second.score == 0.9
+
+    terms = tmp_path / "terms.csv"
+    terms.write_text(
+        'label,id\n"Diabetes, type 1",D1\n"Diabetes, type 2",D2\n"Type 3 diabetes",D3\n'
+    )
+    found = select_keyphrases(document, [phrase], Calibration(), Selection(vocabulary=terms))
+    assert [(keyphrase.id, keyphrase.spans) for keyphrase in found] == [
+        ("D1", (spans[0], spans[2])),
+        ("D2", (spans[1],)),
+    ]
+    stop = tmp_path / "stop.txt"
+    stop.write_text("type 1 diabetes\n")
+    kept = select_keyphrases(document, [phrase], Calibration(), Selection(stop_list=stop))
+    assert [keyphrase.text for keyphrase in kept] == ["type 2 diabetes"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("random matrices", "random matrix"),
+        ("labour market", "labor market"),
+    ],
+)
+def test_variants_of_spelling_are_one_keyphrase(one: str, other: str) -> None:
+    document = Document("d", "", f"of {one} and {other} here")
+    phrases = []
+    for score, text in ((0.8, one), (0.6, other)):
+        start = document.text.index(text)
+        stems = stem_all(words_of(text))
+        phrases.append(ScoredPhrase(stems, score, text, ((start, start + len(text)),)))
+    assert phrases[0].stems != phrases[1].stems
+    for order in (phrases, phrases[::-1]):
+        (keyphrase,) = select_keyphrases(document, order, Calibration())
+        assert (keyphrase.text, keyphrase.score) == (one, 0.8)
+        assert keyphrase.spans == (*phrases[0].spans, *phrases[1].spans)
 
 
 @pytest.mark.parametrize("tokenised", [False, True])

@@ -56,6 +56,8 @@ def occurrences(text: str, phrase: str) -> list[Span]:
         ("by k‑means clustering", "means clustering", "k‑means clustering"),
         ("the Navier–Stokes equations", "stokes equations", "Navier–Stokes equations"),
         ("our R&D work", "r", "R&D"),
+        ("of adversarial&nbsp;examples", "adversarial", "adversarial"),
+        ("if a < b and c > d", "b", "b"),
         ("by TCP/IP stacks", "tcp", "TCP/IP"),
         ("by k‐means clustering", "means clustering", "k‐means clustering"),
         ("by k−means clustering", "means clustering", "k−means clustering"),
@@ -98,6 +100,10 @@ def test_no_term_is_cut(text: str, phrase: str, whole: str) -> None:
         ("In Africa 30 species", "africa", None),  # a count
         ("In West Africa 30 species", "west africa", None),
         ("In Africa 30.5 % of all", "africa", None),
+        ("In Africa 4,304 fires", "africa", None),
+        ("In Africa 4.4 million live", "africa", None),
+        ("with BERT 88.5 and", "bert", None),  # a measurement
+        ("with iOS 17.2 and iOS 17.2", "ios", None),  # it begins with a small letter
         ("In Africa 2015, In Africa 2015", "africa", None),  # a year
         ("of industry 4.0 here", "industry", None),  # no name
     ],
@@ -142,9 +148,18 @@ def test_the_most_frequent_extended_phrase_is_taken() -> None:
         ("a network\nGraphs are", "network graphs"),
         ("我们提出了一种新的图神经网络方法", "我们提出了一种新的图神经网络方法"),
         ("a-b-c-d-e-f-g-h-i-j", "c"),
+        ("to do\n- book flights\n- hotels", "flights hotels"),
+        ("to do:\n * book flights\n * hotels", "flights hotels"),
+        ("book flights – hotels", "flights hotels"),
+        ("book flights—hotels", "flights hotels"),
+        ("a query rewrit-\ning rule", "query rewrit"),
+        ("of adversarial&nbsp;examples", "adversarial nbsp"),
+        ("of adversarial&nbsp;examples", "nbsp"),
+        ("<jats:title>Abstract</jats:title>", "jats"),
+        ("<p class='x y'>Abstract</p>", "y"),
     ],
 )
-def test_spans_across_clauses_are_no_phrases(text: str, phrase: str) -> None:
+def test_spans_across_clauses_and_in_markup_are_no_phrases(text: str, phrase: str) -> None:
     spans = occurrences(text, phrase)
     assert spans
     assert surface(text).whole_phrase(spans) == ()
@@ -216,6 +231,15 @@ def test_extended_spans_are_valid_for_any_text(text: str, data: st.DataObject) -
         ("How Bats Roost", "They are roosting.", "roost", "roost"),
         ("", "Eeg plans are.", "eeg plans", "eeg plans"),
         ("", "as nasa they ask\nNASA\nand NASA", "nasa", "NASA"),
+        # In a line that has small letters, capitals are those of an acronym.
+        ("CILIATES Benchmark for All", "We read.", "ciliates", "CILIATES"),
+        ("CILIATES BENCHMARKS FOR ALL", "We read.", "ciliates", "ciliates"),
+        # A word that ends like a common noun follows the others of its phrase.
+        ("Ciliates Depletion Everywhere", "We read.", "ciliates depletion", "ciliates depletion"),
+        ("Ciliates Kalman Everywhere", "We read.", "ciliates kalman", "ciliates Kalman"),
+        # The first of a pair of marks is outside the phrase.
+        ("", 'We plan "smart" cities.', "smart cities", "smart cities"),
+        ("", "We plan [deep] learning and {a} b.", "deep learning", "deep learning"),
     ],
 )
 def test_capitals_are_those_of_running_text(
@@ -226,6 +250,18 @@ def test_capitals_are_those_of_running_text(
     assert spans
     result = Surface(document, SPELLER).spell(spans, phrase.split())
     assert result == (phrase if spelt is None else spelt)
+
+
+def test_a_phrase_is_found_in_any_inflection_with_its_numbers() -> None:
+    document = Document("d", "Types of diabetes", "Type 1 diabetes, and not diabetes of type 2.")
+    one = Surface(document, NO_SPELLER)
+
+    def find(phrase: str) -> list[str]:
+        return [document.text[slice(*span)] for span in one.find(phrase)]
+
+    assert find("type 1") == ["Type 1"]
+    assert find("types 2") == ["type 2"]
+    assert find("Type 3") == find("diabetes and") == find("...") == []
 
 
 def test_the_generated_inflection_is_preferred() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from one2set.data.text import stem_all, words_of
+from one2set.data.text import Span, stem_all, words_of
 from one2set.errors import ConfigError, DataError
 from one2set.keyphrases.scoring import ScoredPhrase
 from one2set.keyphrases.thesaurus import (
@@ -35,6 +35,10 @@ def phrase(text: str, score: float = 0.5, *spans: tuple[int, int]) -> ScoredPhra
     return ScoredPhrase(stem_all(words_of(text)), score, text, spans)
 
 
+def find_nothing(phrase: str) -> tuple[Span, ...]:
+    return ()
+
+
 @pytest.mark.parametrize(
     ("text", "label"),
     [
@@ -55,12 +59,30 @@ def test_labels_match_in_any_inflection_and_order(text: str, label: str | None) 
 def test_phrases_of_one_term_are_merged() -> None:
     phrases = [phrase("ANN", 0.2, (9, 12)), phrase("deep", 0.9), phrase("neural nets", 0.4)]
     phrases.append(phrase("neural networks", 0.6, (0, 8)))
-    (reversed_,) = THESAURUS.choose(phrases[::-1])
+    (reversed_,) = THESAURUS.choose(phrases[::-1], find_nothing)
     assert reversed_.score == 0.6
-    (result,) = THESAURUS.choose(phrases)
+    (result,) = THESAURUS.choose(phrases, find_nothing)
     assert result.term == NETWORKS
     assert (result.score, result.spans) == (0.6, ((0, 8), (9, 12)))
     assert result.stems == ("neural", "network")
+
+
+def test_a_term_is_present_if_the_text_has_one_of_its_labels() -> None:
+    spans = {"ANN": ((7, 10),), "Neural networks": ((0, 3),)}
+    phrases = [phrase("neural network", 0.6), phrase("graphs", 0.5)]
+    networks, graphs = THESAURUS.choose(phrases, lambda label: spans.get(label, ()))
+    assert networks.spans == ((0, 3), (7, 10))
+    assert graphs.spans == ()
+
+
+def test_terms_that_differ_in_a_number_are_not_the_same(tmp_path: Path) -> None:
+    first, second = Term("Diabetes, Type 1", "1"), Term("Diabetes, Type 2", "2")
+    thesaurus = Thesaurus([first, second])
+    assert len(thesaurus) == 2
+    assert thesaurus.find(("type", "2", "diabet")) == second
+    assert thesaurus.find(("type", "3", "diabet")) is None
+    (tmp_path / "stop.txt").write_text("Python 2\n")
+    assert load_stop_list(tmp_path / "stop.txt") == {("python", "2")}
 
 
 def load(tmp_path: Path, name: str, content: str) -> Thesaurus:
@@ -118,6 +140,7 @@ def test_of_several_preferred_labels_all_are_found(tmp_path: Path) -> None:
             'label,id\n"Graphs,1\nNetworks,2\n',
             "is not CSV .*quote labels",
         ),
+        ("terms.csv", "label,id\nGraphs,1\nNetworks, neural,2\n", "row 2 .*quote labels.*','"),
         ("terms.ttl", "this is no turtle", "is not SKOS"),
         ("terms.ttl", "", "has no terms"),
     ],

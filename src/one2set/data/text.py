@@ -65,6 +65,15 @@ def words_of(text: str, *, tokenised: bool = False) -> list[str]:
     return [_normalise(text[s:e]) for s, e in _spans(text)]
 
 
+def words_with_numbers(text: str) -> list[str]:
+    """The words of a text, with its numbers as they are written instead of `<digit>`."""
+    words, spans = tokenise(text)
+    return [
+        text[start:end] if word == DIGIT else word
+        for word, (start, end) in zip(words, spans, strict=True)
+    ]
+
+
 def looks_tokenised(text: str) -> bool:
     """Whether a text is preprocessed like KP20k: lower case, spaces around marks, no hyphens.
 

@@ -101,7 +101,8 @@ def drop_needless_parts(
     A part of another phrase is needless if it occurs fewer than `_OWN_OCCURRENCES` times outside
     it. A needless part is dropped for a whole that is nearly as probable; otherwise the less
     probable one of the two is dropped."""
-    by_probability = sorted(range(len(phrases)), key=lambda number: -probabilities[number])[:_MOST]
+    in_order = sorted(range(len(phrases)), key=lambda number: -probabilities[number])
+    by_probability, not_compared = in_order[:_MOST], in_order[_MOST:]
     covers = {number: _Cover(spans[number]) for number in by_probability}
 
     def is_needless(part: int, whole: int) -> bool:
@@ -125,7 +126,7 @@ def drop_needless_parts(
         ):
             continue
         remaining.append(number)
-    return remaining
+    return remaining + not_compared
 
 
 class _Cover:

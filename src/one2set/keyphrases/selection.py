@@ -5,7 +5,7 @@ decides which phrases are shown, and never changes their scores.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from numbers import Integral, Real
 from os import PathLike
@@ -15,7 +15,7 @@ from typing import Literal
 
 from one2set.data.control_codes import Side
 from one2set.data.document import Document
-from one2set.data.text import Span, Stems
+from one2set.data.text import DIGIT, Span, Stems, stem_all, words_with_numbers
 from one2set.errors import ConfigError
 from one2set.keyphrases.calibration import TOP_K, Calibration, SideCalibration
 from one2set.keyphrases.overlap import drop_needless_parts, marginal_probabilities
@@ -32,6 +32,19 @@ _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _SHARE_AT_END, _KEYPHRASENESS = 0.5, 0.02
 _SHOWN_DIVERSITY = 0.5  # overlaps count as they were fitted
 DEFAULT_TOP = 20  # keyphrases per document: as many as networks have codes
+# The stems of irregular plurals, with those of their singulars, and the end of stems such as
+# *labour*. (Those of *organisation* and *organization* differ too, but one is that of *organ*.)
+_SINGULAR = {
+    "analys": "analysi",
+    "appendic": "appendix",
+    "criteria": "criterion",
+    "hypothes": "hypothesi",
+    "indic": "index",
+    "matric": "matrix",
+    "phenomena": "phenomenon",
+    "vertic": "vertex",
+}
+_BRITISH = re.compile(r"(?<=\w\w)our$")
 # Operating points: `shown` is for people, `f1` has the best F1@5 and F1@M.
 Point = Literal["shown", "f1"]
 
@@ -109,10 +122,11 @@ def select_from_surface(
     sides, diversity = calibration.sides, selection.diversity_by(calibration)
     thresholds = {name: side.threshold_at(selection.more) for name, side in sides.items()}
     likely = (phrase for phrase in phrases if phrase.score >= thresholds[phrase.side])
-    terms = _write_as(surface.whole_phrase, likely, surface)
+    numbered = (part for phrase in likely for part in _split_by_number(phrase, surface))
+    terms = _write_as(surface.whole_phrase, numbered, surface)
     if selection.for_people:
         terms = _write_as(surface.whole_name, terms, surface)
-    whole = sorted(_allow(terms, selection), key=lambda phrase: -phrase.score)
+    whole = sorted(_allow(terms, selection, surface), key=lambda phrase: -phrase.score)
     marginal = marginal_probabilities(
         [phrase.stems for phrase in whole],
         [phrase.score for phrase in whole],
@@ -174,13 +188,30 @@ def _multiply_odds(probability: float, factor: float) -> float:
     return probability * factor / (1 - probability + probability * factor)
 
 
-def _allow(phrases: list[ScoredPhrase], selection: Selection) -> list[ScoredPhrase]:
+def _split_by_number(phrase: ScoredPhrase, surface: Surface) -> Iterator[ScoredPhrase]:
+    """A phrase for each number that a phrase has in the text: scoring takes *type 1 diabetes* and
+    *type 2 diabetes* for the same."""
+    if DIGIT not in phrase.stems:
+        yield phrase
+    elif not phrase.spans:
+        yield phrase._replace(stems=stem_all(words_with_numbers(phrase.text)))
+    else:
+        by_stems: dict[Stems, list[Span]] = {}
+        for span in phrase.spans:
+            by_stems.setdefault(surface.stems(span), []).append(span)
+        for stems, spans in by_stems.items():
+            yield phrase._replace(stems=stems, spans=tuple(spans))
+
+
+def _allow(
+    phrases: list[ScoredPhrase], selection: Selection, surface: Surface
+) -> list[ScoredPhrase]:
     """The phrases that the user's lists allow, as terms of the vocabulary if there is one."""
     if selection.stop_list is not None:
         stopped = load_stop_list(selection.stop_list)
         phrases = [phrase for phrase in phrases if without_marks(phrase.stems) not in stopped]
     if selection.vocabulary is not None:
-        phrases = load_thesaurus(selection.vocabulary).choose(phrases)
+        phrases = load_thesaurus(selection.vocabulary).choose(phrases, surface.find)
     return phrases
 
 
@@ -190,7 +221,8 @@ def _write_as(
     surface: Surface,
 ) -> list[ScoredPhrase]:
     """Phrases with other occurrences, of longer phrases or none. Those that become the same phrase
-    are one, with the highest of their scores."""
+    are one, with the highest of their scores; so are variants of spelling that Porter's stems tell
+    apart, with the occurrences of both."""
     by_stems: dict[Stems, ScoredPhrase] = {}
     for phrase in phrases:
         if phrase.spans:
@@ -201,9 +233,21 @@ def _write_as(
             if stems != phrase.stems:
                 phrase = phrase._replace(stems=stems, keyphraseness=1.0)
             phrase = phrase._replace(spans=spans)
-        if phrase.stems not in by_stems or phrase.score > by_stems[phrase.stems].score:
-            by_stems[phrase.stems] = phrase
+        key = tuple(map(_unify, phrase.stems))
+        same = by_stems.setdefault(key, phrase)
+        if same is not phrase:
+            better = phrase if phrase.score > same.score else same
+            spans = better.spans
+            if phrase.stems != same.stems:
+                spans = tuple(sorted({*phrase.spans, *same.spans}))
+            by_stems[key] = better._replace(spans=spans)
     return list(by_stems.values())
+
+
+def _unify(stem: str) -> str:
+    """The stem that an irregular plural shares with its singular, and British with American
+    spelling."""
+    return _BRITISH.sub("or", _SINGULAR.get(stem, stem))
 
 
 def _spell(phrase: ScoredPhrase, surface: Surface) -> str:

@@ -16,12 +16,21 @@ from itertools import pairwise
 
 from one2set.data.document import Document
 from one2set.data.phrase_list import APOSTROPHES, HYPHENS, close_up
-from one2set.data.text import Span, stem, stem_all, words_of
+from one2set.data.text import (
+    DIGIT,
+    Span,
+    StemmedSource,
+    stem,
+    stem_all,
+    words_of,
+    words_with_numbers,
+)
 
 _LETTERS = "(?:[^\\W_]|[\u0300-\u036f])+"
 _JOIN = "|".join(
     (
-        f"[{HYPHENS}\u00ad{APOSTROPHES}/&+_@=^~*·]",
+        f"[{HYPHENS}\u00ad{APOSTROPHES}/+_@=^~*·]",
+        r"&(?!#?\w{1,8};)",  # R&D, but not &nbsp;
         "::",
         r"(?<=\d)[.,:](?=\d)",  # 4.0, 10,000
         r"(?<=[A-Z]),(?=[A-Z]-)",  # N,N-dimethyl
@@ -37,9 +46,13 @@ _TERM = re.compile(
 )
 _POSSESSIVE = re.compile(f"[{APOSTROPHES}]s", re.IGNORECASE)
 # What a name may go on with: the noun of "Kepler's equation", the number of "TLS 1.3". A year or a
-# count is no part of a name; a number is one if it has a dot or a letter, or comes again.
+# count is no part of a name; a number is one if it has a dot or a letter, or comes again. A number
+# such as 88.5 is rather a measurement.
 _OWNED = re.compile(rf"[{APOSTROPHES}](?:s(?=\s)|(?<=s[{APOSTROPHES}]))\s+([^\W\d_]{{3,}})\b")
-_VERSION = re.compile(r"\s(?!(?:19|20)\d\d\b)v?\d\w*+(?:\.\w++)*+(?!\s?%)")
+_VERSION = re.compile(
+    r"\s(?!(?:19|20)\d\d\b)v?\d\w*+(?:\.\w++)*+(?!\s?%|[,:]\d|\s(?:[mb]|tr)illion)"
+)
+_QUANTITY = re.compile(r"\d+|\d\d\.\d")
 # Addresses of pages, of people and of files: what occurs in them is no phrase of the text. A word
 # between spaces that has one of their marks is looked at once, however long it is.
 _MARKED = re.compile(r"(?<!\S)[^\s/@.]*+[/@.]\S*+")
@@ -47,10 +60,19 @@ _ADDRESS = re.compile(
     r"://|www\.|\w@[\w-]++\.\w|\w\.(?:com|org|net|io|edu|gov)/|\w/\w++/\w++/|^(?:~|\.\.?)?/\w"
 )
 _PATH, _QUERY = re.compile(r"\w/"), re.compile("[?=]")
-# A new line that begins with a capital, unlike the word before it, is a new paragraph.
-_CLAUSE_END = re.compile(r"[;:!?…•|。，、；：！？]|\n\s*\n|\b[a-z]\S*[ \t]*\n\s*[A-Z][a-z]")
+# Tags and character references: what occurs in them is no phrase either.
+_MARKUP = re.compile(r"</?[A-Za-z][\w:-]*(?:\s[^<>]*)?/?>|&(?:#x?)?\w{2,8};")
+# A dash between spaces, or at the beginning of a line: the items of a list. A new line that begins
+# with a capital, unlike the word before it, is a new paragraph. A word may go on in the next line.
+_CLAUSE_END = re.compile(
+    r"[;:!?…•—|。，、；：！？]|\s[-–*+>]+\s|\n\s*\n|\b[a-z]\S*[ \t]*\n\s*[A-Z][a-z]"
+)
+_BROKEN_WORD = re.compile(r"[-\u00ad]\s*\n\s*[a-z]")
+# Quotes and brackets: the first word of a phrase has lost the opening one.
+_HALF_PAIR = re.compile(r"[\"“”„«»\[\]{}]")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:•。！？]|\n\s*\n)[\s\"'“”‘’(\[*#>-]*$")
 _WORD = re.compile(r"[^\W_]+")
+_COMMON_ENDING = re.compile(r"(?:[^s]s|ing|ion|ment|ity|ness|[ae]nce|able|ible|ive|ical|ous|ism)$")
 _NOUN = 0.3  # the least share of phrases with a noun that end with it
 _LOOK_BACK = 12  # characters before a word that tell whether a sentence begins
 _MAX_WORDS = 8  # of a shown phrase
@@ -80,6 +102,10 @@ class PhraseSpeller:
     def case(self, word: str) -> str:
         """The usual capitals of a word; as it is given if they are unknown."""
         return max(self._forms.get(word.lower(), [word]), key=self._counts.__getitem__)
+
+    def has(self, word: str) -> bool:
+        """Whether a phrase has a word, in any capitals."""
+        return word.lower() in self._forms
 
     def share_at_end(self, word: str) -> float:
         """Of the phrases that have a word, the share that end with it: near 0 for adjectives. A
@@ -222,9 +248,11 @@ class Surface:
             return spans
         longer = tuple(filter(None, map(self._go_on, spans)))
         written = {" ".join(self._text[slice(*span)].lower().split()) for span in longer}
-        is_count = len(spans) == 1 and any(spelling.split()[-1].isdecimal() for spelling in written)
+        is_quantity = len(spans) == 1 and any(
+            _QUANTITY.fullmatch(spelling.split()[-1]) for spelling in written
+        )
         same = len(written) == 1 and len(longer) == len(spans)
-        return longer if same and not is_count else spans
+        return longer if same and not is_quantity else spans
 
     def _go_on(self, span: Span) -> Span | None:
         """A span with the noun that it owns, or the number after it; None if there is none."""
@@ -238,10 +266,26 @@ class Surface:
         return match and self._extend((start, match.end()))
 
     def stems(self, span: Span) -> tuple[str, ...]:
-        """The stems of the words in a span. A long term may be the whole of many spans."""
+        """The stems of the words in a span, and its numbers. A long term may be the whole of many
+        spans."""
         if span not in self._stems:
-            self._stems[span] = stem_all(words_of(self._text[slice(*span)]))
+            self._stems[span] = stem_all(words_with_numbers(self._text[slice(*span)]))
         return self._stems[span]
+
+    def find(self, phrase: str) -> tuple[Span, ...]:
+        """The occurrences of a phrase, in any inflection."""
+        stems = stem_all(words_with_numbers(phrase))
+        source, spans = self._source
+        starts = source.positions(stems) if stems else ()
+        return tuple((spans[at][0], spans[at + len(stems) - 1][1]) for at in starts)
+
+    @cached_property
+    def _source(self) -> tuple[StemmedSource, Sequence[Span]]:
+        """The stems of the text, with its numbers, and their spans."""
+        words, spans = self.document.tokens()
+        pairs = zip(words, spans, strict=True)
+        written = [self._text[slice(*span)] if word == DIGIT else word for word, span in pairs]
+        return StemmedSource(written), spans
 
     def _extend(self, span: Span) -> Span | None:
         """A span with all of the terms that it cuts; None if it is no phrase."""
@@ -249,7 +293,10 @@ class Surface:
         written = self._text[start:end]
         if _CLAUSE_END.search(written) or _LONG_HAN.search(written):
             return None
-        if self._addresses.find(start) or self._addresses.find(end - 1):
+        for excluded in (self._addresses, self._markup):
+            if excluded.find(start) or excluded.find(end - 1):
+                return None
+        if _BROKEN_WORD.match(self._text, end):
             return None
         first, last = self._terms.find(start), self._terms.find(end - 1)
         if first is not None:
@@ -266,6 +313,10 @@ class Surface:
     def _addresses(self) -> "_Spans":
         words = _MARKED.finditer(self._text)
         return _Spans(match.span() for match in words if _is_address(match[0]))
+
+    @cached_property
+    def _markup(self) -> "_Spans":
+        return _Spans(match.span() for match in _MARKUP.finditer(self._text))
 
     def share_at_end(self, spans: Iterable[Span]) -> float:
         """Of the phrases that have a phrase's last word, the share that end with it, for the form
@@ -287,7 +338,7 @@ class Surface:
 
     def _find_spelling(self, spans: Sequence[Span], words: Sequence[str]) -> str:
         tokenised = self.document.tokenised
-        written = [(span, " ".join(self._text[slice(*span)].split())) for span in spans]
+        written = [(span, self._write(span)) for span in spans]
         nouns = [pair for pair in written if self._share_at_end(pair[1]) >= _NOUN]
         written = nouns or written
         same = [pair for pair in written if words_of(pair[1], tokenised=tokenised) == words]
@@ -297,16 +348,38 @@ class Surface:
         if running:
             return Counter(running).most_common(1)[0][0]
         ((text, _),) = Counter(text for _, text in chosen).most_common(1)
-        return _WORD.sub(self._without_title_capitals, text)
+        start = next(span[0] for span, spelling in chosen if spelling == text)
+        in_capitals = self._line_at(start).isupper()
+        spelt = _WORD.sub(lambda match: self._without_title_capital(match[0], in_capitals), text)
+        if any(word.islower() for word in _WORD.findall(spelt)):  # so the title has capitals
+            spelt = _WORD.sub(self._without_rare_capital, spelt)
+        return spelt
 
-    def _without_title_capitals(self, match: "re.Match[str]") -> str:
-        word = match[0]
+    def _write(self, span: Span) -> str:
+        return " ".join(_HALF_PAIR.sub("", self._text[slice(*span)]).split())
+
+    def _without_title_capital(self, word: str, in_capitals: bool) -> str:
+        """A word with the capitals of running text. Capitals in a line that has others too are
+        those of an acronym."""
         if word.islower() or not (word.istitle() or word.isupper()):
+            return word
+        if word.isupper() and len(word) > 1 and not in_capitals:
             return word
         running, known = self._running_word(word.lower()), self._speller.case(word)
         if running is None and known == word and stem(word.lower()) in self._lower_stems:
             return word.lower()  # a title's Commute, of a text about commuting
         return running or (word.lower() if word.istitle() and known.isupper() else known)
+
+    def _without_rare_capital(self, match: "re.Match[str]") -> str:
+        """A word that no phrase of the list has, and that ends like a common noun or adjective,
+        without the capital of a title."""
+        word = match[0]
+        is_name = self._speller.has(word) or not _COMMON_ENDING.search(word)
+        return word.lower() if word.istitle() and not is_name else word
+
+    def _line_at(self, start: int) -> str:
+        end = self._text.find("\n", start)
+        return self._text[self._text.rfind("\n", 0, start) + 1 : end if end >= 0 else None]
 
     def spell_absent(self, text: str) -> str:
         """How authors write a phrase that the text does not have. If it is in lower case, as

@@ -1,19 +1,20 @@
 """A thesaurus: the terms that a user allows, each with an identifier and other names.
 
 It is read from a list of terms, a CSV file or SKOS. A phrase stands for a term if it has the stems
-of one of its labels, in any order: *networks, neural* and *neural network* are the same.
+of one of its labels, in any order: *networks, neural* and *neural network* are the same. Numbers
+must be the same: *type 1 diabetes* is not *type 2 diabetes*.
 """
 
 import io
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from warnings import catch_warnings, simplefilter
 
-from one2set.data.text import PUNCTUATION, Stems, stem_all, words_of
+from one2set.data.text import PUNCTUATION, Span, Stems, stem_all, words_with_numbers
 from one2set.errors import ConfigError, DataError, missing_extra
 
 if TYPE_CHECKING:
@@ -58,9 +59,12 @@ class Thesaurus:
         words = without_marks(stems)
         return self._exact.get(words) or self._any_order.get(frozenset(words))
 
-    def choose(self, phrases: "Iterable[ScoredPhrase]") -> "list[ScoredPhrase]":
+    def choose(
+        self, phrases: "Iterable[ScoredPhrase]", find: Callable[[str], tuple[Span, ...]]
+    ) -> "list[ScoredPhrase]":
         """The terms of phrases. Phrases of the same term are merged: it has
-        the highest of their scores, and all of their occurrences."""
+        the highest of their scores, and all of their occurrences. If they have none, those of its
+        labels, which `find` finds in the text."""
         by_term: dict[Term, ScoredPhrase] = {}
         for phrase in phrases:
             if (term := self.find(phrase.stems)) is None:
@@ -72,11 +76,20 @@ class Thesaurus:
                 spans=tuple(sorted({*phrase.spans, *same.spans})),
                 term=term,
             )
-        return list(by_term.values())
+        return [
+            phrase if phrase.spans else phrase._replace(spans=_find_labels(term, find))
+            for term, phrase in by_term.items()
+        ]
+
+
+def _find_labels(term: Term, find: Callable[[str], tuple[Span, ...]]) -> tuple[Span, ...]:
+    return tuple(
+        sorted({span for label in (term.label, *term.other_labels) for span in find(label)})
+    )
 
 
 def _stems(label: str) -> Stems:
-    return without_marks(stem_all(words_of(label)))
+    return without_marks(stem_all(words_with_numbers(label)))
 
 
 def without_marks(stems: Stems) -> Stems:
@@ -171,7 +184,13 @@ def _read_csv(path: str | Path) -> Iterator[Term]:
         raise DataError(
             "has no column of labels", fix=f"name it one of {', '.join(_LABELS)}", path=path
         )
-    for row in rows:
+    for number, row in enumerate(rows, start=1):
+        if None in row:
+            raise DataError(
+                f"row {number} has more cells than the header",
+                fix=f"quote labels that contain {delimiter!r}",
+                path=path,
+            )
         if row[label]:
             joined = (row[others] or "") if others else ""
             alternatives = tuple(filter(None, map(str.strip, joined.split("|"))))
