@@ -71,6 +71,13 @@ class Invented(Results):
             for metric, x in result.items()
         }
 
+    def number_difference(self, row: str, base: str, split: str) -> Difference:
+        both = self.differences(row, base, split)
+        counts: list[Metric] = ["num_present", "num_absent"]
+        low, mean, high = (sum(both[metric][at] for metric in counts) for at in (1, 0, 2))
+        unsure = any(metric in self._unsure for metric in counts)
+        return Difference(mean, -1.0, 1.0) if unsure else Difference(mean, low, high)
+
     def training_speed(self, row: str) -> Value | None:
         return Value(self._speeds.get(row, 1.0))
 

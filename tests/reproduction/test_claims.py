@@ -239,6 +239,21 @@ def test_a_significant_difference_in_the_other_direction_is_no_support() -> None
     assert "the difference in absent F1@M is not above 0" in result.reason
 
 
+def test_fewer_phrases_are_fewer_in_sum() -> None:
+    """#AK falls significantly, but #PK rises as much."""
+    shifted: Changes = {
+        ("settrans", "num_present"): 2.0,
+        ("settrans", "num_absent"): 2.0,
+        ("settrans-fixed", "num_present"): 2.5,
+        ("settrans-fixed", "num_absent"): 1.499,
+    }
+    result = next(
+        claim for text, claim in check_all(shifted).items() if text.startswith("Without assignment")
+    )
+    assert result.verdict == "holds, not significant"
+    assert "#PK + #AK may be equal" in result.reason
+
+
 @pytest.mark.parametrize("metric", ["num_present", "num_absent"])
 def test_an_equal_number_of_predictions_is_not_fewer(metric: Metric) -> None:
     same = {("settrans-lambda-0.5", metric): _FALLING["settrans-lambda-0.2", metric]}

@@ -64,7 +64,7 @@ def test_a_job_is_done_once(job: JobFolder, monkeypatch: pytest.MonkeyPatch) -> 
     assert record.examples_seen >= 8, "the last batch may go beyond"
     assert record.parameters > 0
     assert job.examples_seen() == record.examples_seen
-    assert not (job.run / "checkpoints").exists(), "a plan's would fill a disk"
+    assert not any((job.run / "checkpoints").glob("0*")), "a plan's would fill a disk"
     assert (job.run / "model").is_dir()
     assert len(job.addends("kp20k-part").f1) == job.measured("kp20k-part").documents == 10
     arguments = job.command()

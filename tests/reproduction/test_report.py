@@ -80,7 +80,9 @@ def test_claims_are_counted_by_their_verdicts(
     verdicts_in_order = "holds: 1; holds, not significant: 2; does not hold: 1; not measured: 0."
     assert f"Verdicts on 4 claims of the paper – {verdicts_in_order}" in page
     assert page.startswith("# One2Set, reproduced: 8 examples\n")
-    assert "limit 8 examples; rows that start from another one's weights: 1 more" in page
+    started = page[page.index("Rows that start from another one's weights") :]
+    assert started.startswith("Rows that start from another one's weights see 1 more (GAN_MR's")
+    assert "with schedule `constant`, 0 steps of warm-up and rate 5e-05" in started
 
 
 def test_rows_beyond_the_paper_show_their_gain_and_cost(whole: Results) -> None:

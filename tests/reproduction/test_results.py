@@ -207,6 +207,17 @@ def test_differences_of_counts_and_duplication(setup: Setup, tmp_path: Path) -> 
     assert not silent.significant
 
 
+def test_the_difference_in_number_is_that_of_the_sum(setup: Setup, tmp_path: Path) -> None:
+    """Of all documents and of each resample, whatever its parts do."""
+    write_job(setup, tmp_path, "settrans", said=5.0)
+    write_job(setup, tmp_path, "transformer", said=4.0)
+    results = Results(setup, tmp_path)
+    number = results.number_difference("settrans", "transformer", "kp20k-part")
+    parts = results.differences("settrans", "transformer", "kp20k-part")
+    assert number == pytest.approx((1.0, 1.0, 1.0))
+    assert number.mean == pytest.approx(parts["num_present"].mean + parts["num_absent"].mean)
+
+
 def test_codes_are_those_of_all_seeds(setup: Setup, tmp_path: Path) -> None:
     write_job(setup, tmp_path, "settrans", codes=[(0.8, 0.0), (0.0, 0.4)])
     write_job(setup, tmp_path, "settrans", codes=[(0.2, 0.4), (0.0, 0.0)], seed=1)

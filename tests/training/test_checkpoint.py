@@ -46,6 +46,17 @@ def test_the_last_two_are_kept_and_the_newest_is_found(
     assert checkpoints.load(newest, stepper) == Progress(step=15, recent={"loss": (1.5, 3)})
 
 
+def test_a_run_without_its_checkpoints_is_not_begun_again(
+    checkpoints: Checkpoints, stepper: Stepper
+) -> None:
+    """Its model would be replaced."""
+    checkpoints.save(Progress(step=5), stepper)
+    checkpoints.discard()
+    assert checkpoints.last() is None
+    with pytest.raises(DataError, match="has ended, and its checkpoints were deleted; start a new"):
+        checkpoints.find()
+
+
 def _truncate(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-10])
 

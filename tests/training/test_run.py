@@ -72,11 +72,20 @@ def test_what_the_optimizers_state_contains_is_fixed(
         run.change(run.config.override([f"train.{setting}=0.5"]))
 
 
-def test_frozen_layers_are_fixed(miniature: Miniature, tmp_path: Path) -> None:
-    """The optimizer has no moments of frozen weights."""
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("train.frozen_layers", "1"),  # the optimizer has no moments of frozen weights
+        ("train.drop_oov_phrases", "true"),  # the loss is of other targets
+        ("validation.documents", "3"),
+    ],
+)
+def test_what_validations_depend_on_is_fixed(
+    setting: str, value: str, miniature: Miniature, tmp_path: Path
+) -> None:
     run = miniature.run(tmp_path / "run")
-    with pytest.raises(ConfigError, match=r"train\.frozen_layers is 1, but this run"):
-        run.change(run.config.override(["train.frozen_layers=1"]))
+    with pytest.raises(ConfigError, match=rf"{setting} is {value.capitalize()}, but this run"):
+        run.change(run.config.override([f"{setting}={value}"]))
 
 
 def test_a_run_resumes_with_its_own_arguments(miniature: Miniature, tmp_path: Path) -> None:

@@ -27,7 +27,10 @@ _COLUMNS: dict[str, Callable[[Record], str]] = {
     "absent F1@M": lambda row: f"{row['absent_f1_m']:.3f}",
     "#PK": lambda row: f"{row['num_present']:.2f}",
     "#AK": lambda row: f"{row['num_absent']:.2f}",
-    "Dup": lambda row: f"{row['duplication']:.2f}",
+    # Of no predictions, no fraction is repeated.
+    "Dup": lambda row: (
+        f"{row['duplication']:.2f}" if row["num_present"] or row["num_absent"] else "–"
+    ),
     "examples": lambda row: f"{row['documents']:,}",
     "train docs/s": lambda row: f"{row['training_speed']:.1f}",
     "generate docs/s": lambda row: f"{row['generation_speed']:.1f}",

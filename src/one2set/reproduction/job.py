@@ -13,7 +13,6 @@ free when the last of them has ended, even if it was killed.
 import fcntl
 import platform
 import resource
-import shutil
 import subprocess
 import sys
 import time
@@ -226,9 +225,10 @@ class JobFolder:
             return
         if not has_ended(self.run, self._setup.corpus):
             yield from self._run_session(lock, start)
-        self._save_record(_read_progress(Run.load(self.run)))
+        run = Run.load(self.run)
+        self._save_record(_read_progress(run))
         if tidy:
-            shutil.rmtree(self.run / "checkpoints")
+            _open_checkpoints(run).discard()
 
     def _describe(self) -> None:
         job = self.job
@@ -337,9 +337,13 @@ def has_ended(folder: Path, corpus: Corpus) -> bool:
 
 def _read_progress(run: Run) -> Progress:
     """How far a run has come."""
-    checkpoints = Checkpoints(run.checkpoints, run_fingerprint=run.fingerprint)
+    checkpoints = _open_checkpoints(run)
     last = checkpoints.last()
     return Progress() if last is None else checkpoints.progress(last)
+
+
+def _open_checkpoints(run: Run) -> Checkpoints:
+    return Checkpoints(run.checkpoints, run_fingerprint=run.fingerprint)
 
 
 def _get_children_cpu_seconds() -> float:

@@ -33,6 +33,10 @@ from one2set.reproduction.results import RESAMPLES, Results
 
 _TITLE = "One2Set, reproduced"
 _FIGURES = "figures"
+_INTERVALS = (
+    "Intervals cover the choice of documents, not that of the seed: a row with one seed may differ "
+    "more with another."
+)
 _KINDS: dict[Verdict, str] = {
     "holds": "holds",
     "holds, not significant": "open",
@@ -73,8 +77,8 @@ def _build_blocks(
             Paragraph(
                 "Each rule was written in the code before any run. The reference set is "
                 f"`{results.reference}`. A claim holds but is not significant if the 95 % interval "
-                "of a difference contains 0; claims about codes and speed have no interval. Where "
-                "a claim fails, the reason is what can be computed."
+                "of a difference contains 0; claims about codes and speed have no interval. "
+                f"{_INTERVALS} Where a claim fails, the reason is what can be computed."
             ),
             _tabulate_claims(checked_claims),
         ),
@@ -133,7 +137,7 @@ def _build_blocks(
             Paragraph(
                 f"Differences of F1 with 95 % intervals from {RESAMPLES:,} paired bootstrap "
                 "resamples of the documents, each with its mean over seeds. * marks intervals "
-                "without 0."
+                f"without 0. {_INTERVALS}"
             ),
             tables.tabulate_significance(results, _list_pairs(results)),
         ),
@@ -235,7 +239,6 @@ def _describe_protocol(results: Results, command: str) -> list[PageBlock]:
     config = results.rows[row][0].job.config
     train, validation = config.train, config.validation
     limits = _list_examples(results, started=False)
-    more = _list_examples(results, started=True) or "none measured"
     chosen = "highest F1@M over all phrases" if validation.select_by == "f1" else "lowest loss"
     documents = splits[VALID].documents if VALID in splits else 0
     if validation.documents:
@@ -246,8 +249,7 @@ def _describe_protocol(results: Results, command: str) -> list[PageBlock]:
             "All rows were trained on the same documents, by one loop: "
             f"schedule `{train.schedule}` with {train.warmup_steps:,} steps of warm-up, rate "
             f"{train.learning_rate:g} (recurrent networks, as their authors, 1e-3), limit {limits} "
-            f"examples; rows that start from another one's weights: {more} more (GAN_MR's "
-            "include the examples of its discriminator). The best "
+            f"examples.{_describe_started(results)} The best "
             f"weights are those of the {chosen} on {documents:,} validation documents (2RF1: "
             "highest reward). Test sets were used once, after that. Greedy search, protocol "
             "`ye2021`."
@@ -261,6 +263,25 @@ def _describe_protocol(results: Results, command: str) -> list[PageBlock]:
         Preformatted("The command that made this report", [command]),
         Preformatted(f"Settings of {row}", config.to_toml().splitlines()),
     ]
+
+
+def _describe_started(results: Results) -> str:
+    """How rows that start from another one's weights were trained; "" if none was measured."""
+    jobs = [
+        job_folder.job
+        for job_folders in results.rows.values()
+        for job_folder in job_folders
+        if job_folder.before and job_folder.job.num_examples
+    ]
+    if not jobs:
+        return ""
+    train = jobs[0].config.train  # the same for all of them
+    return (
+        f" Rows that start from another one's weights see {_list_examples(results, started=True)} "
+        f"more (GAN_MR's include the examples of its discriminator), with schedule "
+        f"`{train.schedule}`, {train.warmup_steps:,} steps of warm-up and rate "
+        f"{train.learning_rate:g}."
+    )
 
 
 def _list_examples(results: Results, *, started: bool) -> str:

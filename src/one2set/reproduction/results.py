@@ -173,15 +173,12 @@ class Results:
         return self._compared[key]
 
     def _bootstrap(self, row: str, base: str, split: str) -> dict[Metric, Difference]:
-        pair = [self._addends(name, split) for name in (base, row)]
-        f1 = np.stack([addends.f1 for addends in pair], axis=1)  # (D, 2, 4, 3, 2)
-        counts = np.stack([addends.counts for addends in pair], axis=1)  # (D, 2, 3, 2)
+        pair = [self._addends(name, split).f1 for name in (base, row)]
+        f1 = np.stack(pair, axis=1)  # (D, 2, 4, 3, 2)
+        counts, drawn = self._resample_counts(row, base, split)
         values = np.concatenate(
-            [compute_from_sums(f1.sum(axis=0), YE2021)[2], _divide(counts.sum(axis=0))], axis=1
+            [compute_from_sums(f1.sum(axis=0), YE2021)[2], counts], axis=1
         )  # (2, 7)
-        drawn = np.concatenate(
-            [_divide(sums) for sums in resample_sums(counts, resamples=RESAMPLES, seed=0)]
-        )  # (B, 2, 3)
         intervals = np.concatenate(
             [
                 paired_bootstrap(f1, YE2021, resamples=RESAMPLES, seed=0).difference[1],
@@ -192,6 +189,22 @@ class Results:
             metric: Difference(float(values[1, at] - values[0, at]), *map(float, intervals[at]))
             for at, metric in enumerate((*CELLS, *COUNTS))
         }
+
+    def number_difference(self, row: str, base: str, split: str) -> Difference:
+        """#PK + #AK of a row minus that of another, on one set."""
+        counts, drawn = self._resample_counts(row, base, split)
+        numbers = [COUNTS.index(name) for name in ("num_present", "num_absent")]
+        mean, resampled = (x[..., numbers].sum(axis=-1) for x in (counts, drawn))  # (2,), (B, 2)
+        low, high = interval((resampled[:, 1] - resampled[:, 0])[:, None])[0]
+        return Difference(float(mean[1] - mean[0]), float(low), float(high))
+
+    def _resample_counts(self, row: str, base: str, split: str) -> tuple[Floats, Floats]:
+        """`COUNTS` of two rows, the base first: of all documents (2, 3), and of each resample
+        (B, 2, 3)."""
+        pair = [self._addends(name, split).counts for name in (base, row)]
+        counts = np.stack(pair, axis=1)  # (D, 2, 3, 2)
+        drawn = [_divide(sums) for sums in resample_sums(counts, resamples=RESAMPLES, seed=0)]
+        return _divide(counts.sum(axis=0)), np.concatenate(drawn)
 
     def _addends(self, row: str, split: str) -> DocumentAddends:
         """What each document adds to the metrics, mean over seeds."""

@@ -8,7 +8,8 @@
         optimizer.pt         the state of the optimizer
 
 Checkpoints are written atomically. The last two are kept, in case one is damaged later. There is no
-random state to save: all random numbers are derived from the seed and the step.
+random state to save: all random numbers are derived from the seed and the step. A file `discarded`
+instead of checkpoints says that the run has ended.
 """
 
 import shutil
@@ -34,6 +35,7 @@ _MANIFEST, _PROGRESS, _WEIGHTS, _AVERAGE, _OPTIMIZER = (
     "average.safetensors",
     "optimizer.pt",
 )
+_DISCARDED = "discarded"
 _FILES = frozenset((_MANIFEST, _PROGRESS, _WEIGHTS, _AVERAGE, _OPTIMIZER))
 
 
@@ -72,9 +74,22 @@ class Checkpoints:
         for old in list(self._newest_first())[_KEPT:]:
             shutil.rmtree(old)
 
+    def discard(self) -> None:
+        """Delete all checkpoints of a run that has ended. It cannot be resumed after that, not even
+        from the beginning."""
+        shutil.rmtree(self.folder)
+        self.folder.mkdir()
+        (self.folder / _DISCARDED).touch()
+
     def find(self) -> tuple[Path | None, list[str]]:
         """Return the newest usable checkpoint (None if none was ever written), and a message for
         each unusable one, which is renamed."""
+        if (self.folder / _DISCARDED).exists():
+            raise DataError(
+                "the run has ended, and its checkpoints were deleted",
+                fix="start a new run, with --init to continue from its model",
+                path=self.folder,
+            )
         clear_leftovers(self.folder)  # the run is locked
         messages: list[str] = []
         for path in list(self._newest_first()):

@@ -31,7 +31,8 @@ from one2set.errors import ConfigError
 
 SCALES = ("tiny", "small", "medium", "paper", "further")
 
-# Settings that a resumed run cannot change, because its checkpoints depend on them.
+# Settings that a resumed run cannot change: its checkpoints depend on them, or validations before
+# and after the change could not be compared.
 _FIXED = (
     "model.",
     "loss.",
@@ -39,11 +40,13 @@ _FIXED = (
     "adversarial.",
     "train.batch_",
     "train.pool_batches",
+    "train.drop_oov_phrases",
     "train.beta",
     "train.epsilon",
     "train.encoder_lr_factor",
     "train.frozen_layers",
     "train.average_decay",
+    "validation.documents",
     "validation.select_by",
 )
 
