@@ -41,7 +41,8 @@ def export(
         from one2set.prediction.engine import Engine
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="Exporting a model") from None
-    from one2set.model.paths import find_model_folder
+    from one2set.model.paths import find_model_folder, is_exported
+    from one2set.prediction.predictor import Predictor
     from one2set.prediction.runtime import Runtime
 
     folder = find_model_folder(model)
@@ -49,8 +50,11 @@ def export(
         export_model(folder, output, int8=not float32, overwrite=overwrite, verify=not no_verify)
     size = sum(path.stat().st_size for path in output.iterdir())
     err.print(f"{output}: {size / 1e6:.1f} MB", soft_wrap=True)
-    original = Engine.load(folder, device="cpu", verify=False)
+    # A model that was exported before may be the same: then nothing differs.
+    original: Predictor = (
+        Runtime(folder) if is_exported(folder) else Engine.load(folder, device="cpu", verify=False)
+    )
     with waiting(lambda: "comparing"):
         same, total = count_shared_phrases(original, Runtime(output))
-    out.print(f"on the bundled sample, {same:,} of {total:,} phrases equal the original network's")
+    out.print(f"on the bundled sample, {same:,} of {total:,} phrases equal those of the original")
     err.print(f'next: one2set generate --model {output} "Some text"', soft_wrap=True)

@@ -53,7 +53,7 @@ ModelArgument = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="A model or run folder, or an included model where it fits: default, light.",
+        help="A model or run folder, or default for the included model.",
         callback=_tell_of_folder,
     ),
 ]

@@ -65,16 +65,18 @@ def train(
         ),
     ] = [],  # noqa: B006
     steps: Annotated[
-        int | None, _limit(metavar="N", help="Optimizer steps.", show_default=False)
+        int | None, _limit(metavar="N", help="Optimiser steps; 0 for no limit.", show_default=False)
     ] = None,
     documents: Annotated[
         int | None,
         _limit(
-            metavar="N", help="Training examples, counted again in every epoch.", show_default=False
+            metavar="N",
+            help="Training examples, counted again in every epoch; 0 for no limit.",
+            show_default=False,
         ),
     ] = None,
     minutes: Annotated[
-        float | None, _limit(metavar="N", help="Minutes.", show_default=False)
+        float | None, _limit(metavar="N", help="Minutes; 0 for no limit.", show_default=False)
     ] = None,
     from_: Annotated[
         str | None,

@@ -43,7 +43,8 @@ class Document:
         if self.keyphrases is None:
             raise DataError(
                 f"document {self.id!r} has no keyphrases",
-                fix="add a list of keyphrases, [] if there are none",
+                fix="add a list of keyphrases, [] if there are none, or name their field, "
+                "for example --field keyphrases=tags",
                 path=path,
             )
 

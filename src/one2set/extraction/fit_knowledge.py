@@ -143,8 +143,9 @@ def fit_candidate_scorer(
     """Count documents, and fit an MLP to the n-grams of a sample of them."""
     if (documents := count_documents(sample)) < _MIN_DOCUMENTS:
         raise DataError(
-            f"{documents:,} documents are too few to fit a scorer",
-            fix=f"pass {_MIN_DOCUMENTS} or more",
+            f"{documents:,} documents with keyphrases are too few to fit a scorer",
+            fix=f"pass {_MIN_DOCUMENTS} or more; if they have keyphrases, name their field, "
+            "for example --field keyphrases=tags",
         )
     lexicon = build_lexicon(counted)
     every = math.ceil(documents / _MAX_SCORER_DOCUMENTS)

@@ -23,7 +23,7 @@ from one2set.model.heads import FILE as HEADS
 from one2set.model.heads import Heads
 from one2set.model.manifest import check_manifest, write_model_folder
 from one2set.model.network import Network
-from one2set.model.paths import is_light
+from one2set.model.paths import expect_network
 from one2set.model.recurrent import Recurrent
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
@@ -98,8 +98,7 @@ def save_config(folder: Path, network: Network, config: Mapping[str, Any] | None
 
 def load_model(folder: Path, *, verify: bool = True) -> Model:
     """Read a folder. The network is in eval mode, on the CPU. `verify` checks its manifest."""
-    if is_light(folder):
-        raise ConfigError(f"{folder} is a light model, which has no network; name another model")
+    expect_network(folder)
     if verify:
         check_manifest(folder)
     description = _read_config(folder / CONFIG)

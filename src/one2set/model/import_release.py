@@ -105,7 +105,8 @@ def _load(path: Path, *, fix: str) -> dict[str, Any]:
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror})", fix=fix, path=path) from None
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError) as error:
-        reason = str(error).splitlines()[0]
+        # Not torch's own words: they advise to read it without protection.
+        reason = type(error).__name__
         raise DataError(f"is not a file that torch saved ({reason})", fix=fix, path=path) from None
     if not isinstance(saved, dict):
         raise DataError(f"contains a {type(saved).__name__}, not a dict", fix=fix, path=path)

@@ -62,6 +62,12 @@ def is_light(folder: Path) -> bool:
     return (folder / LIGHT_FILE).exists()
 
 
+def expect_network(folder: Path) -> None:
+    """Raise ConfigError if the model of a folder has no network."""
+    if is_light(folder):
+        raise ConfigError(f"{folder} is a light model, which has no network; name another model")
+
+
 def is_exported(folder: Path) -> bool:
     """Whether a model runs without torch."""
     return (folder / DESCRIPTION).exists() or is_light(folder)

@@ -8,7 +8,7 @@ from typing import Any
 
 from one2set.data.vocabulary import Vocabulary, load_vocabulary
 from one2set.errors import ConfigError, DataError, missing_extra
-from one2set.model.paths import DESCRIPTION, is_light
+from one2set.model.paths import DESCRIPTION, expect_network, is_light
 from one2set.prediction.predictor import NoNetwork, Predictor
 
 _FIX = "pass a complete model folder"
@@ -16,6 +16,7 @@ _FIX = "pass a complete model folder"
 
 def load_model_vocabulary(folder: Path) -> Vocabulary:
     """The vocabulary of a model, without its network."""
+    expect_network(folder)
     path = folder / "config.json"
     try:
         size = json.loads(path.read_text(encoding="utf-8"))["arguments"]["vocabulary_size"]

@@ -240,7 +240,7 @@ class LimitSettings(Section):
     epochs: NonNegativeInt = 20
     """Maximum number of epochs; 0 for no limit."""
     steps: NonNegativeInt = 0
-    """Maximum number of optimizer steps; 0 for no limit."""
+    """Maximum number of optimiser steps; 0 for no limit."""
     documents: NonNegativeInt = 0
     """Maximum number of examples seen, over all epochs; 0 for no limit."""
     minutes: NonNegativeFloat = 0.0

@@ -126,9 +126,9 @@ def _load_initial_weights(network: Network, vocabulary: Vocabulary, path: Path) 
         vocabulary.text([id]) != other.vocabulary.text([id]) for id in ids
     ):
         raise ConfigError(
-            f"--init {path}: its vocabulary ({other.vocabulary.size:,} words) differs from this "
-            f"run's ({vocabulary.size:,}); pass a model that was trained on this corpus with as "
-            f"many words, or prepare the corpus again with --vocabulary {path}"
+            f"the vocabulary of {path} ({other.vocabulary.size:,} words) differs from that of the "
+            f"corpus ({vocabulary.size:,}); prepare the corpus again with --vocabulary and this "
+            "model, or start from a model that was trained on this corpus"
         )
     ours, theirs = network.state_dict(), other.network.state_dict()
     for name in sorted(ours.keys() | theirs.keys()):
