@@ -14,7 +14,7 @@ run: .venv/.installed-run
 	@$(BIN)/one2set generate examples/abstract.txt
 
 test: lint
-	$(BIN)/pytest --numprocesses 2
+	$(BIN)/pytest --numprocesses 2 --dist loadgroup
 
 lint: .venv/.installed-dev
 	$(BIN)/ruff check .

@@ -23,6 +23,8 @@ from one2set.reproduction.tables import (
 from tests.reproduction.invented import Invented
 from tests.reproduction.test_page import Tags
 
+pytestmark = pytest.mark.xdist_group("whole")  # so that the plan is trained once
+
 
 def row_of(table: PageTable, label: str) -> list[TableCell]:
     (row,) = [row for row in table.rows if _text(row[0]) == label]

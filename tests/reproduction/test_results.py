@@ -27,6 +27,8 @@ from one2set.reproduction.published import METRICS, Value, get_published_value
 from one2set.reproduction.results import Results
 from tests.reproduction.invented import Changes, Invented
 
+pytestmark = pytest.mark.xdist_group("whole")  # so that the plan is trained once
+
 
 def test_every_row_is_there_and_the_reference_is_kp20k(whole: Results) -> None:
     assert whole.rows.keys() == ROWS.keys()
