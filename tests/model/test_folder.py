@@ -84,7 +84,7 @@ def test_a_changed_file_is_detected_unless_verify_is_off(tmp_path: Path) -> None
 def test_a_folder_is_not_replaced_without_overwrite(tmp_path: Path) -> None:
     folder = tmp_path / "model"
     save_model(folder, tiny.settrans(), vocabulary())
-    with pytest.raises(ConfigError, match="exists already"):
+    with pytest.raises(ConfigError, match="exists already; pass --overwrite"):
         save_model(folder, tiny.transformer(), vocabulary())
     save_model(folder, tiny.transformer(), vocabulary(), overwrite=True)
     assert load_model(folder).network.rows == 1

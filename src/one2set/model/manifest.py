@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from one2set.atomic import atomic_file, atomic_folder
-from one2set.errors import DataError
+from one2set.errors import ConfigError, DataError
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -26,6 +26,8 @@ _FIX = "copy or download the model again, or pass --no-verify if you changed it 
 def write_model_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """Make a temporary folder; it becomes the model folder `path`, with a manifest, when the block
     ends without an error. With `overwrite` it may replace another model folder."""
+    if path.exists() and not overwrite:
+        raise ConfigError(f"{path} exists already; pass --overwrite, or name another folder")
     with atomic_folder(path, own_files=_own_files if overwrite else None) as partial:
         yield partial
         manifest = partial / MANIFEST
