@@ -236,6 +236,7 @@ def test_extended_spans_are_valid_for_any_text(text: str, data: st.DataObject) -
         ("CILIATES BENCHMARKS FOR ALL", "We read.", "ciliates", "ciliates"),
         # A word that ends like a common noun follows the others of its phrase.
         ("Ciliates Depletion Everywhere", "We read.", "ciliates depletion", "ciliates depletion"),
+        ("Of Lygus hesperus", "We read.", "lygus hesperus", "Lygus hesperus"),
         ("Ciliates Kalman Everywhere", "We read.", "ciliates kalman", "ciliates Kalman"),
         # The first of a pair of marks is outside the phrase.
         ("", 'We plan "smart" cities.', "smart cities", "smart cities"),

@@ -351,7 +351,7 @@ class Surface:
         start = next(span[0] for span, spelling in chosen if spelling == text)
         in_capitals = self._line_at(start).isupper()
         spelt = _WORD.sub(lambda match: self._without_title_capital(match[0], in_capitals), text)
-        if any(word.islower() for word in _WORD.findall(spelt)):  # so the title has capitals
+        if spelt != text:  # other words have lost the capitals of a title
             spelt = _WORD.sub(self._without_rare_capital, spelt)
         return spelt
 
