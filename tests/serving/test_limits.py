@@ -1,6 +1,7 @@
 """Requests beyond a limit or without a token are refused, and no others."""
 
 import asyncio
+import math
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -237,6 +238,9 @@ def test_an_answer_that_is_too_large_gets_422() -> None:
 def test_invalid_limits_are_errors() -> None:
     with pytest.raises(ConfigError, match="the limit of body is 0"):
         Limits(body=0)
+    for value in (math.inf, math.nan):  # the event loop has no such times
+        with pytest.raises(ConfigError, match=f"seconds is {value}; expected a finite number"):
+            Limits(seconds=value)
     with pytest.raises(ConfigError, match="only 10 can wait"):
         Limits(documents=11, queue=10)
 

@@ -7,6 +7,7 @@ limit, before other code sees it. `connections` has the limits before a request 
 
 import asyncio
 import hmac
+import math
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -51,8 +52,10 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name in self.__slots__:
-            if not (value := getattr(self, name)) > 0:
-                raise ConfigError(f"the limit of {name} is {value}; expected more than 0")
+            if not 0 < (value := getattr(self, name)) < math.inf:
+                raise ConfigError(
+                    f"the limit of {name} is {value}; expected a finite number above 0"
+                )
         if self.documents > self.queue:
             raise ConfigError(
                 f"a request may have {self.documents} documents, but only {self.queue} can wait; "
