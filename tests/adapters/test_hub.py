@@ -11,6 +11,7 @@ from huggingface_hub.errors import LocalEntryNotFoundError
 from one2set.adapters.hub import HubKeyphraseGenerator
 from one2set.errors import ConfigError
 from one2set.keyphrases.generator import KeyphraseGenerator
+from one2set.model.paths import BUNDLED
 
 
 def test_a_saved_and_loaded_model_gives_the_same_keyphrases(
@@ -52,12 +53,43 @@ def test_a_model_is_not_saved_over_itself(
     assert {path.name: path.read_bytes() for path in own.iterdir()} == before
 
 
-def test_a_light_model_is_not_saved_over_what_it_shares(model: Path, tmp_path: Path) -> None:
-    own, shared = tmp_path / "light", tmp_path / "shared"
+def make_light(model: Path, folder: Path) -> tuple[Path, Path]:
+    """The folder of a light model, and that of the model whose components it shares."""
+    own, shared = folder / "light", folder / "shared"
     shutil.copytree(model, shared)
     own.mkdir()
     (own / "light.json").write_text('{"knowledge": "../shared"}')
     shutil.copyfile(model / "calibration.json", own / "calibration.json")
+    return own, shared
+
+
+def test_a_light_model_is_saved_and_loaded(model: Path, texts: list[str], tmp_path: Path) -> None:
+    own, _ = make_light(model, tmp_path)
+    expected = KeyphraseGenerator(own, threads=1).generate(texts)
+    hub = HubKeyphraseGenerator(str(own), threads=1)
+    for number in range(2):  # the second time, of a copy
+        hub.save_pretrained(tmp_path / str(number))
+        assert not (tmp_path / str(number) / "config.json").exists()
+        hub = HubKeyphraseGenerator.from_pretrained(tmp_path / str(number), threads=1)
+        assert hub.generate(texts) == expected
+
+
+def test_a_folder_with_the_name_of_a_bundled_model_is_loaded(
+    model: Path,
+    generator: KeyphraseGenerator,
+    texts: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in BUNDLED:
+        shutil.copytree(model, tmp_path / name)
+        hub = HubKeyphraseGenerator.from_pretrained(name, threads=1)
+        assert hub.generate(texts[0]) == generator.generate(texts[0])
+
+
+def test_a_light_model_is_not_saved_over_what_it_shares(model: Path, tmp_path: Path) -> None:
+    own, shared = make_light(model, tmp_path)
     hub = HubKeyphraseGenerator(own, threads=1)
     with pytest.raises(ConfigError, match="own folder of the model"):
         hub.save_pretrained(shared)

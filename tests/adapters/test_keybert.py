@@ -1,6 +1,7 @@
 """The adapter has KeyBERT's signature and return types."""
 
 import inspect
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from one2set.adapters.keybert import KeyBERT, extract_keywords
 from one2set.data.control_codes import Side
 from one2set.data.text import words_of
 from one2set.errors import ConfigError
+from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalibration
 from one2set.keyphrases.generator import KeyphraseGenerator
 
 # Of KeyBERT 0.9.0; the last test compares with the installed one, where there is one.
@@ -71,6 +73,34 @@ def test_n_gram_range_and_candidates_filter_keywords(keybert: KeyBERT, texts: li
     first, second, *_ = everything
     assert keybert.extract_keywords(texts[0], candidates=[second[0].upper()]) == [second]
     assert first != second
+
+
+def test_as_many_keywords_as_asked_for_however_unlikely(
+    model: Path, texts: list[str], tmp_path: Path
+) -> None:
+    """Also if the calibration cuts the phrases off by their expected F1."""
+    proposed = LogisticModel(-6.0, {"candidate_score": 0.4, "keyphrase_count": 0.1})
+    found = []
+    for factor in (None, 0.7):
+        folder = tmp_path / str(factor)
+        shutil.copytree(model, folder)
+        half = SideCalibration(threshold=0.2, proposed=proposed, expected_gold_factor=factor)
+        Calibration(half, half).save(folder)
+        found.append([KeyBERT(folder).extract_keywords(texts[0], top_n=n) for n in (5, 6, 10, 99)])
+    assert [len(keywords) for keywords in found[0][:3]] == [5, 6, 10]
+    assert found[1] == found[0]
+
+
+def test_parts_of_phrases_are_filtered_too(model: Path) -> None:
+    """Those that people are not shown, because they occur within longer phrases only."""
+    text = "We study graph neural networks. All graph neural networks are networks of graphs."
+    keybert = KeyBERT(model)
+    keywords: Any = keybert.extract_keywords(text, top_n=1000)
+    assert "neural networks" not in _words(keywords)
+    candidates = ["neural networks"]
+    assert _words(keybert.extract_keywords(text, candidates=candidates)) == candidates
+    two: Any = keybert.extract_keywords(text, keyphrase_ngram_range=(2, 2), top_n=1000)
+    assert "neural networks" in _words(two)
 
 
 def test_only_present_phrases_by_default(model: Path, texts: list[str]) -> None:

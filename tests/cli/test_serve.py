@@ -23,6 +23,9 @@ def test_limits_are_checked_before_a_model_is_loaded() -> None:
     result = CliRunner().invoke(app, ["serve", "--model", "nowhere", "--queue", "3"])
     assert isinstance(result.exception, ConfigError)
     assert "only 3 can wait" in str(result.exception)
+    result = CliRunner().invoke(app, ["serve", "--model", "nowhere", "--timeout", "inf"])
+    assert isinstance(result.exception, ConfigError)
+    assert "the limit of seconds is inf" in str(result.exception)
     for options, variable in ((["--token", ""], None), ([], ""), ([], " ")):
         environment = {"ONE2SET_TOKEN": variable}
         result = CliRunner().invoke(app, ["serve", "--model", "nowhere", *options], env=environment)
@@ -34,3 +37,10 @@ def test_limits_are_checked_before_a_model_is_loaded() -> None:
     result = CliRunner().invoke(app, ["serve", "--model", "nowhere"])
     assert isinstance(result.exception, ConfigError)
     assert "there is no model nowhere" in str(result.exception)
+
+
+def test_the_example_of_a_server_in_a_network_names_it() -> None:
+    """A server refuses clients that call it by another name."""
+    shown = CliRunner().invoke(app, ["serve", "--help"]).output
+    (example,) = (line for line in shown.splitlines() if "serve --host 0.0.0.0" in line)
+    assert "--allowed-host NAME" in example

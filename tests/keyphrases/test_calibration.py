@@ -15,6 +15,7 @@ from one2set.errors import DataError
 from one2set.extraction.candidates import INPUTS, Inputs, build_candidates
 from one2set.extraction.knowledge import Knowledge, Proposals
 from one2set.keyphrases.calibration import Calibration, LogisticModel, SideCalibration
+from one2set.keyphrases.selection import MAX_MORE
 from one2set.prediction.prediction import NullBias, Prediction, Slot, TokenStates
 from tests.keyphrases.proposals import make_proposals
 
@@ -145,3 +146,17 @@ def test_more_never_lowers_the_cutoff(
     assert half.cutoff_by_expected_f1(ordered, more) <= half.cutoff_by_expected_f1(
         ordered, more + step
     )
+
+
+@given(
+    likely=st.lists(st.floats(1e-6, 1.0), max_size=40),
+    expected_gold_factor=st.floats(0.1, 4.0),
+)
+def test_no_value_of_more_shows_fewer(likely: list[float], expected_gold_factor: float) -> None:
+    """Up to the largest one, which shows all."""
+    half = SideCalibration(expected_gold_factor=expected_gold_factor)
+    likely.sort(reverse=True)
+    steps = (3.0, 10.0, 15.0, 17.0, 18.0, 20.0, 25.0, 30.0, 36.0, 40.0, 70.0, MAX_MORE)
+    counts = [half.cutoff_by_expected_f1(likely, more) for more in steps]
+    assert counts == sorted(counts)
+    assert counts[-1] == len(likely)

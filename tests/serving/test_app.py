@@ -227,6 +227,7 @@ def test_other_origins_are_not_allowed_by_default(
     with TestClient(create_app(generator, access=access), base_url=URL) as open_client:
         response = open_client.post(KEYPHRASES, json=body, headers=origin)
         assert response.headers[allowed] == "https://example.org"
+        assert response.headers["access-control-expose-headers"] == "Retry-After"
         assert open_client.options(KEYPHRASES, headers=asked).status_code == 200
 
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -626,3 +627,124 @@ def test_examples_can_be_tried(browser: Browser, url: str) -> None:
         assert buttons.count() >= 3
         buttons.last.click()
         expect(page.locator("#marked h1")).not_to_be_empty()
+
+
+STORED = "localStorage.getItem('text')"
+
+
+def test_what_is_written_during_a_search_is_kept(
+    browser: Browser, url: str, documents: list[Document]
+) -> None:
+    """The answer goes into the table. A text of the session that is opened meanwhile stays open."""
+    held: list[Route] = []
+    with opened(browser, url) as page:
+        page.route("**/v1/explore", lambda route: held.append(route))
+
+        def answer() -> None:
+            held.pop().continue_()
+            expect(page.locator("#message")).to_contain_text("are in the table below")
+
+        def check_draft(draft: str, rows: int) -> None:
+            expect(page.locator("#documents tr")).to_have_count(rows)
+            expect(page.locator("#writing")).to_be_visible()
+            assert page.input_value("#text") == page.evaluate(STORED) == draft
+
+        with page.expect_request("**/v1/explore"):
+            page.fill("#text", documents[0].text)
+            page.press("#text", "Control+Enter")
+        page.fill("#text", "My new draft")
+        answer()
+        check_draft("My new draft", rows=1)
+        with page.expect_request("**/v1/explore"):
+            choose(page, a__txt=b"Words of a set.")
+        page.fill("#text", "My next draft")
+        answer()
+        check_draft("My next draft", rows=2)
+        for rows in (3, 4):  # the second time, the text that is open already
+            with page.expect_request("**/v1/explore"):
+                choose(page, b__txt=f"Sets of {rows} words.".encode())
+            page.locator("#documents button", has_text=documents[0].title).click()
+            answer()
+            expect(page.locator("#marked h1")).to_have_text(documents[0].title)
+            expect(page.locator("#documents tr")).to_have_count(rows)
+            assert page.input_value("#text") == page.evaluate(STORED) == documents[0].text
+
+
+def test_the_focus_is_not_lost(browser: Browser, url: str, documents: list[Document]) -> None:
+    long = "\n\n".join(document.abstract for document in documents[:8])
+    with opened(browser, url) as page:
+        find(page, documents[2].text)
+        expect(page.locator("#results")).to_be_focused()
+        page.click("#edit")
+        find(page, long)
+        expect(page.locator("#results")).to_be_focused()
+        page.locator("#documents button").last.press("Enter")
+        expect(page.locator("#marked h1")).to_have_text(documents[2].title)
+        expect(page.locator("#documents button").last).to_be_focused()
+        page.locator("#documents button").first.press("Enter")
+        page.click("#tab-codes")
+        back, on = page.locator(".passage button").all()
+        on.press("Enter")
+        expect(page.locator(".passage")).to_contain_text("Passage 2 of")
+        expect(on).to_be_focused()
+        back.press("Enter")
+        expect(page.locator(".passage")).to_contain_text("Passage 1 of")
+        expect(on).to_be_focused()  # nothing precedes the first passage
+
+
+def test_phrases_can_be_clicked_in_another_text_and_while_it_is_edited(
+    browser: Browser, url: str, generator: KeyphraseGenerator, documents: list[Document]
+) -> None:
+    text = f"{documents[2].text}\n{documents[2].abstract}"
+    repeated = next(phrase for phrase in generator.generate(text) if len(phrase.spans) > 2)
+    tip = f"{repeated.text} · .* · %d of {len(repeated.spans)}"
+    with opened(browser, url) as page:
+
+        def click_and_expect(number: int) -> None:
+            shown = page.locator("#present .phrase").get_by_text(repeated.text, exact=True)
+            shown.click()
+            expect(page.locator("#tip")).to_have_text(re.compile(tip % number))
+
+        find(page, text)
+        click_and_expect(1)
+        click_and_expect(2)
+        move_slider(page, len(DIAL) - 1)
+        click_and_expect(3)
+        page.click("#edit")
+        page.locator("#present button").first.click()
+        expect(page.locator("#tip")).to_be_hidden()
+        find(page, f"{text}\nMore.")
+        click_and_expect(1)
+
+
+# Drags a word onto an element; returns whether the browser may insert it.
+DRAG = """place => {
+    const data = new DataTransfer();
+    data.setData('text/plain', 'word');
+    return ['dragenter', 'dragover', 'drop'].map((kind) =>
+        document.querySelector(place).dispatchEvent(
+            new DragEvent(kind, { dataTransfer: data, bubbles: true, cancelable: true })));
+}"""
+
+
+def test_a_word_can_be_moved_within_the_text(browser: Browser, url: str) -> None:
+    with opened(browser, url) as page:
+        page.fill("#text", "Some words of mine")
+        assert page.evaluate(DRAG, "#text") == [True] * 3
+        assert page.input_value("#text") == "Some words of mine"
+        expect(page.locator("#drop")).to_be_hidden()
+        assert page.evaluate(DRAG, "footer") == [False] * 3
+        expect(page.locator("#marked")).to_have_text("word")
+
+
+def test_the_text_of_a_link_is_kept_if_the_server_fails(browser: Browser, url: str) -> None:
+    with opened(browser, url, expected=["ERR_FAILED"]) as page:
+        page.fill("#text", "My own draft")
+        page.route("**/v1/explore", lambda route: route.abort())
+        page.goto(f"{url}#text=Words%20of%20a%20set")
+        expect(page.locator("#message")).to_contain_text("The server cannot be reached")
+        assert page.input_value("#text") == "Words of a set"
+        assert page.evaluate(STORED) == "My own draft"
+        page.unroute("**/v1/explore")
+        page.click("#find")
+        expect(page.locator("#marked")).to_have_text("Words of a set")

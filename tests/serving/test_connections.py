@@ -198,6 +198,44 @@ def test_trailers_are_dropped() -> None:
         assert status(read_answer(client)) == 200
 
 
+# As the HTTP client of Java sends it.
+OFFER = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAA\r\n"
+
+
+@pytest.mark.parametrize("piece", [1, 50, 10_000])
+def test_requests_that_offer_another_protocol_are_read_to_their_end(piece: int) -> None:
+    """In pieces or whole, by each kind of body, and so is what follows on the connection."""
+    body = json.dumps({"documents": ["a"]}).encode()
+    stated = POST.replace(b"Transfer-Encoding: chunked", b"Content-Length: %d" % len(body))
+    requests = (
+        POST + OFFER + b"\r\n" + chunk(body) + b"0\r\n\r\n",
+        stated + OFFER + b"\r\n" + body,
+        GET + OFFER + b"\r\n",
+        GET + b"\r\n",
+    )
+    with run_server() as address, connect(address) as client:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for request in requests:
+            send(client, *(request[n : n + piece] for n in range(0, len(request), piece)))
+            assert status(read_answer(client)) == 200
+        send(client, *requests * 3, GET + OFFER.replace(b"Upgrade,", b"Upgrade, close,") + b"\r\n")
+        assert read(client).count(b"HTTP/1.1 200") == 13
+
+
+def test_requests_that_offer_another_protocol_are_limited() -> None:
+    with run_server(head=2_000) as address:
+        with connect(address) as client:
+            send(client, GET + OFFER.replace(b"h2c", b"h2c, " * 500) + b"\r\n")
+            answer = read(client)
+            assert not answer or status(answer) == 431
+        with connect(address) as client:
+            send(client, (GET + OFFER + b"\r\n") * 1_000)
+            assert 0 < read(client).count(b"HTTP/1.1 ") < 100
+        with connect(address) as client:
+            send(client, b"CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\n" + OFFER + b"\r\n")
+            assert status(read_answer(client)) == 400
+
+
 def test_pipelined_requests_are_limited() -> None:
     with run_server() as address, connect(address) as client:
         send(client, (GET + b"\r\n") * 12 + GET + b"Connection: close\r\n\r\n")

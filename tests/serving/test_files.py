@@ -98,7 +98,7 @@ def test_a_missing_package_is_named(client: TestClient, monkeypatch: pytest.Monk
 def test_files_do_not_block_the_event_loop(
     generator: KeyphraseGenerator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While two are read, more are sent away, and texts are answered."""
+    """While two of a client are read, more of it are sent away, and texts are answered."""
     held, started = threading.Event(), threading.Semaphore(0)
     names: set[str] = set()
 
@@ -110,7 +110,7 @@ def test_files_do_not_block_the_event_loop(
 
     monkeypatch.setattr(files, "read_document", read)
     with (
-        TestClient(create_app(generator, Limits(files=2)), base_url=URL) as client,
+        TestClient(create_app(generator), base_url=URL) as client,
         ThreadPoolExecutor(2) as threads,
     ):
         asked = [threads.submit(send, client, b"words") for _ in range(2)]

@@ -1,6 +1,7 @@
 """Requests beyond a limit or without a token are refused, and no others."""
 
 import asyncio
+import math
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -17,7 +18,7 @@ from one2set.keyphrases.generator import KeyphraseGenerator
 from one2set.keyphrases.inputs import AnyDocument
 from one2set.keyphrases.results import Keyphrase, KeyphraseList
 from one2set.serving.app import create_app
-from one2set.serving.limits import Access, Gate, Limits
+from one2set.serving.limits import FILES_PATH, Access, Gate, Limits
 from tests.serving.running import URL
 
 KEYPHRASES = "/v1/keyphrases"
@@ -237,6 +238,9 @@ def test_an_answer_that_is_too_large_gets_422() -> None:
 def test_invalid_limits_are_errors() -> None:
     with pytest.raises(ConfigError, match="the limit of body is 0"):
         Limits(body=0)
+    for value in (math.inf, math.nan):  # the event loop has no such times
+        with pytest.raises(ConfigError, match=f"seconds is {value}; expected a finite number"):
+            Limits(seconds=value)
     with pytest.raises(ConfigError, match="only 10 can wait"):
         Limits(documents=11, queue=10)
 
@@ -323,6 +327,41 @@ def test_the_number_of_bodies_in_memory_is_limited() -> None:
         assert late.answers == [], "there is room again"
 
     asyncio.run(visit())
+
+
+def test_one_client_cannot_hold_all_places_for_files() -> None:
+    """Idle uploads of an address leave half of them to others."""
+
+    async def never(scope: Scope, receive: Receive, send: Send) -> None:
+        raise AssertionError("no file is complete")
+
+    async def visit() -> None:
+        gate = Gate(never, Limits(files=4), ANYWHERE, lambda: 50, lambda: 0)
+        tasks = []
+
+        async def upload(address: str) -> Client:
+            client, scope = Client(b"begins"), {**SCOPE, "path": FILES_PATH, "client": (address, 1)}
+            tasks.append(asyncio.ensure_future(gate(scope, client.receive, client.send)))
+            await asyncio.sleep(0)  # until it waits for the rest, or is refused
+            return client
+
+        clients = [await upload(address) for address in "aaaabbbc"]
+        assert [bool(client.answers) for client in clients] == [
+            *(False, False, True, True),
+            *(False, False, True),
+            True,
+        ]
+        refused = clients[2].answers[0]
+        assert refused["status"] == 429
+        assert (b"retry-after", b"2") in refused["headers"], "not that of the queue of documents"
+        clients[0].leaves.set()
+        await tasks[0]
+        assert (await upload("a")).answers == [], "there is room again"
+        for task in tasks:
+            task.cancel()
+
+    asyncio.run(visit())
+    assert [Limits(files=files).client_files for files in (1, 2, 3, 4, 9)] == [1, 1, 1, 2, 4]
 
 
 def test_a_client_that_reads_too_slowly_is_disconnected() -> None:

@@ -62,6 +62,8 @@ class HubKeyphraseGenerator(
     ) -> None:
         super().__init__(folder, threads=threads, verify=verify)
         self._folder = find_model_folder(folder)
+        # The mixin would save the arguments as config.json of a model that has none.
+        self._hub_mixin_config = None
 
     def save_pretrained(self, save_directory: str | Path, **options: Any) -> str | None:
         """Save a copy of the model, with a model card, in another folder than its own. The options
@@ -91,8 +93,9 @@ class HubKeyphraseGenerator(
         token: str | bool | None = None,
         **options: Any,
     ) -> Self:
-        folder = model_id
-        if not Path(model_id).is_dir():
+        # Absolute, as a folder may have the name of a bundled model.
+        folder = str(Path(model_id).absolute())
+        if not Path(folder).is_dir():
             folder = snapshot_download(
                 model_id,
                 revision=revision,

@@ -68,12 +68,17 @@ class KeyBERT:
             threshold=threshold,
         )
         texts = [docs] if isinstance(docs, str) else docs
-        # A filter needs all phrases.
-        top = _ALL if candidates or keyphrase_ngram_range else top_n
+        # A filter needs all phrases, also the parts of others that people are not shown.
+        filtered = candidates is not None or keyphrase_ngram_range is not None
         allowed = None if candidates is None else {stem_all(words_of(text)) for text in candidates}
         results = []
-        # KeyBERT returns `top_n` phrases, however unlikely they are.
-        for keyphrases in self._generator.generate(texts, top=top, only=self._only, more=MAX_MORE):
+        for keyphrases in self._generator.generate(
+            texts,
+            top=_ALL if filtered else top_n,
+            only=self._only,
+            more=MAX_MORE,  # KeyBERT returns `top_n` phrases, however unlikely they are
+            diversity=0.0 if filtered else None,
+        ):
             keywords = [
                 (keyphrase.text, round(keyphrase.score, 4))
                 for keyphrase in keyphrases

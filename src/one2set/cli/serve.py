@@ -89,7 +89,7 @@ def serve(
     """Serve keyphrases over HTTP, with a web page at /.
 
     one2set serve --port 8000
-    ONE2SET_TOKEN=secret one2set serve --host 0.0.0.0
+    ONE2SET_TOKEN=secret one2set serve --host 0.0.0.0 --allowed-host NAME
 
     POST /v1/keyphrases takes texts, /v1/text extracts the text of files; /docs
     describes the API. On Ctrl-C or SIGTERM the server finishes open requests

@@ -32,6 +32,8 @@ FILE = "calibration.json"
 TOP_K = 5  # the k of F1@5
 # Even if F1@5 would gain, nobody wants to read phrases of which 49 in 50 are wrong.
 MIN_THRESHOLD = 0.02
+# The log of the largest weight of F1@5. With a larger one, F1@M is lost in the rounding of the sum.
+_MAX_LOG_WEIGHT = 18.0
 _PROBABILITY = INPUTS.index("probability")
 
 
@@ -87,7 +89,7 @@ class SideCalibration:
         """
         if self.expected_gold_factor is None:
             return len(probabilities)
-        weight = math.exp(more)
+        weight = math.exp(min(more, _MAX_LOG_WEIGHT))
         gold = 1 + self.expected_gold_factor * weight * sum(probabilities)
         sums = list(accumulate(probabilities))
         expected = [

@@ -229,6 +229,7 @@ def create_app(
             allow_origins=access.origins,
             allow_methods=["GET", "POST"],
             allow_headers=["Authorization", "Content-Type"],
+            expose_headers=["Retry-After"],
         )
     paths = frozenset(getattr(route, "path", "") for route in app.routes)
     app.add_middleware(Observer, metrics=metrics, paths=paths)

@@ -2,13 +2,15 @@
 
 uvicorn waits for the head of a request without a timeout, accepts any number of connections, and
 reads heads of any size. Its parser copies a header again for every piece that arrives, in quadratic
-time. This protocol adds limits; those of `Gate` come after it.
+time. This protocol adds limits; those of `Gate` come after it. It also reads the bodies of requests
+that offer another protocol, which uvicorn loses.
 """
 
 import asyncio
 import json
 from collections import Counter
 from http import HTTPStatus
+from typing import Any
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -16,6 +18,33 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from one2set.serving.limits import Limits
 
 _MAX_PIPELINED = 16  # requests that a client may send before the first is answered
+
+
+class _Parser(httptools.HttpRequestParser):
+    """A parser that ignores offers to speak another protocol, such as HTTP/2.
+
+    httptools takes all that follows such a head for the other protocol, so the body of the request
+    would be lost. The HTTP client of Java offers HTTP/2 with every request.
+    """
+
+    def __init__(self, protocol: Any) -> None:
+        super().__init__(protocol)
+        self._protocol = protocol
+        self.set_dangerous_leniencies(lenient_data_after_close=True)  # like uvicorn
+
+    def feed_data(self, data: Any) -> None:
+        try:
+            super().feed_data(data)
+        except httptools.HttpParserUpgrade as stopped:
+            protocol = self._protocol
+            if not protocol.has_ignored_offer:
+                raise
+            version = self.get_http_version().encode()
+            lines = [b"%s %s HTTP/%s" % (self.get_method(), protocol.url, version)]
+            lines += [b"%s: %s" % header for header in protocol.headers if header[0] != b"upgrade"]
+            # This one would be in the state after an upgrade.
+            protocol.parser = _Parser(protocol)
+            protocol.parser.feed_data(b"\r\n".join([*lines, b"", data[stopped.args[0] :]]))
 
 
 def make_limited_protocol(limits: Limits) -> type[asyncio.Protocol]:
@@ -32,6 +61,7 @@ def make_limited_protocol(limits: Limits) -> type[asyncio.Protocol]:
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
+            self.parser = _Parser(self)
             transport.set_write_buffer_limits(0)  # calls `pause_writing` whenever data is unsent
             address = self.client[0] if self.client else ""
             full = counts.total() >= limits.connections
@@ -73,7 +103,14 @@ def make_limited_protocol(limits: Limits) -> type[asyncio.Protocol]:
         def _answering(self) -> bool:
             return self.cycle is not None and not self.cycle.response_complete
 
-        # Callbacks of the parser
+        @property
+        def has_ignored_offer(self) -> bool:
+            """Whether the head that is being parsed offers a protocol that we do not speak."""
+            if not self.parser.should_upgrade() or self._should_upgrade():
+                return False
+            return any(name == b"upgrade" for name, _ in self.headers)  # else it is CONNECT
+
+        # Callbacks of the parser; if the head has an ignored offer, it is parsed again without it.
 
         def on_message_begin(self) -> None:
             if len(self.pipeline) >= _MAX_PIPELINED:
@@ -93,11 +130,15 @@ def make_limited_protocol(limits: Limits) -> type[asyncio.Protocol]:
         def on_headers_complete(self) -> None:
             if self._head_size > limits.head:
                 raise httptools.HttpParserError("the head is too large")
+            if self.has_ignored_offer:
+                return
             self._in_head, self._received = False, 0
             self._stop_head_timer()
             super().on_headers_complete()
 
         def on_message_complete(self) -> None:
+            if self.has_ignored_offer:
+                return
             self._in_head, self._received = True, 0
             super().on_message_complete()
 

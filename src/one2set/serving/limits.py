@@ -7,7 +7,9 @@ limit, before other code sees it. `connections` has the limits before a request 
 
 import asyncio
 import hmac
+import math
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -26,6 +28,8 @@ ANY_HOST = "*"
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\sA-Z/?#@]+|null|\*")
 # These need the token, if one is set.
 _PROTECTED = ("/v1/", "/metrics")
+# Seconds; large files take as long to read. The queue of documents says nothing about files.
+_FILE_RETRY = 2
 MAX_SHOWN = 100  # characters of a client's input in an error message
 
 
@@ -48,8 +52,10 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name in self.__slots__:
-            if not (value := getattr(self, name)) > 0:
-                raise ConfigError(f"the limit of {name} is {value}; expected more than 0")
+            if not 0 < (value := getattr(self, name)) < math.inf:
+                raise ConfigError(
+                    f"the limit of {name} is {value}; expected a finite number above 0"
+                )
         if self.documents > self.queue:
             raise ConfigError(
                 f"a request may have {self.documents} documents, but only {self.queue} can wait; "
@@ -61,6 +67,12 @@ class Limits:
         """Maximum of waiting documents of one client. A quarter of the queue is reserved for
         others, unless a single request may fill it."""
         return max(self.documents, self.queue - self.queue // 4)
+
+    @property
+    def client_files(self) -> int:
+        """Maximum of files of one client: half of all, so that idle uploads of one address do not
+        keep out others."""
+        return max(1, self.files // 2)
 
     def get_body_limit(self, path: str) -> int:
         """Maximum bytes of the body of a request to this path."""
@@ -129,8 +141,9 @@ class Gate:
         self._count_abandoned = count_abandoned
         self._token = None if access.token is None else access.token.encode()
         self._hosts = frozenset(access.hosts)
-        # The number of requests that have a body, keyed by whether the path accepts files.
-        self._active = {False: 0, True: 0}
+        # The number of requests that have a body, keyed by whether the path accepts files, and by
+        # the address of the client.
+        self._active: dict[bool, Counter[str]] = {False: Counter(), True: Counter()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -176,10 +189,15 @@ class Gate:
 
     async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
         file = scope["path"] == FILES_PATH
-        held = self._active[file] + (self._count_abandoned() if file else 0)
-        if held >= (self._limits.files if file else self._limits.connections):
-            raise BusyError(self._retry_after())
-        self._active[file] += 1
+        active, address = self._active[file], (scope.get("client") or ("",))[0]
+        if file:
+            held = active.total() + self._count_abandoned()
+            full = held >= self._limits.files or active[address] >= self._limits.client_files
+        else:
+            full = active.total() >= self._limits.connections
+        if full:
+            raise BusyError(_FILE_RETRY if file else self._retry_after())
+        active[address] += 1
         started = False
 
         async def send_and_note(message: Message) -> None:
@@ -195,11 +213,13 @@ class Gate:
         except TimeoutError:
             if started:
                 return  # the client reads too slowly: the connection is closed
-            headers = {"Retry-After": str(self._retry_after())}
+            headers = {"Retry-After": str(_FILE_RETRY if file else self._retry_after())}
             detail = f"not done in {self._limits.seconds:g} s; send less, or try again later"
             raise ProblemError(503, detail, headers) from None
         finally:
-            self._active[file] -= 1
+            active[address] -= 1
+            if not active[address]:
+                del active[address]
 
     async def _read_body(self, scope: Scope, receive: Receive) -> bytes | None:
         """Read the body; None if the client disconnects."""

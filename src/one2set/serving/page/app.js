@@ -2,6 +2,7 @@
 
 import { showCodes } from "./codes.js";
 import { countWords, labelOf, showDocuments } from "./documents.js";
+import { takeAnywhere } from "./drops.js";
 import { examples } from "./examples.js";
 import { textOf } from "./files.js";
 import { copies, copy, download } from "./formats.js";
@@ -21,12 +22,14 @@ const state = {
 
 // ---------------------------------------------------------------- requests
 
-// Finds the keyphrases of texts, one after the other, and shows those of the first. An item is
-// {name, load}; `load` returns the text. Errors are shown together at the end.
+// Finds the keyphrases of texts, one after the other, and shows those of the first, unless the user
+// has turned to another text meanwhile. An item is {name, load}; `load` returns the text. Errors are
+// shown together at the end. Returns whether keyphrases are shown.
 async function find(items) {
   state.controller?.abort();
   const { signal } = state.controller = new AbortController();
   const wait = (message) => showMessage(message);
+  const [draft, { opened }] = [$("text").value, state];
   const found = [];
   const problems = [];
   $("sheet").classList.add("busy");
@@ -36,22 +39,27 @@ async function find(items) {
     try {
       const text = (await load(signal, wait)).replace(/\r\n?/g, "\n"); // as in a text area
       const answer = await post("v1/explore", "application/json", JSON.stringify({ text }), signal, wait);
-      if (signal.aborted) return;
+      if (signal.aborted) return false;
       found.push({ name, title: answer.title, text, answer, keyphrases: defaultPosition(answer).keyphrases });
       addToSession(found.at(-1));
     } catch (error) {
-      if (signal.aborted) return;
+      if (signal.aborted) return false;
       problems.push(name ? `${name}: ${error.message}` : error.message);
     }
   }
   $("sheet").classList.remove("busy");
-  if (found.length) open(found[0]);
+  const turned = $("text").value !== draft || state.opened !== opened;
+  const shows = found.length > 0 && !turned;
+  if (shows) open(found[0]);
+  else showSession();
   const notices = found.flatMap(({ name, answer }) =>
     answer.notices.map((notice) => `${items.length > 1 ? name : "Please note"}: ${notice}.`));
   const listed = new Set(session.map(({ text }) => text));
   const which = found.every(({ text }) => listed.has(text)) ? "all" : `the last ${session.length}`;
-  const table = found.length > 1 ? [`${found.length} texts were read. The table below has ${which} of them.`] : [];
+  const table = found.length > 1 ? [`${found.length} texts were read. The table below has ${which} of them.`]
+    : found.length && !shows ? [`The keyphrases of “${labelOf(found[0])}” are in the table below.`] : [];
   showMessage([...problems, ...table, ...notices].join("\n"), problems.length > 0);
+  return shows;
 }
 
 const defaultPosition = (answer) => answer.dial.find((position) => position.more === 0);
@@ -65,7 +73,7 @@ function findInEditor() {
 
 function findFiles(files) {
   const items = [...files].map((file) => ({ name: file.name, load: (signal, wait) => textOf(file, signal, wait) }));
-  if (items.length) find(items).then(() => saveText($("text").value));
+  if (items.length) find(items).then((shows) => { if (shows) saveText($("text").value); });
 }
 
 function submitText(text) {
@@ -83,11 +91,14 @@ function showMessage(message, wrong = false) {
 
 // ---------------------------------------------------------------- results
 
-// Shows a document of the session. One from before a reload is computed again.
-function open(document) {
-  if (!document.answer) return find([{ name: document.name, load: async () => document.text }]);
-  const { text, answer } = document;
-  Object.assign(state, { opened: document, passage: 0, position: answer.dial.indexOf(defaultPosition(answer)) });
+// Shows a document of the session. One from before a reload is computed again. Returns whether it is
+// shown.
+async function open(chosen) {
+  if (!chosen.answer) return find([{ name: chosen.name, load: async () => chosen.text }]);
+  const { text, answer } = chosen;
+  // A copy, so that `find` notices if a document is opened, even the same one again.
+  const opened = { ...chosen };
+  Object.assign(state, { opened, passage: 0, position: answer.dial.indexOf(defaultPosition(answer)) });
   $("text").value = text;
   $("dial").max = answer.dial.length - 1;
   $("dial").value = state.position;
@@ -97,6 +108,10 @@ function open(document) {
   }
   show(true);
   showSession();
+  const { activeElement } = document;
+  // Otherwise the keyboard would start again at the top of the page.
+  if (activeElement === document.body || $("writing").contains(activeElement)) $("results").focus();
+  return true;
 }
 
 function show(fresh = false) {
@@ -106,8 +121,8 @@ function show(fresh = false) {
   const absent = keyphrases.filter(({ present }) => !present);
   showText($("marked"), text, answer.title.length, present, fresh);
   showKeywords($("keywords"), keyphrases);
-  showList($("present"), present, "none");
-  showList($("absent"), absent, "none");
+  showList($("present"), present, "none", fresh);
+  showList($("absent"), absent, "none", fresh);
   showCodes($("codes"), answer.passages, passage, answer.dial[position], (chosen) => {
     state.passage = chosen;
     show();
@@ -121,8 +136,7 @@ function show(fresh = false) {
 const showSession = () => {
   $("session").hidden = !session.length;
   showDocuments($("documents"), session, state.opened?.text, (chosen) => {
-    saveText(chosen.text);
-    open(chosen);
+    open(chosen).then((shows) => { if (shows) saveText(chosen.text); });
     scrollTo({ top: 0, behavior: "smooth" });
   });
 };
@@ -258,29 +272,19 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// A text may be pasted or dropped anywhere.
-document.addEventListener("paste", (event) => {
-  if (event.target.matches("textarea, input")) return;
-  const text = event.clipboardData.getData("text/plain");
-  if (text) submitText(text);
-});
-for (const [kind, shows] of [["dragenter", true], ["dragover", true], ["drop", false]]) {
-  document.addEventListener(kind, (event) => { event.preventDefault(); $("drop").hidden = !shows; });
-}
-document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) $("drop").hidden = true; });
-document.addEventListener("drop", (event) => {
-  if (event.dataTransfer.files.length) return findFiles(event.dataTransfer.files);
-  const text = event.dataTransfer.getData("text/plain");
-  if (text) submitText(text);
-});
+takeAnywhere(submitText, findFiles);
 
 // ---------------------------------------------------------------- texts of links and of the last visit
 
-// A link contains a text. It does not replace the stored one.
+// A link contains a text, which is edited if the server does not answer. It does not replace the
+// stored one.
 function openLink() {
   try {
     const text = readLink();
-    if (text) find([{ name: "", load: async () => text }]);
+    if (!text) return;
+    $("text").value = text;
+    editText();
+    findInEditor();
   } catch (error) {
     showMessage(error.message, true);
   }

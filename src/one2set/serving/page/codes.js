@@ -65,5 +65,10 @@ export function showCodes(place, passages, chosen, position, choose) {
     parts.push(element("p", "about",
       `No code generates ${proposed.map(({ text }) => `“${text}”`).join(", ")}: the scorers of the model propose such phrases.`));
   }
+  const findArrows = () => [...place.querySelectorAll(".passage button")];
+  const at = findArrows().indexOf(document.activeElement);
   place.replaceChildren(...parts);
+  if (at < 0) return;
+  const arrows = findArrows(); // the focus stays on one; at the end, on the way back
+  arrows[arrows[at]?.disabled ? 1 - at : at]?.focus();
 }

@@ -25,11 +25,18 @@ function row(one, open) {
   return line;
 }
 
-// Shows the texts, the latest first; `open` is called with the one that is chosen.
+const texts = new WeakMap(); // by the line of the table
+
+// Shows the texts, the latest first; `open` is called with the one that is chosen. The focus stays on
+// its text.
 export function showDocuments(place, session, current, open) {
-  place.replaceChildren(...session.map((one) => {
+  const focused = texts.get(document.activeElement?.closest("tr"));
+  const lines = session.map((one) => {
     const line = row(one, open);
+    texts.set(line, one.text);
     if (one.text === current) line.setAttribute("aria-current", "true");
     return line;
-  }).reverse());
+  });
+  place.replaceChildren(...lines.reverse());
+  if (focused !== undefined) lines.find((line) => texts.get(line) === focused)?.querySelector("button").focus();
 }

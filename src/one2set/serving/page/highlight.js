@@ -16,12 +16,12 @@ export function highlight(phrase, mark = null) {
 }
 
 function showTip(phrase, mark) {
-  $("tip").hidden = !mark;
-  if (!mark) return;
+  const box = mark?.getClientRects()[0]; // there is none while the text is edited
+  $("tip").hidden = !box;
+  if (!box) return;
   const number = Number(split(mark.dataset.numbers)[stemsOf(mark).indexOf(phrase.stems)]);
   const which = phrase.spans.length > 1 ? ` · ${number + 1} of ${phrase.spans.length}` : "";
   $("tip").textContent = `${phrase.text} · ${percent(phrase.score)}${which}`;
-  const box = mark.getClientRects()[0];
   const left = Math.min(box.left, document.documentElement.clientWidth - $("tip").offsetWidth - 8);
   $("tip").style.left = `${Math.max(left, 8) + scrollX}px`;
   $("tip").style.top = `${box.top + scrollY - $("tip").offsetHeight - 6}px`;

@@ -22,16 +22,18 @@ function item(phrase) {
   return line;
 }
 
-// Shows phrases in a list. Lines of phrases that remain are reused, so they keep the focus.
-export function showList(list, phrases, nothing) {
+// Shows phrases in a list. Lines of phrases that remain are reused, so they keep the focus, and
+// unless the text is `fresh`, the number of the occurrence that was visited last.
+export function showList(list, phrases, nothing, fresh) {
   const lineOf = new Map([...list.children].map((line) => [line.firstElementChild?.dataset.stems, line]));
   const lines = phrases.map((phrase) => {
     const line = item(phrase);
     const old = lineOf.get(phrase.stems);
     if (!old) return line;
-    const [button, fresh] = [old.firstElementChild, line.firstElementChild];
+    const button = old.firstElementChild;
+    if (fresh) delete button.dataset.visited;
     button.style.setProperty("--score", phrase.score);
-    button.replaceChildren(...fresh.childNodes);
+    button.replaceChildren(...line.firstElementChild.childNodes);
     return old;
   });
   if (!lines.length) {
