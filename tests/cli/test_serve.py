@@ -44,3 +44,11 @@ def test_the_example_of_a_server_in_a_network_names_it() -> None:
     shown = CliRunner().invoke(app, ["serve", "--help"]).output
     (example,) = (line for line in shown.splitlines() if "serve --host 0.0.0.0" in line)
     assert "--allowed-host NAME" in example
+
+
+def test_a_server_that_no_other_machine_can_call_is_pointed_out() -> None:
+    command = ["serve", "--model", "nowhere", "--host", "0.0.0.0"]
+    warning = "pass --allowed-host for each name"
+    assert warning in CliRunner().invoke(app, command).output
+    assert warning not in CliRunner().invoke(app, [*command, "--allowed-host", "a.org"]).output
+    assert warning not in CliRunner().invoke(app, command[:3]).output

@@ -10,6 +10,7 @@ from one2set.cli.console import err
 from one2set.cli.options import ModelOption, NoVerifyOption, ThreadsOption
 from one2set.errors import missing_extra
 
+_EVERY_ADDRESS = ("0.0.0.0", "::")
 _TOKEN_VARIABLE = "ONE2SET_TOKEN"
 _access = partial(typer.Option, rich_help_panel="Access")
 _limit = partial(typer.Option, rich_help_panel="Limits")
@@ -122,6 +123,13 @@ def serve(
         token = os.environ.get(_TOKEN_VARIABLE)  # typer takes an empty variable for a missing one
     hosts = tuple(map(str.lower, {*LOOPBACK, host, *allowed_host}))
     access = Access(token, hosts, tuple(allow_origin))
+    if host in _EVERY_ADDRESS and not allowed_host:
+        err.print(
+            f"--host {host} accepts connections from the network, but only for the host names "
+            f"{', '.join(LOOPBACK)}; pass --allowed-host for each name or address that clients use",
+            style="yellow",
+            soft_wrap=True,
+        )
     generator = KeyphraseGenerator(model, threads=threads, verify=not no_verify)
     generator.generate("The first text takes longest.")
     run(
