@@ -125,7 +125,7 @@ def write_bulk(
         "lists": {name: hash_list(path) for name, path in work.lists.items()} or None,
     }
     if target is not None and target.resume:
-        finished = find_finished(target.path, settings)
+        finished = find_finished(target.path, settings, is_folder=target.is_folder)
         if finished is not None:
             source.check_all_done(finished)
             console.err.print(f"{target.name} is complete already", soft_wrap=True)
