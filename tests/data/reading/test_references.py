@@ -75,13 +75,54 @@ def test_a_bibtex_field_that_is_not_valid_latex_is_read_as_it_is(
     assert second.title == "B"
 
 
-@pytest.mark.parametrize("keywords", ["a b, c; d", "a b; c; d", "a b, c, d", "a b; c, d;"])
+@pytest.mark.parametrize(
+    "keywords", ["a b,c,d", "a b,c ,d", "a b, c; d", "a b; c; d", "a b, c, d", "a b; c, d;"]
+)
 def test_keywords_of_bibtex_are_split_at_commas_and_semicolons(
     tmp_path: Path, keywords: str
 ) -> None:
     source = f"@misc{{a, title = {{T}}, keywords = {{{keywords}}}}}"
     (document,) = read(write(tmp_path, "a.bib", source.encode()))
     assert document.keyphrases == ("a b", "c", "d")
+
+
+def test_commas_between_digits_do_not_split_keywords_of_bibtex(tmp_path: Path) -> None:
+    source = "@misc{a, title={T}, keywords={1,2-dichloroethane,10,000 sheep,3D,2D}}"
+    (document,) = read(write(tmp_path, "a.bib", source.encode()))
+    assert document.keyphrases == ("1,2-dichloroethane", "10,000 sheep", "3D", "2D")
+
+
+def test_keywords_of_bibtex_may_have_another_name(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.bib", b"@misc{a, title={T}, TAGS={a b, c; d}}")
+    (document,) = read(path, fields=Fields(keyphrases=("Tags",)))
+    assert document.keyphrases == ("a b", "c", "d")
+
+
+def test_the_first_of_repeated_fields_of_bibtex_counts(tmp_path: Path) -> None:
+    source = """@string{wool = "Wool"}
+@misc{a, title=wool, note={p1}, note={p2}, Title={Sheep}, title={Goats}}
+@misc{b, title={B}}
+@misc{a, title={Again}, note={p1}, note={p2}}"""
+    errors = ErrorPolicy("skip")
+    documents = list(read(write(tmp_path, "a.bib", source.encode()), errors=errors))
+    assert [(document.id, document.title) for document in documents] == [("a", "Wool"), ("b", "B")]
+    assert errors.skipped == 1  # the key that is repeated
+
+
+def test_percent_signs_of_bibtex_are_text(tmp_path: Path) -> None:
+    source = r"@misc{a, title={50% of $k$ and 5\% more}, abstract={100% wool.}}"
+    (document,) = read(write(tmp_path, "a.bib", source.encode()))
+    assert (document.title, document.abstract) == ("50% of k and 5% more", "100% wool.")
+
+
+@pytest.mark.parametrize("first", ["AB", "N2"])
+def test_a_text_under_two_tags_is_read_once(tmp_path: Path, first: str) -> None:
+    second = "N2" if first == "AB" else "AB"
+    source = f"TY  - A\nT1  - Sheep\nTI  - Sheep\n{first}  - We count.\n{second}  - We count.\n"
+    source += f"KW  - a\nDE  - b\nER  - \nTY  - B\n{first}  - \n{second}  - Text.\n"
+    one, two = read(write(tmp_path, "a.ris", source.encode()))
+    assert (one.title, one.abstract, one.keyphrases) == ("Sheep", "We count.", ("a", "b"))
+    assert two.abstract == "Text."
 
 
 def test_fields_can_be_mapped(tmp_path: Path) -> None:

@@ -17,6 +17,9 @@ Kind = Literal["bibtex", "tagged"]
 EXTENSIONS: dict[str, Kind] = {".bib": "bibtex", ".ris": "tagged", ".nbib": "tagged"}
 _BIBTEX_START = re.compile(r"(?:\s*%.*\n)*\s*@\w{1,40}\s*[{(]")
 _CONCATENATION = re.compile(r'\A"|"\s*#\s*"|"\Z')  # "a" # "b"
+# Commas by the manual of biblatex, semicolons by many programs, and some mix both. A comma between
+# digits is part of a term: 1,2-dichloroethane.
+_BETWEEN_KEYWORDS = re.compile(r";|(?<!\d),|,(?!\d)")
 # `TI  - text` in RIS, `PMID- text` in MEDLINE, `TI text` in Web of Science's format.
 _TAGGED_START = re.compile(r"\s*(?:TY  - |PMID- |FN (?:Clarivate|Thomson|ISI))")
 _DASHED = re.compile(r"(?=.{4}-)([A-Z][A-Z0-9]{1,3}) *- ?(.*)")
@@ -24,11 +27,8 @@ _SPACED = re.compile(r"([A-Z][A-Z0-9]) (.*)|(E[RF])")
 # By whether tags have a dash. MEDLINE has PT, too, in the middle of an entry.
 _BEGINS = {True: ("TY", "PMID"), False: ("PT",)}  # the first tag of an entry
 _IDS = {True: ("ID", "PMID", "AN", "DO"), False: ("UT",)}
-_MEANINGS = {
-    "title": ("TI", "T1"),
-    "abstract": ("AB", "N2"),
-    "keyphrases": ("KW", "OT", "DE"),
-}
+_MEANINGS = {"title": ("TI", "T1"), "abstract": ("AB", "N2")}  # the first one that has text
+_KEYPHRASES = ("KW", "OT", "DE")
 
 
 def recognise_references(text: str) -> Kind | None:
@@ -42,26 +42,34 @@ def read_bibtex(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Docu
     """Read the entries of a BibTeX file, their fields without LaTeX."""
     try:
         from bibtexparser.entrypoint import parse_string
-        from bibtexparser.model import DuplicateBlockKeyBlock
+        from bibtexparser.library import Library
+        from bibtexparser.middlewares.parsestack import default_parse_stack
+        from bibtexparser.model import DuplicateBlockKeyBlock, DuplicateFieldKeyBlock
     except ImportError:
         raise missing_extra("bibtexparser", extra="documents", purpose="reading BibTeX") from None
     logging.getLogger("bibtexparser").setLevel(logging.CRITICAL)  # its faults are reported below
-    library = parse_string(read_text(path, errors) or "")
+    library = Library()
+    for block in parse_string(read_text(path, errors) or "", parse_stack=[]).blocks:
+        # BibTeX reads an entry that repeats a field, and takes the first one.
+        entry = block.ignore_error_block if isinstance(block, DuplicateFieldKeyBlock) else None
+        library.add(entry or block, fail_on_duplicate_key=False)
+    for step in default_parse_stack():
+        library = step.transform(library)
     for block in library.failed_blocks:
         is_double = isinstance(block, DuplicateBlockKeyBlock)
         what = "repeats the key of another entry" if is_double else "is not a complete BibTeX entry"
         line = (block.start_line or 0) + 1
         errors.report(what, fix="correct the entry", path=path, line=line)
     for entry in library.entries:
-        record: dict[str, Any] = {"id": entry.key, "abstract": ""}
+        values: dict[str, Any] = {}
         for field in entry.fields:
             value = str(field.value)
             if field.enclosing == "no-enclosing":  # quotes within {…} or "…" belong to the text
                 value = _CONCATENATION.sub("", value)
-            record[field.key.lower()] = " ".join(_without_latex(value).split())
-        for name in set(fields.keyphrases) & set(record):
-            # Commas by the manual of biblatex, semicolons by many programs, and some mix both.
-            record[name] = re.split(r";|,\s", record[name])
+            values.setdefault(field.key.lower(), " ".join(_without_latex(value).split()))
+        for name in {name.strip().lower() for name in fields.keyphrases} & set(values):
+            values[name] = _BETWEEN_KEYWORDS.split(values[name])
+        record = {"id": entry.key, "abstract": "", **values}
         line = (entry.start_line or 0) + 1
         yield from parse_record(record, fields=fields, errors=errors, path=path, line=line)
 
@@ -92,10 +100,14 @@ def read_tagged(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Docu
             continue
         record: dict[str, Any] = {tag: " ".join(values) for tag, values in entry.items()}
         for part, tags in _MEANINGS.items():
-            values = [value for tag in tags for value in entry.get(tag, ())]
-            record[part] = values if part == "keyphrases" else " ".join(values)
+            # Some programs write a text under both of its tags.
+            texts_of = (" ".join(entry.get(tag, ())) for tag in tags)
+            record[part] = next(filter(str.strip, texts_of), "")
         record["keyphrases"] = [
-            keyphrase.strip() for value in record["keyphrases"] for keyphrase in value.split(";")
+            keyphrase.strip()
+            for tag in _KEYPHRASES
+            for value in entry.get(tag, ())
+            for keyphrase in value.split(";")
         ] or None
         record["id"] = next((entry[tag][0] for tag in _IDS[has_dashes] if tag in entry), None)
         yield from parse_record(record, fields=fields, errors=errors, path=path, line=number)
