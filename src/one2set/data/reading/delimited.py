@@ -18,20 +18,35 @@ from one2set.errors import DataError, missing_extra
 
 _DELIMITERS = ("\t", ",", ";", "|")
 _TAGS = {"TI": "title", "AB": "abstract", "DE": "keyphrases", "UT": "id", "ID": "keywords plus"}
+_MOST_NAME_WORDS = 4  # of a column: Language of Original Document
 _MOST_ROWS = 1 << 20  # of an Excel sheet, by its specification: a row's number may be any
 _LONGEST_CELL = 1 << 24  # characters: what an unclosed quote swallows stays bounded
 
 
-def find_delimiter(text: str, fields: Fields) -> str | None:
-    """The character between the columns of a table, if its header names a field that is read."""
-    header = text.partition("\n")[0].rstrip("\r")
+def find_delimiter(text: str, fields: Fields, *, named: bool) -> str | None:
+    """The character between the columns of a table, if its header names a field that is read. If
+    the file is not `named` as a table, it must also look like one: prose has commas, too."""
+    header, _, rest = text.partition("\n")
+    header = header.rstrip("\r")
     if header.startswith("sep=") and len(header) == 5:  # of Excel
         return header[-1]
     for delimiter in _DELIMITERS:
         cells = [cell.strip("\"' ") for cell in header.split(delimiter)]
-        if len(cells) > 1 and any(map(fields.know, _columns(cells))):
+        is_header = len(cells) > 1 and any(map(fields.know, _columns(cells)))
+        if is_header and (named or (rest.strip() and _look_like_names(cells))):
             return delimiter
     return None
+
+
+def _look_like_names(cells: Sequence[str]) -> bool:
+    """Whether these are names of columns, and not a sentence that has the word text between
+    commas. Scopus has a column `Art. No.`, so that only the last one must not end in a mark."""
+    if cells[-1].endswith((".", "?", "!", ":")):
+        return False
+    return all(
+        len(cell.split()) <= _MOST_NAME_WORDS and not cell.lower().startswith(("and ", "or "))
+        for cell in cells
+    )
 
 
 def has_tagged_columns(text: str) -> bool:

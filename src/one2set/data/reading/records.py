@@ -73,18 +73,27 @@ class _UnusableError(Exception):
 
 
 def parse_record(
-    record: Mapping[str, Any], *, fields: Fields, errors: ErrorPolicy, path: str, line: int
+    record: Mapping[str, Any],
+    *,
+    fields: Fields,
+    errors: ErrorPolicy,
+    path: str,
+    line: int,
+    position: int = 1,
 ) -> Iterator[Document]:
-    """Yield the document of a record; nothing if the record is invalid and skipped."""
+    """Yield the document of a record; nothing if the record is invalid and skipped. `position`
+    counts the records that begin on one line."""
     try:
-        yield _document(record, fields, default_id(path, line))
+        yield _document(record, fields, default_id(path, line, position))
     except _UnusableError as error:
         errors.report(str(error), fix=error.fix, path=path, line=line)
 
 
-def default_id(path: str, line: int) -> str:
-    """The id of a record that has none."""
-    return f"{label(path).split('.')[0]}-{line}"
+def default_id(path: str, line: int, position: int = 1) -> str:
+    """The id of a record that has none: the line where it begins and, from the second one on that
+    line, its position there."""
+    place = f"{line}-{position}" if position > 1 else f"{line}"
+    return f"{label(path).split('.')[0]}-{place}"
 
 
 def make_document(
