@@ -8,6 +8,7 @@ from one2set.data.reading.readers import read
 from one2set.data.reading.records import Fields
 from one2set.data.reading.references import recognise_references
 from one2set.data.reading.streams import ErrorPolicy
+from one2set.errors import DataError
 from tests.data.formats import write
 
 
@@ -208,3 +209,26 @@ def test_a_web_of_science_entry_may_lack_its_end(tmp_path: Path) -> None:
         ("One", ("a",)),
         ("Two", ("b",)),
     ]
+
+
+@pytest.mark.parametrize("tag", ["", "KW  - "])
+def test_an_entry_that_is_too_long_is_left_out(tmp_path: Path, tag: str) -> None:
+    long = "TY  - A\nTI  - One\nAB  - x\n" + f"{tag}more words\n" * 100 + "ER  - \n"
+    between = "no tag, no entry\n" * 100
+    rest = "TY  - B\nTI  - Two\nAB  - y\nER  - \n"
+    for source, line in ((long + between + rest, 1), (rest + between + long, 105)):
+        path = write(tmp_path, "a.ris", source.encode())
+        with pytest.raises(
+            DataError, match="an entry has more than 1,000 characters; split"
+        ) as met:
+            list(read(path, errors=ErrorPolicy("stop", max_line=1_000)))
+        assert met.value.line == line
+        errors = ErrorPolicy("skip", max_line=1_000)
+        assert [document.title for document in read(path, errors=errors)] == ["Two"]
+        assert errors.skipped == 1
+
+
+def test_very_many_continued_lines_do_not_take_forever(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.ris", b"TY  - A\nAB  - x\n" + b"more words and more\n" * 300_000)
+    (document,) = read(path)
+    assert len(document.abstract) == 1 + 20 * 300_000

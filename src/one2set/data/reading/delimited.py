@@ -131,11 +131,14 @@ def read_workbook(
             header = _columns(_cells(next(rows, (1, ()))[1]))
             if not any(map(fields.know, header)):
                 continue
+            phrases = list(filter(fields.know_keyphrases, header))
             for number, row in rows:
                 cells = [None if cell is None else str(cell) for cell in row]
                 if any(cells):
                     cells += [None] * (len(header) - len(cells))  # those at the end may be missing
                     record = {name: cell for name, cell in zip(header, cells, strict=False) if name}
+                    if all(record[name] is None for name in phrases):
+                        record |= dict.fromkeys(phrases, "")  # known to be none, as in CSV
                     yield from parse_record(
                         record, fields=fields, errors=errors, path=path, line=number
                     )
@@ -179,7 +182,8 @@ def _cells(row: Sequence[object]) -> list[str]:
 
 
 def read_parquet(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Document]:
-    """Records by row group; only the columns that are asked for are read."""
+    """Records by row group; only the columns that are asked for are read. A file of 776 bytes may
+    repeat a text a thousand times, so that one row at a time is decoded."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -190,15 +194,28 @@ def read_parquet(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Doc
             table = pq.ParquetFile(file)
             # Without any of them, the error names all.
             columns = list(filter(fields.know, table.schema_arrow.names)) or None
-            number = 0
-            for batch in table.iter_batches(batch_size=1024, columns=columns):
-                for record in batch.to_pylist():
-                    number += 1
-                    yield from parse_record(
-                        record, fields=fields, errors=errors, path=path, line=number
-                    )
+            rows = table.iter_batches(batch_size=1, columns=columns, use_threads=False)
+            for number, row in enumerate(rows, 1):
+                if row.nbytes > errors.max_line and _count_bytes(row) > errors.max_line:
+                    what = f"a row has more than {errors.max_line:,} bytes"
+                    fix = "split its text, or raise --max-line"
+                    errors.report(what, fix=fix, path=path, line=number)
+                    continue
+                (record,) = row.to_pylist()
+                yield from parse_record(
+                    record, fields=fields, errors=errors, path=path, line=number
+                )
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             errors.report(f"is not Parquet ({error})", fix="check the file", path=path)
+
+
+def _count_bytes(row: Any) -> int:
+    """The size of a row, without the other values of a column of categories."""
+    columns = (
+        column.dictionary_decode() if hasattr(column, "dictionary") else column
+        for column in row.columns
+    )
+    return sum(column.nbytes for column in columns)
 
 
 @contextmanager

@@ -59,6 +59,10 @@ class Fields:
         names = (*self.id, *self.title, *self.abstract, *self.keyphrases, _TOKENS, *_TOKEN_PHRASES)
         return _folded(name) in map(_folded, names)
 
+    def know_keyphrases(self, name: str) -> bool:
+        """Whether keyphrases are read from a field of this name."""
+        return _folded(name) in map(_folded, self.keyphrases)
+
 
 def _folded(name: str) -> str:
     return name.strip().casefold()

@@ -67,7 +67,7 @@ def read_bibtex(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Docu
             if field.enclosing == "no-enclosing":  # quotes within {…} or "…" belong to the text
                 value = _CONCATENATION.sub("", value)
             values.setdefault(field.key.lower(), " ".join(_without_latex(value).split()))
-        for name in {name.strip().lower() for name in fields.keyphrases} & set(values):
+        for name in filter(fields.know_keyphrases, values):
             values[name] = _BETWEEN_KEYWORDS.split(values[name])
         record = {"id": entry.key, "abstract": "", **values}
         line = (entry.start_line or 0) + 1
@@ -89,7 +89,7 @@ def read_tagged(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Docu
     lines = ((number, line) for number, line in read_lines(path, errors) if line is not None)
     texts = {*_MEANINGS["title"], *_MEANINGS["abstract"]}
     texts.update(name.upper() for name in (*fields.title, *fields.abstract))
-    for number, entry, has_dashes in _entries(lines):
+    for number, entry, has_dashes in _entries(lines, path, errors):
         if texts.isdisjoint(entry):
             errors.report(
                 f"has no title (TI or T1) and no abstract (AB or N2); it has {', '.join(entry)}",
@@ -116,28 +116,40 @@ def read_tagged(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Docu
 Entry = dict[str, list[str]]
 
 
-def _entries(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, Entry, bool]]:
+def _entries(
+    lines: Iterable[tuple[int, str]], path: str, errors: ErrorPolicy
+) -> Iterator[tuple[int, Entry, bool]]:
     """The values of each entry by tag, with the line where it begins, and whether tags have
     dashes. A line without a tag continues the one before: so does `UV light` where tags have
-    dashes."""
-    entry: Entry = {}
-    tag, first, has_dashes = "", 1, False
+    dashes. Of an entry that is too long, which is reported, no more is kept."""
+    entry: dict[str, list[list[str]]] = {}  # of a value, the lines
+    tag, first, has_dashes, size = "", 1, False, 0
+
+    def take() -> Iterator[tuple[int, Entry, bool]]:
+        if entry and size > errors.max_line:
+            what = f"an entry has more than {errors.max_line:,} characters"
+            errors.report(what, fix="split it, or raise --max-line", path=path, line=first)
+        elif entry:
+            joined = {tag: list(map(" ".join, values)) for tag, values in entry.items()}
+            yield first, joined, has_dashes
+
     for number, line in lines:
         match = _DASHED.fullmatch(line) or (None if has_dashes else _SPACED.fullmatch(line))
+        size += len(line)
         if match is None:
-            if tag and line.strip():
-                entry[tag][-1] += f" {line.strip()}"
+            if tag and line.strip() and size <= errors.max_line:
+                entry[tag][-1].append(line.strip())
             continue
+        if entry and (match.group(1) or match.group(3)) in (*_BEGINS[match.re is _DASHED], "ER"):
+            yield from take()
+            entry = {}
         has_dashes = match.re is _DASHED
         tag, value = match.group(1) or match.group(3), (match.group(2) or "").strip()
-        if entry and tag in (*_BEGINS[has_dashes], "ER"):
-            yield first, entry, has_dashes
-            entry = {}
         if tag in ("FN", "VR", "ER", "EF"):
             tag = ""
             continue
         if not entry:
-            first = number
-        entry.setdefault(tag, []).append(value)
-    if entry:
-        yield first, entry, has_dashes
+            first, size = number, len(line)
+        if size <= errors.max_line:
+            entry.setdefault(tag, []).append([value])
+    yield from take()
