@@ -261,7 +261,7 @@ def _print(
 
 
 def _standard_input() -> list[str]:
-    if sys.stdin.isatty():
+    if sys.stdin is None or sys.stdin.isatty():
         raise ConfigError(
             'there is no input; pass a text in quotes, or a file: one2set generate "A text"'
         )
