@@ -50,6 +50,18 @@ def test_a_file_appears_when_the_block_ends(tmp_path: Path) -> None:
     assert names(path.parent) == ["file"]
 
 
+def test_a_pipe_is_not_replaced(tmp_path: Path) -> None:
+    path, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(path)
+    link.symlink_to(path)
+    for name in (path, link):
+        message = f"{name.name} is a device or a pipe; name a file"
+        with pytest.raises(ConfigError, match=message), atomic_file(name):
+            pass
+    assert path.is_fifo()
+    assert names(tmp_path) == ["link", "pipe"]
+
+
 @pytest.mark.parametrize(
     "error", [ValueError(), KeyboardInterrupt(), OSError(errno.ENOSPC, "full")]
 )

@@ -19,9 +19,11 @@ _LEFTOVER = r"\.partial-(\d+)(\.old)?"  # what follows the name: the process, an
 @contextmanager
 def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     """Open a temporary file; it replaces `path` when the block ends without an error."""
-    path = path.resolve()
     if path.is_dir():
-        raise ConfigError(f"{path} is a folder; pass the path of a file")
+        raise ConfigError(f"{path.resolve()} is a folder; pass the path of a file")
+    if path.exists() and not path.is_file():  # it would be replaced by a file, even /dev/null
+        raise ConfigError(f"{path} is a device or a pipe; name a file")
+    path = path.resolve()
     with _reserve_partial(path) as partial:
         try:
             with _writable(path):

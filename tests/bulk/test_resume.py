@@ -64,6 +64,11 @@ def interrupt(path: Path, *lines: bytes, **how: Any) -> None:
         raise KeyboardInterrupt
 
 
+def finished(path: Path, settings: Mapping[str, Any] = SETTINGS) -> ResumeState | None:
+    """The state of a complete output of the kind that is there."""
+    return find_finished(path, settings, is_folder=path.is_dir())
+
+
 def visible(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.name[0] != ".")
 
@@ -89,7 +94,9 @@ def test_complete_lines_are_kept_and_a_torn_tail_is_cut_off(tmp_path: Path, tail
     assert path.read_bytes() == b"a\nbb\nc\n"
 
 
-@pytest.mark.parametrize("tail", [b'{"end": 3, "dig', b"\0\0\0", b"[]\n", b"{}\n\0"])
+@pytest.mark.parametrize(
+    "tail", [b'{"end": 3, "dig', b'{"end": 3, "digest": "d3"}', b"\0\0\0", b"[]\n", b"{}\n\0"]
+)
 def test_a_torn_journal_is_cut_off(tmp_path: Path, tail: bytes) -> None:
     path = tmp_path / "p.txt"
     interrupt(path, b"a\n", b"bb\n")
@@ -176,6 +183,16 @@ def test_unwritable_outputs_are_reported(tmp_path: Path) -> None:
     assert visible(tmp_path) == ["file"]
 
 
+def test_a_pipe_is_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    for is_folder in (False, True):
+        with pytest.raises(ConfigError, match="pipe is a device or a pipe; name a file, or leave"):
+            write(path, b"a\n", is_folder=is_folder, overwrite=True)
+    assert path.is_fifo()
+    assert visible(tmp_path) == ["pipe"]
+
+
 def test_foreign_partial_folders_are_left_alone(tmp_path: Path) -> None:
     other = tmp_path / "p.txt.partial"
     other.mkdir()
@@ -251,22 +268,22 @@ def test_an_interrupted_replacement_is_resumed(tmp_path: Path) -> None:
     write(path, b"old\n")
     interrupt(path, b"new\n", overwrite=True)
     assert path.read_bytes() == b"old\n"
-    assert find_finished(path, SETTINGS) is None
+    assert finished(path) is None
     assert write(path, b"er\n", resume=True) == 1
     assert path.read_bytes() == b"new\ner\n"
 
 
 def test_only_an_output_of_the_same_settings_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "p.txt"
-    assert find_finished(path, SETTINGS) is None
+    assert finished(path) is None
     write(path, b"a\n", b"b\n")
-    assert find_finished(path, SETTINGS) == ResumeState(2, {1: "d1", 2: "d2"}, complete=True)
+    assert finished(path) == ResumeState(2, {1: "d1", 2: "d2"}, complete=True)
     with pytest.raises(ConfigError, match="made with other settings: options beam was 1, is 2"):
-        find_finished(path, {"options": {"beam": 2}})
+        finished(path, {"options": {"beam": 2}})
     other = tmp_path / "mine.txt"
     other.write_text("mine")
     with pytest.raises(ConfigError, match="no record of what it was made of"):
-        find_finished(other, SETTINGS)
+        finished(other)
 
 
 # --- Folders of parts -----------------------------------------------------------------------------
@@ -300,10 +317,42 @@ def test_a_folder_of_parts_continued_wherever_it_was_interrupted(
         assert parts_of(path) == whole
         assert not exists or path.stat().st_ino == before
         digests = {number: f"d{number}" for number in range(1, 9)}
-        assert find_finished(path, SETTINGS) == ResumeState(8, digests, complete=True)
+        assert finished(path) == ResumeState(8, digests, complete=True)
         assert os.listdir(tmp_path) == [path.name]
         assert sorted(os.listdir(path)) == [JOURNAL, *whole]
         shutil.rmtree(path)
+
+
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_a_folder_and_a_file_do_not_resume_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_folder: bool
+) -> None:
+    """A slash that was forgotten must not lose the finished parts."""
+    monkeypatch.setattr(module, "PART", 2)
+    path = tmp_path / "out"
+    interrupt(path, b"1\n", b"2\n", b"3\n", is_folder=is_folder)
+    with pytest.raises(
+        ConfigError, match=r"with other settings: output was .*resume it with those"
+    ):
+        write(path, b"4\n", resume=True, is_folder=not is_folder)
+    assert write(path, b"4\n", resume=True, is_folder=is_folder) == 3
+    files = parts_of(path).values() if is_folder else [path.read_bytes()]
+    assert b"".join(files) == b"1\n2\n3\n4\n"
+    with pytest.raises(ConfigError, match=r"is complete, but was made with .*: output was"):
+        find_finished(path, SETTINGS, is_folder=not is_folder)
+
+
+def test_an_unfinished_file_that_has_lost_its_lines_is_not_removed(tmp_path: Path) -> None:
+    path, folder = tmp_path / "p.txt", tmp_path / "p.txt.partial"
+    interrupt(path, b"a\n")
+    with (folder / JOURNAL).open("ab") as journal:
+        journal.write(b'{"complete":true}\n')
+    (folder / "00000.lines").rename(folder / "part-00000.jsonl")
+    with pytest.raises(
+        DataError, match=r"p\.txt\.partial: is damaged: it has no lines; pass --over"
+    ):
+        write(path, resume=True)
+    assert (folder / "part-00000.jsonl").read_bytes() == b"a\n"
 
 
 def test_full_parts_leave_no_empty_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -392,10 +441,10 @@ def test_a_kill_while_the_output_is_completed_loses_nothing(
                 killed = False
         if not killed:
             break
-        if find_finished(path, SETTINGS) is None:
+        if finished(path) is None:
             with output(path, resume=True, is_folder=is_folder) as unfinished:
                 add(unfinished, *lines[unfinished.state.done :])
-        state = find_finished(path, SETTINGS)
+        state = finished(path)
         assert state is not None
         assert state.done == 3
         for left_empty in (path / ".partial", path.with_name(f"{name}.partial")):
@@ -418,10 +467,10 @@ def test_an_empty_partial_folder_is_none(tmp_path: Path, is_folder: bool) -> Non
     path = tmp_path / "p"
     beside = tmp_path / "p.partial"
     beside.mkdir()
-    assert find_finished(path, SETTINGS) is None
+    assert finished(path) is None
     assert write(path, b"a\n", is_folder=is_folder, resume=True) == 0
     beside.mkdir()
-    state = find_finished(path, SETTINGS)
+    state = finished(path)
     assert state is not None
     assert state.done == 1
     with pytest.raises(ConfigError, match="exists already; pass --overwrite"):
@@ -435,7 +484,7 @@ def test_a_journal_records_the_settings_of_an_output(tmp_path: Path) -> None:
     journal = (tmp_path / f".p.txt{JOURNAL}").read_bytes()
     rows = [orjson.loads(line) for line in journal.splitlines()]
     assert rows == [
-        {"settings": SETTINGS, "overwrite": False},
+        {"settings": {**SETTINGS, "output": "a file, OUT"}, "overwrite": False},
         {"end": 1, "digest": "d1"},
         {"complete": True},
     ]

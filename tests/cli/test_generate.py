@@ -301,3 +301,15 @@ def test_a_folder_with_the_name_of_an_included_model(
     for command in (["generate", "--model", "light", TEXT], ["predict", "light", TEXT]):
         assert "write ./light" in CliRunner().invoke(app, command).output
     assert invoke("generate", "--model", "./light", TEXT).output == run(model, TEXT)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(["-"], "standard input is closed; pass a file"), ([], "there is no input; pass a text")],
+)
+def test_a_closed_standard_input_is_an_error(arguments: list[str], message: str) -> None:
+    command = ["sh", "-c", '"$0" -m one2set generate "$@" <&-', sys.executable, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr

@@ -202,3 +202,39 @@ def test_text_output_writes_the_texts(exported_model: Path, tmp_path: Path) -> N
         run(exported_model, tmp_path / "a.md", *options, "--text-output", tmp_path / "texts")
         assert (tmp_path / "texts" / "a.md.txt").read_text() == "Sets\nOf words."
         (tmp_path / "texts" / "a.md.txt").unlink()
+
+
+@pytest.mark.parametrize("given", ["lib.bib", "link.bib", "."])
+@pytest.mark.parametrize("options", [[], ["--overwrite"], ["--resume"]])
+def test_an_input_is_not_replaced_by_its_output(
+    exported_model: Path, tmp_path: Path, given: str, options: list[str]
+) -> None:
+    library = tmp_path / "lib.bib"
+    library.write_text("@misc{a, title={Sets}, abstract={Of words.}}")
+    (tmp_path / "link.bib").symlink_to(library)
+    with pytest.raises(ConfigError, match=r"--output is .*lib\.bib, which is .*; name another"):
+        run(exported_model, tmp_path / given, "-o", library, "--workers", "1", *options)
+    assert library.read_text().startswith("@misc{a")
+    assert not (tmp_path / "lib.bib.partial").exists()
+
+
+def test_an_input_is_not_replaced_by_its_text(exported_model: Path, tmp_path: Path) -> None:
+    text = tmp_path / "a.txt"
+    text.write_bytes(b"Sets of words.\r\n")
+    for options in (["-o", tmp_path / "k.jsonl", "--workers", "1"], ["-f", "jsonl"]):
+        for name in (text, tmp_path):
+            with pytest.raises(ConfigError, match=r"--text-output is .* is the input itself"):
+                run(exported_model, name, *options, "--text-output", name)
+    run(exported_model, text, "-f", "jsonl", "--text-output", tmp_path)
+    assert text.read_bytes() == b"Sets of words.\r\n"
+    assert (tmp_path / "a.txt.txt").exists()
+
+
+def test_an_output_may_be_a_new_file_or_a_folder_within_an_input(
+    exported_model: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text("Sets of words.")
+    (tmp_path / "out").mkdir()
+    for name in ("out/", "k.jsonl"):
+        run(exported_model, tmp_path / "a.txt", "-o", f"{tmp_path}/{name}", "--workers", "1")
+    assert (tmp_path / "k.jsonl").read_text() == (tmp_path / "out/part-00000.jsonl").read_text()

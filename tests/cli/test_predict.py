@@ -54,6 +54,14 @@ def test_a_line_for_each_document_as_the_engine_predicts(tiny_model: Path, tmp_p
     assert any(len(set(some)) < len(some) for some in texts), "duplicates are kept"
 
 
+def test_an_input_is_not_replaced_by_its_output(tiny_model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"abstract": "Sets of words."}\n')
+    with pytest.raises(ConfigError, match=r"--output is .* is the input itself"):
+        run(tiny_model, path, "-o", path, "--overwrite")
+    assert path.read_text() == '{"abstract": "Sets of words."}\n'
+
+
 def test_the_result_can_be_evaluated(tiny_model: Path, tmp_path: Path) -> None:
     output = tmp_path / "p.jsonl"
     run(tiny_model, SAMPLE, "-o", output)

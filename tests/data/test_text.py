@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nltk.stem.porter import PorterStemmer
 
+from one2set.data import text
 from one2set.data.text import (
     DIGIT,
     looks_tokenised,
@@ -39,6 +40,8 @@ HOSTILE = {
     "lone surrogates": "a\ud800b \udfff \ud83d",
     "markers": "<digit><unk> <DIGIT> <Unk> <eos> <dig it> << digit >>",
     "apostrophes": "don't don’t ‘a’ ʼn 'tis",
+    "many marks": f"a{chr(0x301) * 40}b İ{chr(0x307) * 30} ǖ{chr(0x323) * 30}c x{chr(0x344) * 16}y "
+    f"ก{chr(0xE33) * 40}ก a{chr(0x301) * 30}\u0e33b {chr(0x301) * 40}z½{chr(0x316) * 31}",
     "private and unassigned": "\ue000a\U000e0001b\uffffc\U0010ffff",
 }
 ANY_TEXT = st.text() | st.text(st.characters(categories=["L", "M", "N", "P", "S", "Cs"]))
@@ -46,6 +49,11 @@ ANY_TEXT = st.text() | st.text(st.characters(categories=["L", "M", "N", "P", "S"
 ODD_TEXT = st.text(
     "aAbI1 .,<>_'-/½⑴ﬁİıΣσςŀ\u0301\u0307\u0338\u0345\u0e33\u1100\u1161\u11a8ﾭｶﾞ’²" + DIGIT,
     max_size=12,
+)
+
+
+MARKS = st.builds(
+    str.__mul__, st.sampled_from("\u0301\u0316\u0344\u0345\u0e33"), st.integers(1, 40)
 )
 
 
@@ -91,6 +99,24 @@ def test_a_megabyte_is_tokenised(unit: str) -> None:
     words, spans = tokenise(unit * repeats)
     assert words == words_of(unit) * repeats
     assert len(spans) == len(words)
+
+
+@given(st.lists(st.sampled_from("aİǖ½⒜ก1.") | MARKS, max_size=6).map("".join))
+def test_invariants_hold_for_many_marks(text: str) -> None:
+    assert_promises(text)
+
+
+def test_a_character_has_at_most_thirty_marks() -> None:
+    marks = "\u0301\u0316" * 15
+    assert tokenise(f"xa{marks}b").spans == [(0, 33)]
+    assert tokenise(f"xa{marks}\u0301\u0316b").spans == [(0, 32), (34, 35)]
+
+
+def test_a_megabyte_of_marks_does_not_take_forever() -> None:
+    for marks in ("\u0301\u0316", "\u0316\u0301\u0344", "\u0301"):
+        words, spans = tokenise("a" + marks * 2**19 + " b")
+        assert [word[-1] for word in words][1:] == ["b"]
+        assert spans[0][0] == 0
 
 
 @given(ANY_TEXT | ODD_TEXT)
@@ -211,3 +237,9 @@ def test_no_stem_is_empty_or_contains_a_space(text: str) -> None:
     # StemmedSource joins stems by spaces: this is what it rests on.
     for word in words_of(text) + text.split():
         assert stem(word).split() == [stem(word)]
+
+
+def test_stems_of_very_long_words_are_not_stored() -> None:
+    for word in ("networks" * 8, "networks" * 8 + "s"):
+        assert stem(word) == PorterStemmer().stem(word)
+        assert (word in text._stems) == (len(word) <= 64)

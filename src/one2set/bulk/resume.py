@@ -99,6 +99,8 @@ def _read_journal(file: IO[bytes]) -> tuple[_Entries | None, int]:
     """The entries of a journal, and its size up to the last complete one."""
     entries, size = None, 0
     for line in file:
+        if not line.endswith(b"\n"):
+            break  # whole or not: the next entry would be glued to it
         try:
             entry = orjson.loads(line)
             if entries is None:
@@ -218,7 +220,7 @@ def unfinished_output(
         _check_target(path, is_folder=is_folder, overwrite=overwrite)
     with _locked(folder) as file:
         _clear_or_refuse_unfinished(folder, path, resume=resume, overwrite=overwrite)
-        journal = Journal(file, settings, overwrite=overwrite)
+        journal = Journal(file, _with_kind(settings, is_folder), overwrite=overwrite)
         output = Unfinished(folder, journal, format, PART if is_folder else None)
         try:
             yield output
@@ -228,16 +230,17 @@ def unfinished_output(
             output.close()
 
 
-def find_finished(path: Path, settings: Mapping[str, Any]) -> ResumeState | None:
+def find_finished(
+    path: Path, settings: Mapping[str, Any], *, is_folder: bool
+) -> ResumeState | None:
     """The state of a complete output; None if there is none. Raises an error if it was made with
     other settings, or is not known to be complete."""
     path = Path(os.path.abspath(path))
-    is_folder = path.is_dir()
     if _holds_anything(_unfinished_folder(path)) or not path.exists():
         return None
-    if is_folder and not any(path.iterdir()):
+    if path.is_dir() and not any(path.iterdir()):
         return None
-    journal = path / _JOURNAL if is_folder else _journal_beside(path)
+    journal = path / _JOURNAL if path.is_dir() else _journal_beside(path)
     try:
         with journal.open("rb") as file:
             entries, _ = _read_journal(file)
@@ -248,12 +251,18 @@ def find_finished(path: Path, settings: Mapping[str, Any]) -> ResumeState | None
             f"{path} exists, and there is no record of what it was made of; pass --overwrite to "
             "make it again, or name another output"
         )
-    if differences := _differences(entries.settings, _plain(settings)):
+    if differences := _differences(entries.settings, _plain(_with_kind(settings, is_folder))):
         raise ConfigError(
             f"{path} is complete, but was made with other settings: {differences}; pass "
             "--overwrite to make it again, or name another output"
         )
     return ResumeState(max(entries.digests, default=0), entries.digests, complete=True)
+
+
+def _with_kind(settings: Mapping[str, Any], is_folder: bool) -> dict[str, Any]:
+    """Settings, with what the output is: `-o out` and `-o out/` share the folder `out.partial`, but
+    must not resume each other."""
+    return {**settings, "output": "a folder, OUT/" if is_folder else "a file, OUT"}
 
 
 def _unfinished_folder(path: Path) -> Path:
@@ -275,6 +284,11 @@ def _check_target(path: Path, *, is_folder: bool, overwrite: bool) -> None:
         raise ConfigError(f"{path} has too long a name; name another output")
     if not path.exists():
         return
+    if not path.is_file() and not path.is_dir():
+        raise ConfigError(
+            f"{path} is a device or a pipe; name a file, or leave out --output to write to "
+            "standard output"
+        )
     if path.is_dir() != is_folder:
         kind = "a folder" if path.is_dir() else "a file"
         raise ConfigError(f"{path} is {kind}; name another output")
@@ -362,6 +376,9 @@ def _deliver(
         _deliver_parts(folder, path, journal)
         return
     lines, packed = folder / "00000.lines", folder / path.name
+    if not any(file.exists() for file in (lines, packed, path)):
+        fix = "pass --overwrite to start again"
+        raise DataError("is damaged: it has no lines", fix=fix, path=folder)
     if lines.exists():
         pack(lines, packed, format)
     if packed.exists():

@@ -1,5 +1,6 @@
 """Write what `generate` and `predict` make of many documents, with resume and progress."""
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -48,6 +49,17 @@ def refuse_without_output(options: Mapping[str, object]) -> None:
     for name, value in options.items():
         if value:
             raise ConfigError(f"{name} needs --output; pass --output FILE too")
+
+
+def refuse_input_as_output(option: str, output: str, inputs: Sequence[str]) -> None:
+    """Refuse an output that would replace an input: the only copy of somebody's library."""
+    if not os.path.exists(output):
+        return
+    for path in filter(os.path.exists, inputs):
+        is_inside = os.path.isdir(path) and Path(path).resolve() in Path(output).resolve().parents
+        if os.path.samefile(path, output) or (is_inside and os.path.isfile(output)):
+            what = "is the input itself" if not is_inside else f"is in the input folder {path}"
+            raise ConfigError(f"{option} is {output}, which {what}; name another output")
 
 
 def make_target(
@@ -103,6 +115,8 @@ def write_bulk(
     from one2set.model.paths import find_knowledge_folder
     from one2set.prediction.loading import expect_model_folder
 
+    if target is not None:
+        refuse_input_as_output("--output", target.name, source.inputs)
     expect_model_folder(work.model)
     if verify:
         check_model(work.model)
@@ -125,7 +139,7 @@ def write_bulk(
         "lists": {name: hash_list(path) for name, path in work.lists.items()} or None,
     }
     if target is not None and target.resume:
-        finished = find_finished(target.path, settings)
+        finished = find_finished(target.path, settings, is_folder=target.is_folder)
         if finished is not None:
             source.check_all_done(finished)
             console.err.print(f"{target.name} is complete already", soft_wrap=True)

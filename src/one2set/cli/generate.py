@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from one2set.cli import console
-from one2set.cli.bulk_output import Engine, make_target, refuse_without_output, write_bulk
+from one2set.cli.bulk_output import (
+    Engine,
+    make_target,
+    refuse_input_as_output,
+    refuse_without_output,
+    write_bulk,
+)
 from one2set.cli.console import Color
 from one2set.cli.options import (
     AbsentOnlyOption,
@@ -163,6 +169,7 @@ def generate(
     if text_output is not None:
         from one2set.bulk.output_formats import TextOutput
 
+        refuse_input_as_output("--text-output", text_output, inputs)
         texts = TextOutput(text_output)
     if output is None:
         from one2set.data.reading.streams import ErrorPolicy
@@ -254,7 +261,7 @@ def _print(
 
 
 def _standard_input() -> list[str]:
-    if sys.stdin.isatty():
+    if sys.stdin is None or sys.stdin.isatty():
         raise ConfigError(
             'there is no input; pass a text in quotes, or a file: one2set generate "A text"'
         )

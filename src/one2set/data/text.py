@@ -25,6 +25,9 @@ PUNCTUATION = frozenset(".,()'%<>_")  # the normalised marks that are words of t
 _LITERAL = re.compile(r"(?ai:<(?:digit|unk)>)")
 _ASCII = re.compile(r"<(?:digit|unk)>|[a-z0-9]+|[.,()%<>_']")
 _UNICODE = re.compile(rf"{_LITERAL.pattern}|(?:(?!_)\w)+|[{re.escape(_MARKS)}]")
+# Of a character, as in the Stream-Safe Text Format of UAX #15; no language has as many. NFKC sorts
+# them, in time that grows with the square of their number.
+_MOST_MARKS = 30
 _CHUNK = re.compile(r"\S+")
 _NOT_PREPROCESSED = re.compile(r"[^\w\s.,()%<>']|[^\s][,)](?!\S)|(?<!\S)\([^\s]")
 _FREE_MARK = re.compile(r"(?<!\S)[.,](?!\S)")
@@ -103,25 +106,41 @@ def _spans(text: str) -> Iterator[Span]:
 
 
 def _cluster_spans(text: str, start: int, end: int) -> Iterator[Span]:
-    """The same by grapheme clusters: a character and its combining marks stay together."""
+    """The same by grapheme clusters: a character and its combining marks stay together. A word ends
+    where these are too many."""
     word_start = -1
     while start < end:
-        stop = start + 1
-        while stop < end and _combines(text[stop]):
-            stop += 1
+        stop, next_start = _cluster_ends(text, start, end)
         form = normalize("NFKC", text[start:stop])
         if any(c.isalnum() for c in form):
             if word_start < 0:
                 word_start = start
+            if next_start > stop:
+                yield word_start, stop
+                word_start = -1
         else:
             if word_start >= 0:
                 yield word_start, start
                 word_start = -1
             if form[:1] and form[0] in _MARKS:
                 yield start, stop
-        start = stop
+        start = next_start
     if word_start >= 0:
         yield word_start, end
+
+
+def _cluster_ends(text: str, start: int, end: int) -> Span:
+    """Where a character and its combining marks end: as many of these as are used, and all."""
+    used = after = start + 1
+    if after == end or not _combines(text[after]):
+        return used, after
+    marks = _count_marks(text[start])
+    while after < end and _combines(text[after]):
+        marks += _count_marks(text[after])
+        after += 1
+        if marks <= _MOST_MARKS:
+            used = after
+    return used, after
 
 
 @lru_cache(maxsize=1 << 12)
@@ -129,6 +148,13 @@ def _combines(character: str) -> bool:
     """Whether a character is a combining mark. (Hangul jamo compose too, but they are letters and
     so part of the word anyway.)"""
     return _is_combining(normalize("NFKC", character)[0])
+
+
+@lru_cache(maxsize=1 << 12)
+def _count_marks(character: str) -> int:
+    """The number of combining marks in a character when all are split off. Neither NFKC nor lower
+    case changes their sum, so that a normal form has as many as the raw text."""
+    return sum(map(_is_combining, normalize("NFKD", character)))
 
 
 def _is_combining(character: str) -> bool:
@@ -162,12 +188,15 @@ class _Stems(dict[str, str]):
     """A cache of stems by word. A dict lookup is faster than functools.lru_cache."""
 
     def __missing__(self, word: str) -> str:
-        if len(self) >= _MAX_STEMS:
-            self.clear()
-        self[word] = stemmed = porter_stem(word.strip().lower())
+        stemmed = porter_stem(word.strip().lower())
+        if len(word) <= _LONGEST_STORED:
+            if len(self) >= _MAX_STEMS:
+                self.clear()
+            self[word] = stemmed
         return stemmed
 
 
+_LONGEST_STORED = 64  # characters: a sequence of genes may have a megabyte
 _MAX_STEMS = 1 << 17  # about 25 MB; when full it is cleared, and frequent words return quickly
 _stems = _Stems()
 

@@ -255,6 +255,16 @@ def test_documents_to_validate_and_test_with_have_keyphrases(tmp_path: Path) -> 
     assert (manifest.skipped, manifest.splits["t"].documents) == (1, 1)
 
 
+def test_a_policy_can_be_used_for_two_corpora(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"abstract": "Sets of words.", "keyphrases": ["sets"]}\nnot JSON\n')
+    errors = ErrorPolicy("skip")
+    for name in ("one", "two"):
+        prepare(tmp_path / name, Inputs(train=[str(path)]), errors=errors)
+        assert errors.report_file is None
+        assert (tmp_path / name / "skipped.jsonl").read_text().count("\n") == 1
+
+
 def test_a_corpus_may_be_empty(tmp_path: Path) -> None:
     path = write(tmp_path, "a.jsonl", jsonl([Document("1", "", "Only this.", ())]))
     manifest = prepare(tmp_path / "corpus", Inputs(train=[path]))

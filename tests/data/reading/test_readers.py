@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -173,3 +174,39 @@ def test_a_long_array_is_read_piece_by_piece(tmp_path: Path) -> None:
 def test_texts_in_an_array(tmp_path: Path) -> None:
     documents = list(read(write(tmp_path, "a.json", b'["Sheep graze.",\n "Wool is warm."]')))
     assert [document.abstract for document in documents] == ["Sheep graze.", "Wool is warm."]
+
+
+def test_records_on_one_line_have_different_ids(tmp_path: Path) -> None:
+    data = b'[{"abstract": "A."}, {"abstract": "B."},\n"C.", {"abstract": "D."}\n, "E."]'
+    documents = list(read(write(tmp_path, "a.json", data)))
+    assert [document.id for document in documents] == ["a-1", "a-1-2", "a-2", "a-2-2", "a-3"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We align images, text, and audio in a shared space.\nThen we search, and rank.",
+        "Mind, body, and soul\nWe study how people feel, think and act.",
+        "Title, or text\nA text.",
+        "Sound, text: which of these two did people prefer; title\nA text.",
+        "Text, images.\nA text.",
+        "images, text",
+    ],
+)
+def test_prose_is_not_taken_for_a_table(text: str, tmp_path: Path) -> None:
+    (document,) = read(write(tmp_path, "download", text.encode()))
+    assert document.abstract == text
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Art. No.,Language of Original Document,Title,Abstract",
+        'Abstract|b|c|"UT (Unique WOS ID)"',
+        "id;text",
+    ],
+)
+def test_a_table_without_a_known_name_is_known_by_its_header(header: str, tmp_path: Path) -> None:
+    row = re.sub(r"[^,;|]+", "A text", header)
+    (document,) = read(write(tmp_path, "download", f"{header}\n{row}\n".encode()))
+    assert document.abstract == "A text"

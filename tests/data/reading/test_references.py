@@ -8,6 +8,7 @@ from one2set.data.reading.readers import read
 from one2set.data.reading.records import Fields
 from one2set.data.reading.references import recognise_references
 from one2set.data.reading.streams import ErrorPolicy
+from one2set.errors import DataError
 from tests.data.formats import write
 
 
@@ -75,13 +76,54 @@ def test_a_bibtex_field_that_is_not_valid_latex_is_read_as_it_is(
     assert second.title == "B"
 
 
-@pytest.mark.parametrize("keywords", ["a b, c; d", "a b; c; d", "a b, c, d", "a b; c, d;"])
+@pytest.mark.parametrize(
+    "keywords", ["a b,c,d", "a b,c ,d", "a b, c; d", "a b; c; d", "a b, c, d", "a b; c, d;"]
+)
 def test_keywords_of_bibtex_are_split_at_commas_and_semicolons(
     tmp_path: Path, keywords: str
 ) -> None:
     source = f"@misc{{a, title = {{T}}, keywords = {{{keywords}}}}}"
     (document,) = read(write(tmp_path, "a.bib", source.encode()))
     assert document.keyphrases == ("a b", "c", "d")
+
+
+def test_commas_between_digits_do_not_split_keywords_of_bibtex(tmp_path: Path) -> None:
+    source = "@misc{a, title={T}, keywords={1,2-dichloroethane,10,000 sheep,3D,2D}}"
+    (document,) = read(write(tmp_path, "a.bib", source.encode()))
+    assert document.keyphrases == ("1,2-dichloroethane", "10,000 sheep", "3D", "2D")
+
+
+def test_keywords_of_bibtex_may_have_another_name(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.bib", b"@misc{a, title={T}, TAGS={a b, c; d}}")
+    (document,) = read(path, fields=Fields(keyphrases=("Tags",)))
+    assert document.keyphrases == ("a b", "c", "d")
+
+
+def test_the_first_of_repeated_fields_of_bibtex_counts(tmp_path: Path) -> None:
+    source = """@string{wool = "Wool"}
+@misc{a, title=wool, note={p1}, note={p2}, Title={Sheep}, title={Goats}}
+@misc{b, title={B}}
+@misc{a, title={Again}, note={p1}, note={p2}}"""
+    errors = ErrorPolicy("skip")
+    documents = list(read(write(tmp_path, "a.bib", source.encode()), errors=errors))
+    assert [(document.id, document.title) for document in documents] == [("a", "Wool"), ("b", "B")]
+    assert errors.skipped == 1  # the key that is repeated
+
+
+def test_percent_signs_of_bibtex_are_text(tmp_path: Path) -> None:
+    source = r"@misc{a, title={50% of $k$ and 5\% more}, abstract={100% wool.}}"
+    (document,) = read(write(tmp_path, "a.bib", source.encode()))
+    assert (document.title, document.abstract) == ("50% of k and 5% more", "100% wool.")
+
+
+@pytest.mark.parametrize("first", ["AB", "N2"])
+def test_a_text_under_two_tags_is_read_once(tmp_path: Path, first: str) -> None:
+    second = "N2" if first == "AB" else "AB"
+    source = f"TY  - A\nT1  - Sheep\nTI  - Sheep\n{first}  - We count.\n{second}  - We count.\n"
+    source += f"KW  - a\nDE  - b\nER  - \nTY  - B\n{first}  - \n{second}  - Text.\n"
+    one, two = read(write(tmp_path, "a.ris", source.encode()))
+    assert (one.title, one.abstract, one.keyphrases) == ("Sheep", "We count.", ("a", "b"))
+    assert two.abstract == "Text."
 
 
 def test_fields_can_be_mapped(tmp_path: Path) -> None:
@@ -167,3 +209,26 @@ def test_a_web_of_science_entry_may_lack_its_end(tmp_path: Path) -> None:
         ("One", ("a",)),
         ("Two", ("b",)),
     ]
+
+
+@pytest.mark.parametrize("tag", ["", "KW  - "])
+def test_an_entry_that_is_too_long_is_left_out(tmp_path: Path, tag: str) -> None:
+    long = "TY  - A\nTI  - One\nAB  - x\n" + f"{tag}more words\n" * 100 + "ER  - \n"
+    between = "no tag, no entry\n" * 100
+    rest = "TY  - B\nTI  - Two\nAB  - y\nER  - \n"
+    for source, line in ((long + between + rest, 1), (rest + between + long, 105)):
+        path = write(tmp_path, "a.ris", source.encode())
+        with pytest.raises(
+            DataError, match="an entry has more than 1,000 characters; split"
+        ) as met:
+            list(read(path, errors=ErrorPolicy("stop", max_line=1_000)))
+        assert met.value.line == line
+        errors = ErrorPolicy("skip", max_line=1_000)
+        assert [document.title for document in read(path, errors=errors)] == ["Two"]
+        assert errors.skipped == 1
+
+
+def test_very_many_continued_lines_do_not_take_forever(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.ris", b"TY  - A\nAB  - x\n" + b"more words and more\n" * 300_000)
+    (document,) = read(path)
+    assert len(document.abstract) == 1 + 20 * 300_000

@@ -65,6 +65,13 @@ def test_standard_input(compression: str, monkeypatch: pytest.MonkeyPatch) -> No
     assert read_all(STDIN) == b""  # it can be read only once
 
 
+def test_a_closed_standard_input_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    for read in (peek, read_all):
+        with pytest.raises(DataError, match="-: standard input is closed; pass a file"):
+            read(STDIN)
+
+
 class Slow(io.RawIOBase):
     """A pipe that has one byte at a time."""
 

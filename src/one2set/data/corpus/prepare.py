@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
@@ -110,9 +111,11 @@ def prepare(
     _check(inputs, filters)
     pieces = None if tokenizer is None else PieceVocabulary.from_file(tokenizer)
     own_files = _own_files if overwrite else None
-    with atomic_folder(output, own_files=own_files) as folder, errors:
-        if errors.report_file is None:
-            errors.report_file = folder / _SKIPPED
+    with (
+        atomic_folder(output, own_files=own_files) as folder,
+        errors,
+        _report_to(folder / _SKIPPED, errors),
+    ):
         selection = DocumentSelection(filters, _excluded_titles(inputs, fields, errors))
         splits = inputs.splits()
         names = [*splits, *([VALID] if filters.hold_out else [])]
@@ -161,6 +164,18 @@ def prepare(
         )
         manifest.save(folder)
     return manifest
+
+
+@contextmanager
+def _report_to(path: Path, errors: ErrorPolicy) -> Iterator[None]:
+    """List problems in a file, unless the caller has named another. Only within the block: the
+    caller may use the policy again, when this folder has got its name."""
+    named = errors.report_file
+    errors.report_file = named or path
+    try:
+        yield
+    finally:
+        errors.report_file = named
 
 
 def _read_labelled(path: str, *, fields: Fields, errors: ErrorPolicy) -> Iterator[Document]:

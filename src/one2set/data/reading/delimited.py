@@ -18,20 +18,35 @@ from one2set.errors import DataError, missing_extra
 
 _DELIMITERS = ("\t", ",", ";", "|")
 _TAGS = {"TI": "title", "AB": "abstract", "DE": "keyphrases", "UT": "id", "ID": "keywords plus"}
+_MOST_NAME_WORDS = 4  # of a column: Language of Original Document
 _MOST_ROWS = 1 << 20  # of an Excel sheet, by its specification: a row's number may be any
 _LONGEST_CELL = 1 << 24  # characters: what an unclosed quote swallows stays bounded
 
 
-def find_delimiter(text: str, fields: Fields) -> str | None:
-    """The character between the columns of a table, if its header names a field that is read."""
-    header = text.partition("\n")[0].rstrip("\r")
+def find_delimiter(text: str, fields: Fields, *, named: bool) -> str | None:
+    """The character between the columns of a table, if its header names a field that is read. If
+    the file is not `named` as a table, it must also look like one: prose has commas, too."""
+    header, _, rest = text.partition("\n")
+    header = header.rstrip("\r")
     if header.startswith("sep=") and len(header) == 5:  # of Excel
         return header[-1]
     for delimiter in _DELIMITERS:
         cells = [cell.strip("\"' ") for cell in header.split(delimiter)]
-        if len(cells) > 1 and any(map(fields.know, _columns(cells))):
+        is_header = len(cells) > 1 and any(map(fields.know, _columns(cells)))
+        if is_header and (named or (rest.strip() and _look_like_names(cells))):
             return delimiter
     return None
+
+
+def _look_like_names(cells: Sequence[str]) -> bool:
+    """Whether these are names of columns, and not a sentence that has the word text between
+    commas. Scopus has a column `Art. No.`, so that only the last one must not end in a mark."""
+    if cells[-1].endswith((".", "?", "!", ":")):
+        return False
+    return all(
+        len(cell.split()) <= _MOST_NAME_WORDS and not cell.lower().startswith(("and ", "or "))
+        for cell in cells
+    )
 
 
 def has_tagged_columns(text: str) -> bool:
@@ -116,11 +131,14 @@ def read_workbook(
             header = _columns(_cells(next(rows, (1, ()))[1]))
             if not any(map(fields.know, header)):
                 continue
+            phrases = list(filter(fields.know_keyphrases, header))
             for number, row in rows:
                 cells = [None if cell is None else str(cell) for cell in row]
                 if any(cells):
                     cells += [None] * (len(header) - len(cells))  # those at the end may be missing
                     record = {name: cell for name, cell in zip(header, cells, strict=False) if name}
+                    if all(record[name] is None for name in phrases):
+                        record |= dict.fromkeys(phrases, "")  # known to be none, as in CSV
                     yield from parse_record(
                         record, fields=fields, errors=errors, path=path, line=number
                     )
@@ -164,7 +182,8 @@ def _cells(row: Sequence[object]) -> list[str]:
 
 
 def read_parquet(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Document]:
-    """Records by row group; only the columns that are asked for are read."""
+    """Records by row group; only the columns that are asked for are read. A file of 776 bytes may
+    repeat a text a thousand times, so that one row at a time is decoded."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -175,15 +194,28 @@ def read_parquet(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Doc
             table = pq.ParquetFile(file)
             # Without any of them, the error names all.
             columns = list(filter(fields.know, table.schema_arrow.names)) or None
-            number = 0
-            for batch in table.iter_batches(batch_size=1024, columns=columns):
-                for record in batch.to_pylist():
-                    number += 1
-                    yield from parse_record(
-                        record, fields=fields, errors=errors, path=path, line=number
-                    )
+            rows = table.iter_batches(batch_size=1, columns=columns, use_threads=False)
+            for number, row in enumerate(rows, 1):
+                if row.nbytes > errors.max_line and _count_bytes(row) > errors.max_line:
+                    what = f"a row has more than {errors.max_line:,} bytes"
+                    fix = "split its text, or raise --max-line"
+                    errors.report(what, fix=fix, path=path, line=number)
+                    continue
+                (record,) = row.to_pylist()
+                yield from parse_record(
+                    record, fields=fields, errors=errors, path=path, line=number
+                )
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             errors.report(f"is not Parquet ({error})", fix="check the file", path=path)
+
+
+def _count_bytes(row: Any) -> int:
+    """The size of a row, without the other values of a column of categories."""
+    columns = (
+        column.dictionary_decode() if hasattr(column, "dictionary") else column
+        for column in row.columns
+    )
+    return sum(column.nbytes for column in columns)
 
 
 @contextmanager

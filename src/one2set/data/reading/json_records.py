@@ -51,7 +51,7 @@ def _read_lines(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Docu
 
 
 def _parse(
-    text: str, fields: Fields, errors: ErrorPolicy, path: str, line: int
+    text: str, fields: Fields, errors: ErrorPolicy, path: str, line: int, position: int = 1
 ) -> Iterator[Document]:
     try:
         record = orjson.loads(text)
@@ -65,7 +65,9 @@ def _parse(
         kind = type(record).__name__
         errors.report(f"is a JSON {kind}", fix="expected an object", path=path, line=line)
         return
-    yield from parse_record(record, fields=fields, errors=errors, path=path, line=line)
+    yield from parse_record(
+        record, fields=fields, errors=errors, path=path, line=line, position=position
+    )
 
 
 def _read_values(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Document]:
@@ -76,10 +78,12 @@ def _read_values(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Doc
     is_array = buffer.peek() == "["
     if is_array:
         buffer.skip()
+    last, position = 0, 0
     try:
         while (char := buffer.peek()) and not (is_array and char == "]"):
             number = buffer.line
-            yield from _parse(buffer.take(), fields, errors, path, number)
+            last, position = number, position + 1 if number == last else 1
+            yield from _parse(buffer.take(), fields, errors, path, number, position)
         if is_array:
             buffer.skip()
             if buffer.peek():

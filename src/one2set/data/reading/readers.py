@@ -117,7 +117,9 @@ def _documents(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Docum
         case "pair":
             return _read_pair(path, errors)
         case "csv" | "tsv" as table:
-            delimiter = find_delimiter(_peek_text(path), fields) or _DELIMITERS[table]
+            named = _named_format(path) is not None
+            found = find_delimiter(_peek_text(path), fields, named=named)
+            delimiter = found or _DELIMITERS[table]
             return read_csv(path, delimiter, fields, errors)
         case "parquet":
             return read_parquet(path, fields, errors)
@@ -162,7 +164,7 @@ def _format_of(path: str, fields: Fields, errors: ErrorPolicy) -> Format | None:
         return None
     if looks_like_json(text):
         return "json"
-    if find_delimiter(text, fields) is not None:
+    if find_delimiter(text, fields, named=False) is not None:
         return "csv"
     return "pair" if SPECIALS[EOS] in text else "text"
 

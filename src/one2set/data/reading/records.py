@@ -59,6 +59,10 @@ class Fields:
         names = (*self.id, *self.title, *self.abstract, *self.keyphrases, _TOKENS, *_TOKEN_PHRASES)
         return _folded(name) in map(_folded, names)
 
+    def know_keyphrases(self, name: str) -> bool:
+        """Whether keyphrases are read from a field of this name."""
+        return _folded(name) in map(_folded, self.keyphrases)
+
 
 def _folded(name: str) -> str:
     return name.strip().casefold()
@@ -73,18 +77,27 @@ class _UnusableError(Exception):
 
 
 def parse_record(
-    record: Mapping[str, Any], *, fields: Fields, errors: ErrorPolicy, path: str, line: int
+    record: Mapping[str, Any],
+    *,
+    fields: Fields,
+    errors: ErrorPolicy,
+    path: str,
+    line: int,
+    position: int = 1,
 ) -> Iterator[Document]:
-    """Yield the document of a record; nothing if the record is invalid and skipped."""
+    """Yield the document of a record; nothing if the record is invalid and skipped. `position`
+    counts the records that begin on one line."""
     try:
-        yield _document(record, fields, default_id(path, line))
+        yield _document(record, fields, default_id(path, line, position))
     except _UnusableError as error:
         errors.report(str(error), fix=error.fix, path=path, line=line)
 
 
-def default_id(path: str, line: int) -> str:
-    """The id of a record that has none."""
-    return f"{label(path).split('.')[0]}-{line}"
+def default_id(path: str, line: int, position: int = 1) -> str:
+    """The id of a record that has none: the line where it begins and, from the second one on that
+    line, its position there."""
+    place = f"{line}-{position}" if position > 1 else f"{line}"
+    return f"{label(path).split('.')[0]}-{place}"
 
 
 def make_document(

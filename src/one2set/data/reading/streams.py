@@ -312,6 +312,8 @@ def open_stream(
 
 def _open(path: str, errors: ErrorPolicy) -> IO[bytes]:
     if path == STDIN:
+        if sys.stdin is None:  # as in `one2set generate - <&-`, or below a service
+            raise DataError("standard input is closed", fix="pass a file", path=path)
         return sys.stdin.buffer
     return open_remote(path) if is_remote(path) else _CountedFile.buffered(path, errors)
 

@@ -99,6 +99,20 @@ def test_commands_of_the_document_are_written_out() -> None:
     assert body(text) == ["WoolNet beats WoolNet, k-means and WoolNet too, ."]
 
 
+def test_percent_signs_in_addresses_begin_no_comment() -> None:
+    text = r"""Data: \url{http://a.example/a%20b} and \href {http://a.example/{b%}}{wool}. % \url{x
+Sheep graze on \path{c:/50%} meadows. \href{% a comment
+http://b.example}{Goats} \url{unclosed % a comment
+do not."""
+    assert body(text)[0].startswith("Data: and wool. Sheep graze on meadows. Goats")
+    assert "comment" not in " ".join(body(text))
+
+
+def test_addresses_that_are_never_closed_do_not_take_forever() -> None:
+    for unit in (r"\url{", r"\url{a{b}", r"\url{{", r"\url {a%"):
+        assert len(latex._COMMENT.sub(r"\1", unit * 100_000)) <= len(unit) * 100_000
+
+
 def test_long_commands_are_not_written_out() -> None:
     text = rf"\newcommand{{\x}}{{{'wool ' * 40}}}\begin{{document}}" + r"\x sheep" * 3
     assert "wool" not in " ".join(body(text))
@@ -123,12 +137,13 @@ def test_spaces_in_the_definition_of_a_command() -> None:
 
 _ODD = st.lists(
     st.sampled_from([*" ~\n*x[]{}\\", "  ", "[a]", "{b}", r"{\x}"])
-    | st.sampled_from([r"\x", r"\cite", r"\href", r"\section", r"\def", r"\newcommand"]),
+    | st.sampled_from([r"\x", r"\cite", r"\href", r"\section", r"\def", r"\newcommand"])
+    | st.sampled_from([r"\url", "%"]),
     max_size=12,
 ).map("".join)
 
 
-@pytest.mark.parametrize("pattern", [latex._SILENT, latex._HEADING, latex._MACRO])
+@pytest.mark.parametrize("pattern", [latex._SILENT, latex._HEADING, latex._MACRO, latex._COMMENT])
 @given(source=_ODD)
 def test_patterns_that_do_not_try_again_match_what_others_match(
     pattern: "re.Pattern[str]", source: str

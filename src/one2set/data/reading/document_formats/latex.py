@@ -16,7 +16,11 @@ from one2set.errors import missing_extra
 # A file may have very long runs of spaces. Where two patterns could share a run, the first takes
 # all of it (`\s*+`), and a pattern that begins with a run does not begin within it (`(?<![~ ])`):
 # otherwise the time would grow with the square of the length.
-_COMMENT = re.compile(r"(?<!\\)%.*")
+# In an address, % is no comment; an address within a comment is none.
+_COMMENT = re.compile(
+    r"(\\(?:url|path|nolinkurl|href)\s*+\{(?:[^{}\n]|\{[^{}\n]*+\})*+\})|(?<!\\)%.*"
+)
+_PERCENT = re.compile(r"(?<!\\)%")
 _GENERATED = re.compile(r"\\(?:maketitle|tableofcontents|listoffigures|listoftables|today)\b")
 _NOT_READ = re.compile(
     "verbatim|lstlisting|minted|alltt|comment|filecontents|tikzpicture|equation|align|gather|"
@@ -61,7 +65,7 @@ _SILENT = re.compile(
 
 def read_latex(text: str) -> Extract:
     """Read a LaTeX document."""
-    text = _expand_macros(_GENERATED.sub("", _COMMENT.sub("", text)))
+    text = _expand_macros(_GENERATED.sub("", _COMMENT.sub(r"\1", text)))
     title = _argument_of(text, r"\\title") or ""
     body = _BODY.search(text)
     abstract, text = _split_abstract(_without_unread(body.group(1) if body else text))
@@ -108,8 +112,8 @@ def _split_abstract(text: str) -> tuple[str, str]:
 
 
 def to_text(source: str) -> str:
-    """The text of a piece of LaTeX, such as a field of BibTeX."""
-    source = _FORMULA.sub(_shown_formula, _without_silent(source))
+    """The text of a piece of LaTeX without comments, such as a field of BibTeX, where % is text."""
+    source = _FORMULA.sub(_shown_formula, _PERCENT.sub(r"\\%", _without_silent(source)))
     if not source.strip():
         return ""
     return "".join(map(_convert, _balanced_lines(source)))
