@@ -149,6 +149,20 @@ def test_prepare_reports_what_it_skipped_beside_the_corpus(run: Run, tmp_path: P
     assert (tmp_path / "corpus" / "skipped.jsonl").exists()
 
 
+def test_prepare_warns_of_a_corpus_without_training_documents(
+    run: Run, papers: str, tmp_path: Path
+) -> None:
+    """Most often, the column of the keyphrases has another name."""
+    table = tmp_path / "papers.csv"
+    table.write_text("title,abstract,subjects\nBees,Bees dance.,dances\n")
+    done = run("prepare", tmp_path / "empty", "--train", table)
+    assert done.code == 0
+    assert "no training document is left" in done.err
+    assert "--field keyphrases=tags" in done.err
+    named = run("prepare", tmp_path / "one", "--train", table, "--field", "keyphrases=subjects")
+    assert "no training document" not in named.err
+
+
 def test_prepare_overwrites_only_on_request(run: Run, papers: str, tmp_path: Path) -> None:
     arguments = ("prepare", tmp_path / "corpus", "--train", papers)
     assert run(*arguments).code == 0

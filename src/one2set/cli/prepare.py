@@ -119,6 +119,7 @@ def prepare(
     """
     from pydantic import ValidationError
 
+    from one2set.data.corpus.corpus import TRAIN
     from one2set.data.corpus.prepare import Inputs
     from one2set.data.corpus.prepare import prepare as write_corpus
     from one2set.data.corpus.selection import Filters
@@ -183,6 +184,13 @@ def prepare(
 
     for table in manifest_tables(manifest):
         out.print(table)
+    if not manifest.splits[TRAIN].documents:
+        err.print(
+            "no training document is left; if the documents have keyphrases, name their field, "
+            "for example --field keyphrases=tags",
+            style="yellow",
+            soft_wrap=True,
+        )
     warn_of_skipped(manifest.skipped, where=f"; see {report or output / 'skipped.jsonl'}")
     seconds = time.perf_counter() - started
     documents = sum(split.read for split in manifest.splits.values())

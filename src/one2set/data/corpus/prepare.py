@@ -181,15 +181,12 @@ def _report_to(path: Path, errors: ErrorPolicy) -> Iterator[None]:
 def _read_labelled(path: str, *, fields: Fields, errors: ErrorPolicy) -> Iterator[Document]:
     """Read documents of which the keyphrases are known, to validate or test with."""
     for document in read(path, fields=fields, errors=errors):
-        if document.keyphrases is not None:
+        try:
+            document.expect_keyphrases()
+        except DataError as error:
+            errors.report(error.what, fix=error.fix, path=path)
+        else:
             yield document
-            continue
-        errors.report(
-            f"document {document.id!r} has no keyphrases",
-            fix="add a list of keyphrases, [] if there are none, or name their field, "
-            "for example --field keyphrases=tags",
-            path=path,
-        )
 
 
 def _groups(
