@@ -85,7 +85,7 @@ def test_the_version_covers_training_but_not_extraction(
     base = version_of()
     assert base == hash_code()
     edit(package / "extraction" / "phrase_classifier.py", "_DROPOUT = 128, 3", "_DROPOUT = 129, 3")
-    edit(package / "cli" / "train.py", "Optimizer steps", "Steps")
+    edit(package / "cli" / "train.py", "Optimiser steps", "Steps")
     assert version_of() == base
     edit(
         package / "training" / "objectives" / "set_loss.py",
