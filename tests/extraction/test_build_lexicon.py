@@ -99,5 +99,5 @@ def test_fitting_a_scorer_needs_documents_with_keyphrases(documents: list[Docume
     with pytest.raises(DataError, match="5 documents with keyphrases are too few"):
         fit_candidate_scorer(*[chunk_documents(documents[:5])] * 2)
     unknown = [Document(document.id, document.title, document.abstract) for document in documents]
-    with pytest.raises(DataError, match="0 documents are too few"):
+    with pytest.raises(DataError, match="0 documents with keyphrases are too few"):
         fit_candidate_scorer(*[chunk_documents(unknown)] * 2)
