@@ -184,6 +184,12 @@ def test_a_word_of_any_length_is_searched_once() -> None:
     assert surface("a/" + "b=" * 300_000)._addresses.all == [(0, 600_002)]
 
 
+def test_a_word_that_may_go_on_after_many_lines_is_searched_once() -> None:
+    """Trying every line end would not end."""
+    text = "a query-" + "\n" * 300_000 + "A"
+    assert surface(text).whole_phrase([(2, 7)]) == ((2, 7),)
+
+
 def test_preprocessed_text_is_left_as_it_is() -> None:
     document = Document("d", "", "alzheimer 's disease .", tokenised=True)
     assert Surface(document, NO_SPELLER).whole_phrase([(10, 20)]) == ((10, 20),)

@@ -70,11 +70,13 @@ def words_of(text: str, *, tokenised: bool = False) -> list[str]:
 
 def words_with_numbers(text: str) -> list[str]:
     """The words of a text, with its numbers as they are written instead of `<digit>`."""
-    words, spans = tokenise(text)
-    return [
-        text[start:end] if word == DIGIT else word
-        for word, (start, end) in zip(words, spans, strict=True)
-    ]
+    return restore_numbers(text, tokenise(text))
+
+
+def restore_numbers(text: str, tokens: Tokens) -> list[str]:
+    """The words of the tokens of a text, with its numbers as they are written."""
+    pairs = zip(*tokens, strict=True)
+    return [text[start:end] if word == DIGIT else word for word, (start, end) in pairs]
 
 
 def looks_tokenised(text: str) -> bool:

@@ -17,9 +17,9 @@ from itertools import pairwise
 from one2set.data.document import Document
 from one2set.data.phrase_list import APOSTROPHES, HYPHENS, close_up
 from one2set.data.text import (
-    DIGIT,
     Span,
     StemmedSource,
+    restore_numbers,
     stem,
     stem_all,
     words_of,
@@ -67,7 +67,7 @@ _MARKUP = re.compile(r"</?[A-Za-z][\w:-]*(?:\s[^<>]*)?/?>|&(?:#x?)?\w{2,8};")
 _CLAUSE_END = re.compile(
     r"[;:!?…•—|。，、；：！？]|\s[-–*+>]+\s|\n\s*\n|\b[a-z]\S*[ \t]*\n\s*[A-Z][a-z]"
 )
-_BROKEN_WORD = re.compile(r"[-\u00ad]\s*\n\s*[a-z]")
+_BROKEN_WORD = re.compile(r"[-\u00ad][^\S\n]*+\n\s*+[a-z]")
 # Quotes and brackets: the first word of a phrase has lost the opening one.
 _HALF_PAIR = re.compile(r"[\"“”„«»\[\]{}]")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:•。！？]|\n\s*\n)[\s\"'“”‘’(\[*#>-]*$")
@@ -282,10 +282,8 @@ class Surface:
     @cached_property
     def _source(self) -> tuple[StemmedSource, Sequence[Span]]:
         """The stems of the text, with its numbers, and their spans."""
-        words, spans = self.document.tokens()
-        pairs = zip(words, spans, strict=True)
-        written = [self._text[slice(*span)] if word == DIGIT else word for word, span in pairs]
-        return StemmedSource(written), spans
+        tokens = self.document.tokens()
+        return StemmedSource(restore_numbers(self._text, tokens)), tokens.spans
 
     def _extend(self, span: Span) -> Span | None:
         """A span with all of the terms that it cuts; None if it is no phrase."""

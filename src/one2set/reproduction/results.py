@@ -62,6 +62,13 @@ def _divide(sums: Floats) -> Floats:
         return np.asarray(sums[..., 0] / sums[..., 1])
 
 
+def _resample_counts(pair: Sequence[DocumentAddends]) -> tuple[Floats, Floats]:
+    """`COUNTS` of two rows: of all documents (2, 3), and of each resample (B, 2, 3)."""
+    counts = np.stack([addends.counts for addends in pair], axis=1)  # (D, 2, 3, 2)
+    drawn = [_divide(sums) for sums in resample_sums(counts, resamples=RESAMPLES, seed=0)]
+    return _divide(counts.sum(axis=0)), np.concatenate(drawn)
+
+
 def _rank(values: Floats) -> Floats:
     """The rank of each value from 1, the mean rank for equal ones."""
     below = (values[:, None] > values).sum(axis=1)
@@ -173,9 +180,9 @@ class Results:
         return self._compared[key]
 
     def _bootstrap(self, row: str, base: str, split: str) -> dict[Metric, Difference]:
-        pair = [self._addends(name, split).f1 for name in (base, row)]
-        f1 = np.stack(pair, axis=1)  # (D, 2, 4, 3, 2)
-        counts, drawn = self._resample_counts(row, base, split)
+        pair = [self._addends(name, split) for name in (base, row)]
+        f1 = np.stack([addends.f1 for addends in pair], axis=1)  # (D, 2, 4, 3, 2)
+        counts, drawn = _resample_counts(pair)
         values = np.concatenate(
             [compute_from_sums(f1.sum(axis=0), YE2021)[2], counts], axis=1
         )  # (2, 7)
@@ -192,19 +199,11 @@ class Results:
 
     def number_difference(self, row: str, base: str, split: str) -> Difference:
         """#PK + #AK of a row minus that of another, on one set."""
-        counts, drawn = self._resample_counts(row, base, split)
+        counts, drawn = _resample_counts([self._addends(name, split) for name in (base, row)])
         numbers = [COUNTS.index(name) for name in ("num_present", "num_absent")]
         mean, resampled = (x[..., numbers].sum(axis=-1) for x in (counts, drawn))  # (2,), (B, 2)
         low, high = interval((resampled[:, 1] - resampled[:, 0])[:, None])[0]
         return Difference(float(mean[1] - mean[0]), float(low), float(high))
-
-    def _resample_counts(self, row: str, base: str, split: str) -> tuple[Floats, Floats]:
-        """`COUNTS` of two rows, the base first: of all documents (2, 3), and of each resample
-        (B, 2, 3)."""
-        pair = [self._addends(name, split).counts for name in (base, row)]
-        counts = np.stack(pair, axis=1)  # (D, 2, 3, 2)
-        drawn = [_divide(sums) for sums in resample_sums(counts, resamples=RESAMPLES, seed=0)]
-        return _divide(counts.sum(axis=0)), np.concatenate(drawn)
 
     def _addends(self, row: str, split: str) -> DocumentAddends:
         """What each document adds to the metrics, mean over seeds."""
