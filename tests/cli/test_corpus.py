@@ -218,12 +218,23 @@ def test_stats_stand_beside_the_published_row(run: Run, papers: str, tmp_path: P
     known = write(tmp_path, "inspec.jsonl", jsonl())
     done = run("stats", papers, known)
     assert done.code == 0
-    rows = [line for line in done.out.splitlines() if line.startswith("│")]
-    assert [row.split("│")[1].strip() for row in rows] == [papers, known, "Inspec in the paper"]
-    cells = [[cell.strip() for cell in row.split("│")[2:6]] for row in rows]
+    title, *rows = done.out.splitlines()
+    assert title == "# Table 1"
     # Three documents have six phrases of eleven words; two phrases are absent.
-    assert cells[0] == cells[1] == ["3", "2.00", "1.83", "33.33"]
-    assert cells[2] == ["500", "9.79", "2.48", "26.42"]
+    assert [row.split() for row in rows] == [
+        ["set", "samples", "#KP", "|KP|", "%_absent"],
+        [papers, "3", "2.00", "1.83", "33.33"],
+        [known, "3", "2.00", "1.83", "33.33"],
+        ["Inspec_in_the_paper", "500", "9.79", "2.48", "26.42"],
+    ]
+
+
+def test_stats_warns_of_documents_without_keyphrases(run: Run, papers: str, tmp_path: Path) -> None:
+    tagged = write(tmp_path, "tagged.csv", b"title,abstract,tags\nA net,of nets,net\n")
+    done = run("stats", papers, tagged)
+    assert done.code == 0
+    assert done.err.startswith(f"{tagged}: no keyphrases; ")
+    assert run("stats", tagged, "--field", "keyphrases=tags").err == ""
 
 
 def test_stats_as_json(run: Run, papers: str, tmp_path: Path) -> None:

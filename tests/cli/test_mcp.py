@@ -7,7 +7,17 @@ import pytest
 from typer.testing import CliRunner
 
 from one2set.cli import app
+from one2set.cli.mcp import mcp
 from one2set.errors import ConfigError
+
+
+def test_closed_standard_input_is_a_mistake(
+    monkeypatch: pytest.MonkeyPatch, exported_model: Path
+) -> None:
+    monkeypatch.setattr("one2set.cli.mcp.sys.stdin", None)
+    # CliRunner would replace standard input.
+    with pytest.raises(ConfigError, match="standard input is closed"):
+        mcp(model=str(exported_model), threads=1)
 
 
 def test_missing_packages_are_named(

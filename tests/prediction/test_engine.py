@@ -208,6 +208,14 @@ def test_a_long_document_is_truncated_and_marked(
     assert cut.slots != whole.slots
 
 
+def test_a_limit_of_a_pool_needs_a_pool(network: Network, vocabulary: WordVocabulary) -> None:
+    engine = Engine(network, vocabulary)
+    with pytest.raises(ConfigError, match="keep is 4, which limits a pool; add --pool"):
+        engine.change_search({"keep": 4})
+    engine.change_search({"keep": 4, "pool": True, "beam": 6})
+    engine.change_search({"pool": False})  # a system's own limit is no mistake
+
+
 def test_over_generation_keeps_the_most_probable_phrases(
     recurrent: Recurrent, vocabulary: WordVocabulary, documents: list[Document]
 ) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from one2set.cli.console import err, out, warn_of_skipped
+from one2set.cli.console import err, warn_of_skipped
 from one2set.cli.options import (
     BatchTokensOption,
     DeviceOption,
@@ -67,7 +67,7 @@ def calibrate(
         from one2set.prediction.prediction import NO_NULL
     except ImportError:
         raise missing_extra("scipy", extra="train", purpose="Calibrating a model") from None
-    from one2set.cli.tables import calibration_tables
+    from one2set.cli.tables import print_calibration
     from one2set.data.reading.readers import read
     from one2set.data.reading.records import Fields
     from one2set.data.reading.streams import ErrorPolicy
@@ -118,8 +118,7 @@ def calibrate(
         display.update(2, "to all documents")
         calibration = tuning.tune(labelled)
     calibration.save(folder)
-    for table in calibration_tables(calibration, check):
-        out.print(table)
+    print_calibration(calibration, check)
     if diagram is not None:
         reliability.draw_reliability_diagram(check.f1, diagram)
         err.print(f"{diagram}: drawn", soft_wrap=True)

@@ -8,6 +8,7 @@ import typer
 
 from one2set.cli.console import err
 from one2set.cli.options import ModelOption, ThreadsOption
+from one2set.errors import ConfigError
 
 
 def mcp(
@@ -32,6 +33,8 @@ def mcp(
     from one2set.adapters.mcp import make_server
     from one2set.keyphrases.generator import KeyphraseGenerator
 
+    if sys.stdin is None:  # as in `one2set mcp <&-`
+        raise ConfigError("standard input is closed; let an assistant start this command")
     server = make_server(KeyphraseGenerator(model, threads=threads), folder)
     if sys.stdin.isatty():
         err.print("waiting for an assistant on standard input (Ctrl-C to stop)")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from one2set.cli.console import err, out, warn_of_skipped
+from one2set.cli.console import err, warn_of_skipped
 from one2set.cli.options import (
     FieldOption,
     MaxLineOption,
@@ -180,10 +180,9 @@ def prepare(
     if as_json:
         typer.echo(manifest.model_dump_json(indent=2))
         return
-    from one2set.cli.tables import manifest_tables
+    from one2set.cli.tables import print_manifest
 
-    for table in manifest_tables(manifest):
-        out.print(table)
+    print_manifest(manifest)
     if not manifest.splits[TRAIN].documents:
         err.print(
             "no training document is left; if the documents have keyphrases, name their field, "

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from one2set.cli.console import out, warn_of_skipped
+from one2set.cli.console import err, out, warn_of_skipped
 from one2set.cli.options import (
     FieldOption,
     MaxLineOption,
@@ -38,7 +38,7 @@ def stats(
     If a file is named like one of the paper's sets, the published row is shown
     below it.
     """
-    from one2set.cli.tables import statistics_table
+    from one2set.cli.tables import print_statistics
     from one2set.data.corpus.statistics import compute_statistics, find_published_statistics
     from one2set.data.reading.readers import read
     from one2set.data.reading.records import Fields
@@ -58,5 +58,13 @@ def stats(
             row = {**measured.model_dump(), "published": known and known.model_dump()}
             out.print_json(data=row, indent=None)
     else:
-        out.print(statistics_table(rows))
+        print_statistics(rows)
+    for measured, _ in rows:
+        if measured.samples and not measured.phrases_per_document:
+            err.print(
+                f"{measured.name}: no keyphrases; if it has some, name their field, for example "
+                "--field keyphrases=tags",
+                style="yellow",
+                soft_wrap=True,
+            )
     warn_of_skipped(errors.skipped)

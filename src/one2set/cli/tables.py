@@ -1,10 +1,11 @@
-"""Tables of corpora and models for the terminal."""
+"""Tables of corpora and models, for terminals and for programs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.table import Table
 
+from one2set.cli.console import out
 from one2set.data.corpus.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -13,22 +14,39 @@ if TYPE_CHECKING:
     from one2set.keyphrases.reliability import CalibrationCheck, CrossValidation
 
 
-def _table(title: str, first: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold")
-    table.add_column(first)
+def _print(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], caption: str = ""
+) -> None:
+    """Print a table with borders on a terminal; elsewhere aligned columns under a `#` heading,
+    without spaces in cells, that awk and pandas can read."""
+    if out.is_terminal:
+        table = Table(title=title, caption=caption, title_justify="left", title_style="bold")
+    else:
+        table = Table(box=None, pad_edge=False)
+        columns = [_word(column) for column in columns]
+        rows = [[_word(cell) for cell in row] for row in rows]
+        out.print(f"# {title}")
     for column in columns:
-        table.add_column(column, justify="right")
-    return table
+        table.add_column(column, justify="left" if column == columns[0] else "right")
+    for row in rows:
+        table.add_row(*row)
+    out.print(table)
+    if caption and not out.is_terminal:
+        out.print(f"# {caption}", soft_wrap=True)
 
 
-def statistics_table(rows: Sequence[tuple[Statistics, Statistics | None]]) -> Table:
+def _word(text: str) -> str:
+    return "_".join(text.split())
+
+
+def print_statistics(rows: Sequence[tuple[Statistics, Statistics | None]]) -> None:
     """Table 1: each set, with the paper's row below it."""
-    table = _table("Table 1", "set", "samples", "#KP", "|KP|", "% absent")
+    lines = []
     for measured, known in rows:
-        table.add_row(measured.name, *_cells(measured))
+        lines.append((measured.name, *_cells(measured)))
         if known is not None:
-            table.add_row(f"  {known.name} in the paper", *_cells(known), style="dim")
-    return table
+            lines.append((f"  {known.name} in the paper", *_cells(known)))
+    _print("Table 1", ("set", "samples", "#KP", "|KP|", "% absent"), lines)
 
 
 def _cells(row: Statistics) -> tuple[str, ...]:
@@ -36,12 +54,27 @@ def _cells(row: Statistics) -> tuple[str, ...]:
     return (f"{row.samples:,}", *(f"{value:.2f}" for value in averages))
 
 
-def manifest_tables(manifest: "Manifest") -> Iterator[Table]:
+def print_manifest(manifest: "Manifest") -> None:
     """The splits of a corpus, and the documents that were dropped."""
-    table = _table("Splits", "split", "read", "kept", "words/doc", "#KP", "% absent")
+    _print(
+        "Splits",
+        ("split", "read", "kept", "words/doc", "#KP", "% absent"),
+        _split_rows(manifest),
+        caption=f"vocabulary: {manifest.vocabulary_size:,}",
+    )
+    dropped = [
+        (name, reason, f"{count:,}")
+        for name, split in manifest.splits.items()
+        for reason, count in split.dropped.items()
+    ]
+    if dropped:
+        _print("Left out", ("split", "why", "count"), dropped)
+
+
+def _split_rows(manifest: "Manifest") -> Iterator[tuple[str, ...]]:
     for name, split in manifest.splits.items():
         phrases = split.present + split.absent
-        table.add_row(
+        yield (
             name,
             f"{split.read:,}",
             f"{split.documents:,}",
@@ -49,28 +82,35 @@ def manifest_tables(manifest: "Manifest") -> Iterator[Table]:
             f"{phrases / max(split.documents, 1):.2f}",
             f"{100 * split.absent / max(phrases, 1):.2f}",
         )
-    table.caption = f"vocabulary: {manifest.vocabulary_size:,}"
-    yield table
-    dropped = [
-        (name, reason, count)
-        for name, split in manifest.splits.items()
-        for reason, count in split.dropped.items()
-    ]
-    if dropped:
-        table = _table("Left out", "split", "why", "count")
-        for name, reason, count in dropped:
-            table.add_row(name, reason, f"{count:,}")
-        yield table
 
 
-def calibration_tables(calibration: "Calibration", check: "CrossValidation") -> Iterator[Table]:
+def print_calibration(calibration: "Calibration", check: "CrossValidation") -> None:
     """The operating points of each side, and their measured quality."""
+    names = ("∅ bias", "threshold", "gold factor", "floor", "part", "head", "word", "abbr.")
+    _print(
+        "Calibration",
+        ("phrases", *names),
+        _operating_points(calibration),
+        f"Diversity at f1: {calibration.diversity:.2f}. Floor: minimum score at shown. Part, head, "
+        "word, abbr.: change of log odds if a phrase is part of a chosen one or contains it, has "
+        "the same last word, shares another word, or abbreviates it.",
+    )
+    names = ("F1 before", "F1 after", "shown", "correct", "mean score", "ECE")
+    _print(
+        "Cross-validation",
+        ("phrases", *names),
+        _quality(calibration, check),
+        "F1: mean of F1@5 and F1@M. ECE: expected calibration error. Measured on documents left "
+        "out of the tuning, at the operating points f1 (best F1) and shown (for readers); joined: "
+        "related documents joined to long texts.",
+    )
+
+
+def _operating_points(calibration: "Calibration") -> Iterator[tuple[str, ...]]:
     from one2set.keyphrases.tuning import KINDS_OF_OVERLAP
 
-    names = ("∅ bias", "threshold", "gold factor", "floor", "part", "head", "word", "abbr.")
-    table = _table("Calibration", "phrases", *names)
     for name, side in calibration.sides.items():
-        table.add_row(
+        yield (
             name,
             f"{side.null_bias:+.1f}",
             f"{side.threshold:.3f}",
@@ -78,23 +118,16 @@ def calibration_tables(calibration: "Calibration", check: "CrossValidation") -> 
             f"{side.floor:.3f}",
             *(f"{side.overlap.get(kinds[0], 0.0):+.2f}" for kinds in KINDS_OF_OVERLAP),
         )
-    table.caption = (
-        f"Diversity at f1: {calibration.diversity:.2f}. Floor: minimum score at shown. Part, head, "
-        "word, abbr.: change of log odds if a phrase is part of a chosen one or contains it, has "
-        "the same last word, shares another word, or abbreviates it."
-    )
-    yield table
-    table = _table(
-        "Cross-validation", "phrases", *("F1 before", "F1 after", "shown", "correct", "mean score")
-    )
-    table.add_column("ECE", justify="right")
+
+
+def _quality(calibration: "Calibration", check: "CrossValidation") -> Iterator[tuple[str, ...]]:
     for point in ("f1", "shown", "joined"):
         figures: CalibrationCheck = getattr(check, point)
         for side_name in calibration.sides:
             chosen = figures.present == (side_name == "present")
             shown = max(int(chosen.sum()), 1)
             f1 = (f"{figures.before[side_name]:.4f}", f"{figures.after[side_name]:.4f}")
-            table.add_row(
+            yield (
                 f"{side_name}, {point}",
                 *(f if point != "joined" else "–" for f in f1),
                 f"{int(chosen.sum()):,}",
@@ -102,9 +135,3 @@ def calibration_tables(calibration: "Calibration", check: "CrossValidation") -> 
                 f"{figures.probabilities[chosen].sum() / shown:.3f}",
                 f"{figures.calibration_error(side_name):.3f}",
             )
-    table.caption = (
-        "F1: mean of F1@5 and F1@M. ECE: expected calibration error. Measured on documents left "
-        "out of the tuning, at the operating points f1 (best F1) and shown (for readers); joined: "
-        "related documents joined to long texts."
-    )
-    yield table

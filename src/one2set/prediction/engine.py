@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from one2set.data.batch import collate
 from one2set.data.example import Example
 from one2set.data.vocabulary import Vocabulary
+from one2set.errors import ConfigError
 from one2set.model.device import choose_device
 from one2set.model.folder import load_model
 from one2set.model.network import Memory, Network
@@ -76,6 +77,8 @@ class Engine(Predictor):
     def change_search(self, changes: Mapping[str, Any]) -> None:
         """Change some settings of `Search`, and keep the others."""
         search = replace(self.generation.search, **changes)
+        if changes.get("keep") and not search.pool:
+            raise ConfigError(f"keep is {search.keep}, which limits a pool; add --pool")
         self.generation = replace(self.generation, search=search)
 
     @torch.no_grad()

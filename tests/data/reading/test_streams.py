@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from one2set.data.reading.streams import (
     STDIN,
     ErrorPolicy,
+    OnError,
     count_bytes,
     is_pipe,
     label,
@@ -226,6 +227,12 @@ def test_an_unwritable_report_is_an_error_at_once(tmp_path: Path) -> None:
     errors = ErrorPolicy("skip", tmp_path / "missing" / "report.jsonl")
     with pytest.raises(ConfigError, match=r"--report is .*name another file"):
         errors.report("is odd", fix="mend it", path="a.txt")
+
+
+@pytest.mark.parametrize("on_error", ["stop", None])
+def test_a_report_needs_skipped_records(on_error: OnError | None, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"--report is .*add --on-error skip"):
+        ErrorPolicy(on_error, tmp_path / "report.jsonl")
 
 
 def test_names_of_files(tmp_path: Path) -> None:

@@ -60,6 +60,10 @@ class ErrorPolicy:
         max_line: int = MAX_LINE,
     ) -> None:
         self.on_error, self.report_file, self.max_line = on_error, report_file, max_line
+        if report_file is not None and on_error != "skip":
+            raise ConfigError(
+                f"--report is {report_file}, but no record is skipped; add --on-error skip"
+            )
         self._has_old = report_file is not None and _check_report(report_file)
         self.skipped, self.bytes_read = 0, 0
         self._file: IO[bytes] | None = None
