@@ -2,7 +2,8 @@
 
 import os
 import signal
-from collections.abc import Generator
+import sys
+from collections.abc import Generator, Iterator
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -52,6 +53,14 @@ def pytest_runtest_makereport(
         report.outcome = "failed"
         report.longrepr = f"ONE2SET_REQUIRE is {', '.join(marks)}, but this was skipped: {reason}"
     return report
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """A test that asks for more threads does not leave them to the next one."""
+    yield
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
 
 
 @pytest.fixture(scope="session")

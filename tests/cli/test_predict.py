@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from one2set.bulk.pipeline import Raw, Source
 from one2set.cli import app
 from one2set.cli.bulk_output import write_bulk
+from one2set.cores import count_cores
 from one2set.data.document import StemmedDocument
 from one2set.data.reading.readers import read
 from one2set.errors import ConfigError, DataError
@@ -183,6 +184,18 @@ def test_batches_change_nothing_but_the_last_digits(tiny_model: Path) -> None:
             assert texts[0] == texts[1]
             scores = [[p["score"] for p in each["keyphrases"]] for each in (line, other)]
             assert scores[0] == pytest.approx(scores[1], abs=1e-5)
+
+
+def test_the_number_of_threads(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of --threads, or else of OMP_NUM_THREADS, or else one per core."""
+    chosen: list[int] = []
+    monkeypatch.setattr("torch.set_num_threads", chosen.append)
+    run(tiny_model, SAMPLE)
+    assert chosen == []
+    run(tiny_model, SAMPLE, "--threads", "3")
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    run(tiny_model, SAMPLE)
+    assert chosen == [3, count_cores()]
 
 
 def test_a_sequence_keeps_its_order(tmp_path: Path) -> None:

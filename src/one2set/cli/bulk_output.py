@@ -122,9 +122,8 @@ def write_bulk(
         check_model(work.model)
     if engine == "local":
         workers = workers or (1 if work.needs_torch else count_cores())
-        # An exported network gains little from a second thread: 8 % of the time on two cores.
-        threads = max(count_cores() // workers, 1) if work.needs_torch else 1
-        work = replace(work, threads=work.threads or threads)
+        if workers > 1 and not work.threads:  # else a network would use all cores in each process
+            work = replace(work, threads=max(count_cores() // workers, 1))
     knowledge = find_knowledge_folder(work.model)
     if not knowledge.is_dir():  # that of a light model is not there, which is reported on loading
         knowledge = work.model

@@ -23,7 +23,6 @@ from one2set.cli.options import (
     input_option,
     output_option,
 )
-from one2set.cores import count_cores
 from one2set.data.reading.streams import MAX_LINE
 from one2set.errors import ConfigError
 
@@ -139,7 +138,7 @@ def predict(
         search=tuple((name, value) for name, value in search.items() if value is not None),
         max_source_length=max_source_words,
         batch_tokens=batch_tokens,
-        threads=threads or count_cores(),
+        threads=threads,
         device=device,
     )
     source = Source(

@@ -86,19 +86,18 @@ def _split_rows(manifest: "Manifest") -> Iterator[tuple[str, ...]]:
 
 def print_calibration(calibration: "Calibration", check: "CrossValidation") -> None:
     """The operating points of each side, and their measured quality."""
-    names = ("∅ bias", "threshold", "gold factor", "floor", "part", "head", "word", "abbr.")
+    overlaps = ("part", "head", "word", "abbr.")
     _print(
         "Calibration",
-        ("phrases", *names),
+        ("phrases", "∅ bias", "threshold", "gold factor", "floor", *overlaps),
         _operating_points(calibration),
         f"Diversity at f1: {calibration.diversity:.2f}. Floor: minimum score at shown. Part, head, "
         "word, abbr.: change of log odds if a phrase is part of a chosen one or contains it, has "
         "the same last word, shares another word, or abbreviates it.",
     )
-    names = ("F1 before", "F1 after", "shown", "correct", "mean score", "ECE")
     _print(
         "Cross-validation",
-        ("phrases", *names),
+        ("phrases", "F1 before", "F1 after", "shown", "correct", "mean score", "ECE"),
         _quality(calibration, check),
         "F1: mean of F1@5 and F1@M. ECE: expected calibration error. Measured on documents left "
         "out of the tuning, at the operating points f1 (best F1) and shown (for readers); joined: "
