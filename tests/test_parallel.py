@@ -168,6 +168,40 @@ def test_workers_can_be_killed_while_they_send_a_result() -> None:
     assert done.stderr == ""
 
 
+DEAD_WHILE_SENDING = """
+import os, signal
+from multiprocessing.connection import Connection
+from one2set.parallel import ordered_map
+
+def send_half_and_die(connection, content):
+    os.write(connection.fileno(), bytes(content)[:len(content) // 2])
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def work(number):
+    if number == {fatal} and not os.path.exists("died"):
+        open("died", "w").close()
+        Connection._send = send_half_and_die
+    return number
+
+print(list(ordered_map(work, range(30), workers=2)))
+"""
+
+
+@pytest.mark.parametrize("fatal", [3, 29])
+def test_a_worker_that_dies_while_it_sends_a_result_is_replaced(fatal: int, tmp_path: Path) -> None:
+    code = DEAD_WHILE_SENDING.format(fatal=fatal)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout == f"{list(range(30))}\n"
+    assert (tmp_path / "died").exists()
+
+
 def test_cores_are_those_we_may_use() -> None:
     assert 1 <= count_cores() <= (os.cpu_count() or 1)
 

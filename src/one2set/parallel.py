@@ -6,10 +6,10 @@ import signal
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import get_context
+from multiprocessing import connection, get_context
 from threading import current_thread, main_thread
 from types import FrameType
 from typing import Generic, TypeVar
@@ -18,6 +18,7 @@ from one2set.cores import count_cores
 from one2set.errors import ConfigError, DataError
 
 _REPEATS = 2  # of a task whose worker died
+_TICK = 1.0  # seconds between two looks at the workers
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -82,6 +83,7 @@ class _Pool(Generic[Task, Result]):
         """Wait for the result of the oldest task."""
         while True:
             _, future = self._waiting[0]
+            _wait(future, self._executor)
             try:
                 result = future.result()
             except BrokenProcessPool:
@@ -92,12 +94,7 @@ class _Pool(Generic[Task, Result]):
 
     def kill(self) -> None:
         """Kill the workers: they hold nothing to save, and a task may take minutes."""
-        if (results := self._executor._result_queue) is not None:  # it is not shut down
-            # The executor would wait for the rest of a result that a worker is sending now, as
-            # long as anyone can write it; and so can we.
-            results._writer.close()  # type: ignore[attr-defined]
-        for process in list((self._executor._processes or {}).values()):
-            process.kill()
+        _kill(self._executor)
 
     def shutdown(self) -> None:
         self._executor.shutdown(cancel_futures=True)
@@ -116,6 +113,7 @@ class _Pool(Generic[Task, Result]):
             with _start(1) as executor:
                 with _defer_interrupts():
                     future = executor.submit(self._function, task)
+                _wait(future, executor)
                 if not isinstance(future.exception(), BrokenProcessPool):
                     return future
         failed: Future[Result] = Future()  # so that the results before it come first
@@ -123,6 +121,24 @@ class _Pool(Generic[Task, Result]):
         fix = "check that the memory suffices, use fewer --workers, or leave these out"
         failed.set_exception(DataError(what, fix=fix))
         return failed
+
+
+def _wait(future: Future[Result], executor: ProcessPoolExecutor) -> None:
+    """Wait until a future is done. If a worker dies while it sends a result, the executor does not
+    notice: it waits for the rest of the result, forever."""
+    while wait([future], timeout=_TICK).not_done:
+        processes = list((executor._processes or {}).values())
+        if connection.wait([process.sentinel for process in processes], timeout=0):
+            _kill(executor)
+
+
+def _kill(executor: ProcessPoolExecutor) -> None:
+    if (results := executor._result_queue) is not None:  # it is not shut down
+        # The executor would wait for the rest of a result that a worker is sending now, as long as
+        # anyone can write it; and so can we.
+        results._writer.close()  # type: ignore[attr-defined]
+    for process in list((executor._processes or {}).values()):
+        process.kill()
 
 
 def _start(workers: int) -> ProcessPoolExecutor:
