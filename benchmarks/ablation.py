@@ -17,7 +17,7 @@ from one2set.data.reading.readers import read
 from one2set.extraction.knowledge import NO_KNOWLEDGE, Knowledge
 from one2set.keyphrases.scoring import score_phrases
 from one2set.keyphrases.selection import Selection, select_keyphrases
-from one2set.keyphrases.tuning import Pool, label_candidates, mean_f1, tune
+from one2set.keyphrases.tuning import CandidateTable, label_candidates, mean_f1, tune
 from one2set.prediction.prediction import AS_TRAINED, NO_NULL, NullBias, Prediction
 from one2set.prediction.runtime import Runtime
 
@@ -86,7 +86,8 @@ def compare(folder: Path, files: Sequence[str]) -> None:
             for document, prediction in zip(documents, predictions, strict=True)
         ]
         halves = [
-            mean_f1(Pool(labelled[1 - half :: 2]), tune(labelled[half::2])) for half in (0, 1)
+            mean_f1(CandidateTable(labelled[1 - half :: 2]), tune(labelled[half::2]))
+            for half in (0, 1)
         ]
         means = (f"{side} {sum(half[side] for half in halves) / 2:.4f}" for side in SIDES)
         print(f"{name:34}", *means, flush=True)

@@ -1,4 +1,4 @@
-"""Keyphrase generation: One2Set (Ye et al., ACL 2021), its rivals, a model and an evaluation.
+"""Keyphrase generation: One2Set (Ye et al., ACL 2021), its baselines, a trained model and a scorer.
 
     from one2set import KeyphraseGenerator
     KeyphraseGenerator().generate("Some text")
@@ -17,7 +17,7 @@ The public interface:
     stem_all            the stems of words, by which keyphrases are compared
     Corpus              a corpus that `one2set prepare` wrote
     Engine              the raw output of a network (needs torch)
-    ConfigError         an error in what was asked for
+    ConfigError         an invalid option or setting, or a missing package
     DataError           an error in the data
 
 and the adapters for other libraries in `one2set.adapters`. Other modules may change without notice.

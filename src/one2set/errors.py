@@ -47,7 +47,7 @@ class DataError(One2SetError):
         super().__init__(f"{place}{what}; {fix}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """So that one from another process arrives whole."""
+        """Make the error picklable, so that worker processes can raise it."""
         rebuild = partial(DataError, self.what, fix=self.fix, path=self.path, line=self.line)
         return rebuild, ()
 

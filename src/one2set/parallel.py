@@ -32,8 +32,8 @@ def ordered_map(
 ) -> Iterator[Result]:
     """`map` over worker processes. Results keep the order of the tasks; the queue is bounded.
 
-    If a worker dies, what it did is done again; if that fails too, the error says what it was, as
-    `describe` calls it.
+    If a worker dies, its task is repeated. If that fails too, the error names the task with
+    `describe`.
     """
     if workers < 1:
         raise ConfigError(
@@ -100,8 +100,8 @@ class _Pool(Generic[Task, Result]):
         self._executor.shutdown(cancel_futures=True)
 
     def _repair(self) -> None:
-        """After a worker died, do again what was lost. One task at a time: thus it is known which
-        one kills its worker."""
+        """Repeat the tasks that were lost when a worker died, one at a time, to find out which task
+        kills its worker."""
         self._executor.shutdown()
         for index, (task, future) in enumerate(self._waiting):
             if isinstance(future.exception(), BrokenProcessPool):
@@ -118,7 +118,7 @@ class _Pool(Generic[Task, Result]):
                     return future
         failed: Future[Result] = Future()  # so that the results before it come first
         what = f"a worker process died {_REPEATS + 1} times at {self._describe(task)}"
-        fix = "check that the memory suffices, use fewer --workers, or leave these out"
+        fix = "check that there is enough memory, use fewer --workers, or remove these documents"
         failed.set_exception(DataError(what, fix=fix))
         return failed
 
@@ -134,8 +134,8 @@ def _wait(future: Future[Result], executor: ProcessPoolExecutor) -> None:
 
 def _kill(executor: ProcessPoolExecutor) -> None:
     if (results := executor._result_queue) is not None:  # it is not shut down
-        # The executor would wait for the rest of a result that a worker is sending now, as long as
-        # anyone can write it; and so can we.
+        # The executor waits for the rest of a result as long as any process has the pipe open for
+        # writing. This process has, too.
         results._writer.close()  # type: ignore[attr-defined]
     for process in list((executor._processes or {}).values()):
         process.kill()

@@ -13,7 +13,7 @@ from one2set.extraction.ngrams import HashedTexts, hash_of
 from one2set.extraction.phrase_classifier import (
     FILE,
     Bags,
-    LinearPhraseClassifier,
+    PhraseClassifier,
     fit_phrase_classifier,
 )
 
@@ -25,7 +25,7 @@ def text_of(words: str, title: int = 0) -> HashedTexts:
 
 
 @pytest.fixture(scope="module")
-def fitted() -> LinearPhraseClassifier:
+def fitted() -> PhraseClassifier:
     """Each topic has four words; a text with this keyphrase contains two of them."""
     random = np.random.default_rng(0)
     documents, targets = [], []
@@ -40,7 +40,7 @@ def fitted() -> LinearPhraseClassifier:
     return fit_phrase_classifier(texts, targets, [300] * 4, build_lexicon(chunks))
 
 
-def test_it_learns_which_words_indicate_a_phrase(fitted: LinearPhraseClassifier) -> None:
+def test_it_learns_which_words_indicate_a_phrase(fitted: PhraseClassifier) -> None:
     for topic, name in enumerate(TOPICS):
         likely, lift = fitted(fitted.embed(text_of(f"{name}a {name}b")))
         assert np.argmax(likely) == topic
@@ -59,7 +59,7 @@ def test_scores_equal_those_of_a_plain_computation() -> None:
     rows = random.integers(-127, 128, size=(6, 5)).astype(np.int8)
     scale = random.uniform(0.001, 0.01, 6).astype(np.float32)
     phrases, bias = random.normal(size=(7, 5)).astype(np.float32), np.zeros(7, np.float32)
-    classifier = LinearPhraseClassifier(
+    classifier = PhraseClassifier(
         keys[order], rows[order], scale[order], phrases, bias, bias, longest=2
     )
     vector = {term: rows[at] * scale[at] for at, term in enumerate(terms)}
@@ -95,7 +95,7 @@ def test_a_text_without_terms_has_an_empty_bag() -> None:
     assert (len(bags.terms), len(bags.weights), bags.start.tolist()) == (0, 0, [0, 0, 0])
 
 
-def test_terms_are_words_and_n_grams_of_many_texts(fitted: LinearPhraseClassifier) -> None:
+def test_terms_are_words_and_n_grams_of_many_texts(fitted: PhraseClassifier) -> None:
     def known(*words: str) -> bool:
         return bool(np.isin(key_of(np.array([hash_of(words)], np.uint64)), fitted.keys)[0])
 
@@ -104,14 +104,14 @@ def test_terms_are_words_and_n_grams_of_many_texts(fitted: LinearPhraseClassifie
     assert not known("here")  # in every text, but in no keyphrase
 
 
-def test_saving_and_loading_changes_nothing(tmp_path: Path, fitted: LinearPhraseClassifier) -> None:
-    assert LinearPhraseClassifier.load(tmp_path) is None
+def test_saving_and_loading_changes_nothing(tmp_path: Path, fitted: PhraseClassifier) -> None:
+    assert PhraseClassifier.load(tmp_path) is None
     fitted.save(tmp_path)
-    loaded = LinearPhraseClassifier.load(tmp_path)
+    loaded = PhraseClassifier.load(tmp_path)
     assert loaded is not None
     text = text_of("cata owlb owlc")
     probabilities, _ = loaded(loaded.embed(text))
     assert probabilities == pytest.approx(fitted(fitted.embed(text))[0], abs=0.1)
     (tmp_path / FILE).write_bytes(b"nothing")
     with pytest.raises(DataError, match="not a phrase classifier"):
-        LinearPhraseClassifier.load(tmp_path)
+        PhraseClassifier.load(tmp_path)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from one2set.data.document import Document, StemmedDocument
 from one2set.data.reading.records import document_from_text
-from one2set.extraction.ngrams import LONGEST
+from one2set.extraction.ngrams import MAX_NGRAM_WORDS
 from one2set.keyphrases.passages import OVERLAP, PASSAGE, estimate_passages, split_into_passages
 
 
@@ -69,7 +69,7 @@ def test_runs_of_marks_are_shortened(marks: str) -> None:
     (part,) = split_into_passages(StemmedDocument.of(Document("d", "", text)))
     words = part.document.words()
     assert (words[0], words[-1]) == ("before", "after")
-    assert len(words) <= 2 + LONGEST
+    assert len(words) <= 2 + MAX_NGRAM_WORDS
     short = StemmedDocument.of(Document("d", "", f"before {marks * 20} after"))
     assert split_into_passages(short) == [short]
 

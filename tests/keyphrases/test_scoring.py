@@ -78,11 +78,11 @@ def test_least_leaves_phrases_out_and_changes_no_score() -> None:
         (make_prediction(graph=0.01, deep=0.1), SECOND),
     ]
     everything = score_phrases(DOCUMENT, passages, NO_KNOWLEDGE, Calibration())
-    likely = score_phrases(DOCUMENT, passages, NO_KNOWLEDGE, Calibration(), least=0.2)
+    likely = score_phrases(DOCUMENT, passages, NO_KNOWLEDGE, Calibration(), min_score=0.2)
     assert likely == [phrase for phrase in everything if phrase.score >= 0.2] != everything
     for phrase in everything:  # "at least" includes the score itself
         assert phrase in score_phrases(
-            DOCUMENT, passages, NO_KNOWLEDGE, Calibration(), least=phrase.score
+            DOCUMENT, passages, NO_KNOWLEDGE, Calibration(), min_score=phrase.score
         )
 
 

@@ -73,7 +73,7 @@ def occurrences(text: str, phrase: str) -> list[Span]:
 def test_no_term_is_cut(text: str, phrase: str, whole: str) -> None:
     spans = occurrences(text, phrase)
     assert spans
-    extended = surface(text).whole_phrase(spans)
+    extended = surface(text).extend_to_terms(spans)
     assert [text[start:end] for start, end in extended] == [whole]
 
 
@@ -111,7 +111,7 @@ def test_no_term_is_cut(text: str, phrase: str, whole: str) -> None:
 def test_a_name_is_not_cut(text: str, phrase: str, whole: str | None) -> None:
     speller = PhraseSpeller([f"new {letter}" for letter in "abcdefghi"].copy)
     spans = occurrences(text, phrase)
-    extended = surface(text, speller=speller).whole_name(spans)
+    extended = surface(text, speller=speller).extend_names(spans)
     assert spans
     written = [" ".join(text[start:end].split()) for start, end in extended]
     kept = [text[start:end] for start, end in spans]
@@ -120,18 +120,18 @@ def test_a_name_is_not_cut(text: str, phrase: str, whole: str | None) -> None:
 
 def test_names_of_preprocessed_text_are_left_as_they_are() -> None:
     document = Document("d", "", "Use TLS 1.3 .", tokenised=True)
-    assert Surface(document, NO_SPELLER).whole_name([(4, 7)]) == ((4, 7),)
+    assert Surface(document, NO_SPELLER).extend_names([(4, 7)]) == ((4, 7),)
 
 
 def test_an_uncut_occurrence_is_preferred() -> None:
     text = "Graph-based methods, by numpy/core, read a graph."
-    (span,) = surface(text).whole_phrase(occurrences(text, "graph"))
+    (span,) = surface(text).extend_to_terms(occurrences(text, "graph"))
     assert text[slice(*span)] == "graph"
 
 
 def test_the_most_frequent_extended_phrase_is_taken() -> None:
     text = "Python-based and C-based and C-based tools"
-    extended = surface(text).whole_phrase(occurrences(text, "based"))
+    extended = surface(text).extend_to_terms(occurrences(text, "based"))
     assert [text[slice(*span)] for span in extended] == ["C-based"] * 2
 
 
@@ -162,7 +162,7 @@ def test_the_most_frequent_extended_phrase_is_taken() -> None:
 def test_spans_across_clauses_and_in_markup_are_no_phrases(text: str, phrase: str) -> None:
     spans = occurrences(text, phrase)
     assert spans
-    assert surface(text).whole_phrase(spans) == ()
+    assert surface(text).extend_to_terms(spans) == ()
 
 
 _ADDRESS_ANYWHERE = re.compile(
@@ -187,12 +187,12 @@ def test_a_word_of_any_length_is_searched_once() -> None:
 def test_a_word_that_may_go_on_after_many_lines_is_searched_once() -> None:
     """Trying every line end would not end."""
     text = "a query-" + "\n" * 300_000 + "A"
-    assert surface(text).whole_phrase([(2, 7)]) == ((2, 7),)
+    assert surface(text).extend_to_terms([(2, 7)]) == ((2, 7),)
 
 
 def test_preprocessed_text_is_left_as_it_is() -> None:
     document = Document("d", "", "alzheimer 's disease .", tokenised=True)
-    assert Surface(document, NO_SPELLER).whole_phrase([(10, 20)]) == ((10, 20),)
+    assert Surface(document, NO_SPELLER).extend_to_terms([(10, 20)]) == ((10, 20),)
 
 
 @settings(max_examples=40)
@@ -206,9 +206,9 @@ def test_extended_spans_are_valid_for_any_text(text: str, data: st.DataObject) -
     last = data.draw(st.integers(first, min(first + 4, len(spans) - 1)))
     given_span = spans[first][0], spans[last][1]
     one = surface(text)
-    for start, end in one.whole_phrase([given_span]):
+    for start, end in one.extend_to_terms([given_span]):
         assert start <= given_span[0] < given_span[1] <= end <= len(text)
-        assert one.whole_phrase([(start, end)]) == ((start, end),)
+        assert one.extend_to_terms([(start, end)]) == ((start, end),)
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ from one2set.keyphrases.reliability import validate_fold
 from one2set.keyphrases.scoring import score_phrases
 from one2set.keyphrases.selection import Selection, select_keyphrases
 from one2set.keyphrases.tuning import (
+    CandidateTable,
     LabelledCandidates,
-    Pool,
     fit_logistic,
     label_candidates,
     mean_f1,
@@ -186,7 +186,7 @@ def test_mean_f1_equals_that_of_the_evaluation(calibration: Calibration) -> None
         keyphrases = select_keyphrases(document, phrases, calibration, Selection(point="f1"))
         shown.append([keyphrase.text for keyphrase in keyphrases])
     figures = evaluate([document for document, _ in pairs], shown)
-    found_quality = mean_f1(Pool(label_all(pairs)), calibration)
+    found_quality = mean_f1(CandidateTable(label_all(pairs)), calibration)
     for side in SIDES:
         expected = (figures[side]["5"].f1 + figures[side]["M"].f1) / 2
         assert found_quality[side] == pytest.approx(expected)
@@ -194,7 +194,7 @@ def test_mean_f1_equals_that_of_the_evaluation(calibration: Calibration) -> None
 
 def test_tuning_raises_f1_on_other_documents() -> None:
     calibration = tune(label_all(make_documents(800)))
-    rest = Pool(label_all(make_documents(400, seed=1)))
+    rest = CandidateTable(label_all(make_documents(400, seed=1)))
     before, after = mean_f1(rest, Calibration()), mean_f1(rest, calibration)
     assert after["present"] > before["present"] + 0.1
     assert after["absent"] > before["absent"] - 0.02
@@ -224,13 +224,13 @@ def test_the_floor_of_absent_phrases_is_fixed() -> None:
 
 
 def test_the_number_of_generating_codes_depends_on_the_bias() -> None:
-    pool = Pool(label_all(make_documents(30)))
-    everything = pool.num_generating(NullBias(-math.inf, -math.inf))
+    table = CandidateTable(label_all(make_documents(30)))
+    everything = table.num_generating(NullBias(-math.inf, -math.inf))
     assert everything.sum() == 30 * CODES
-    some = pool.num_generating(NullBias(-1.0, math.inf))
+    some = table.num_generating(NullBias(-1.0, math.inf))
     expected = [
         sum(slot.log_odds >= -1 and slot.code < CODES // 2 for slot in candidate.slots)
-        for labelled in pool.documents
+        for labelled in table.documents
         for candidate in labelled.candidates
     ]
     assert some.tolist() == expected
@@ -252,8 +252,8 @@ def test_cross_validation_uses_documents_that_were_left_out() -> None:
 def test_the_figures_of_what_is_shown_are_those_of_the_evaluation() -> None:
     documents = label_all(make_documents(80))
     calibration, rest = tune(documents[::2]), documents[1::2]
-    p, _ = score_and_select(Pool(rest), calibration)
-    scores = np.split(p, Pool(rest).bounds[1:-1])
+    p, _ = score_and_select(CandidateTable(rest), calibration)
+    scores = np.split(p, CandidateTable(rest).bounds[1:-1])
     shown = [
         select_keyphrases(
             labelled.document.document, labelled.scored_phrases(own, MIN_THRESHOLD), calibration
@@ -273,12 +273,12 @@ def test_a_model_without_codes_can_be_tuned() -> None:
     silent = [
         (document, replace(prediction, slots=())) for document, prediction in make_documents(40)
     ]
-    pool = Pool(label_all(silent))
-    assert not pool.num_generating(NullBias()).any()
-    calibration = tune(pool.documents)
+    table = CandidateTable(label_all(silent))
+    assert not table.num_generating(NullBias()).any()
+    calibration = tune(table.documents)
     assert calibration.present.generated is None
     assert calibration.present.proposed is not None
-    assert mean_f1(pool, calibration)["present"] > 0
+    assert mean_f1(table, calibration)["present"] > 0
 
 
 def test_phrases_with_scores_are_those_of_the_candidates() -> None:
@@ -286,10 +286,12 @@ def test_phrases_with_scores_are_those_of_the_candidates() -> None:
     document, prediction = make_documents(1)[0]
     labelled = label_candidates(document, prediction, KNOWLEDGE)
     calibration = Calibration(SideCalibration(-8.0, 0.0, CURVE, CURVE))
-    scores = score_and_select(Pool([labelled]), calibration)[0]
+    scores = score_and_select(CandidateTable([labelled]), calibration)[0]
     phrases = labelled.scored_phrases(scores, 0.05)
     stemmed = StemmedDocument.of(document)
-    expected = score_phrases(stemmed, [(prediction, stemmed)], KNOWLEDGE, calibration, least=0.05)
+    expected = score_phrases(
+        stemmed, [(prediction, stemmed)], KNOWLEDGE, calibration, min_score=0.05
+    )
     assert {phrase.stems: phrase._replace(score=0.0) for phrase in phrases} == {
         expected_one.stems: expected_one._replace(score=0.0) for expected_one in expected
     }

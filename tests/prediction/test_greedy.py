@@ -10,7 +10,7 @@ from one2set.data.specials import BOS, EOS, NULL, PAD
 from one2set.model.pointer import ChosenTokens, Mixture
 from one2set.model.transformer import Transformer
 from one2set.prediction.greedy import DecodedRows, greedy_sequence, greedy_set, roll_out
-from one2set.prediction.prediction import NO_NULL, NullBias, is_silent
+from one2set.prediction.prediction import NO_NULL, NullBias, predicts_null
 from tests.model import padded, tiny
 
 STEPS = 5
@@ -175,6 +175,6 @@ def test_numpy_and_torch_agree_on_silent_codes() -> None:
             result = (decoded.tokens[:, :, 0] == NULL).numpy()
             biases = np.repeat(bias, [network.rows // 2, network.rows - network.rows // 2])
             word, null = generated.probability[:, :, 0].numpy(), generated.null.numpy()
-            assert np.array_equal(is_silent(word, null, biases), result)
+            assert np.array_equal(predicts_null(word, null, biases), result)
             silent.append(int(result.sum()))
     assert len(set(silent)) == 3

@@ -15,7 +15,7 @@ from one2set.prediction.prediction import (
     Prediction,
     Slot,
     apply_null_bias,
-    is_silent,
+    predicts_null,
 )
 
 BIASES = [NullBias(), NullBias(-1.0, 0.5), NullBias(2.0, -2.0), NO_NULL]
@@ -65,7 +65,7 @@ def test_phrases_of_a_set_are_ordered_by_score_and_duplicates_stay() -> None:
 
 def test_phrases_of_a_sequence_keep_their_order() -> None:
     result = prediction(
-        slot("low", 0.2, 1.0), slot("", 1.0), slot("high", 0.8, 0.1), order="written"
+        slot("low", 0.2, 1.0), slot("", 1.0), slot("high", 0.8, 0.1), order="generated"
     )
     assert [phrase.text for phrase in result.phrases] == ["low", "high"]
 
@@ -91,12 +91,12 @@ def test_silenced_codes_are_those_of_a_biased_network(
 
 
 def test_a_code_is_silent_if_null_is_more_probable_than_a_word() -> None:
-    assert is_silent(0.2, 0.3, 0.0)
-    assert not is_silent(0.3, 0.3, 0.0)
-    assert not is_silent(0.2, 0.3, math.log(0.5))
-    assert is_silent(0.3, 0.2, math.log(2))
+    assert predicts_null(0.2, 0.3, 0.0)
+    assert not predicts_null(0.3, 0.3, 0.0)
+    assert not predicts_null(0.2, 0.3, math.log(0.5))
+    assert predicts_null(0.3, 0.2, math.log(2))
 
 
 def test_infinite_biases_decide_alone() -> None:
-    assert not is_silent(1e-30, 1.0, -math.inf)
-    assert is_silent(1.0, 1e-30, math.inf)
+    assert not predicts_null(1e-30, 1.0, -math.inf)
+    assert predicts_null(1.0, 1e-30, math.inf)

@@ -21,7 +21,7 @@ VOCABULARY = WordVocabulary([*SPECIALS, "a", "b"], size=9)
 class Note(Predictor):
     """Generates the length of what it reads, and keeps the batches."""
 
-    order: Order = "written"
+    order: Order = "generated"
 
     def __init__(self, batch_tokens: int = 4096, max_source_length: int = 4096) -> None:
         super().__init__(VOCABULARY, batch_tokens=batch_tokens, max_source_length=max_source_length)
@@ -52,7 +52,7 @@ def test_every_document_once_in_order_and_batches_within_their_bounds(
         assert (prediction.source_length, prediction.read_length, prediction.order) == (
             length,
             read,
-            "written",
+            "generated",
         )
         assert [slot.text for slot in prediction.slots] == ([f"{n}:{read}"] if length else [])
     sizes = [[len(example.source) for example in batch] for batch in note.batches]

@@ -22,7 +22,7 @@ from one2set.data.specials import (
     UNK,
 )
 from one2set.data.vocabulary import PieceVocabulary, WordVocabulary
-from one2set.prediction.spelling import DecodedRow, Speller
+from one2set.prediction.spelling import DecodedRow, SlotBuilder
 
 # Dictionary: 7 graph, 8 network, then 9 rare, which the network can only copy.
 WORDS = WordVocabulary([*SPECIALS, "graph", "network", "rare"], size=9)
@@ -31,17 +31,17 @@ COPIED_ODD, COPIED_RARE = 9, 10  # extended ids, in the order of the source
 
 
 @pytest.fixture
-def speller() -> Speller:
+def builder() -> SlotBuilder:
     source = np.array([GRAPH, ODD, RARE, ODD], np.int32)
-    return Speller(WORDS, Example("d", source, 0, unknown=("odd",)), oov=(ODD, RARE))
+    return SlotBuilder(WORDS, Example("d", source, 0, unknown=("odd",)), oov=(ODD, RARE))
 
 
 def row(*tokens: int, positions: Sequence[int] | None = None) -> DecodedRow:
     return DecodedRow(tokens, [0.5] * len(tokens), positions or [0] * len(tokens))
 
 
-def test_words_to_eos_are_the_phrase(speller: Speller) -> None:
-    slot = speller.slot(3, row(GRAPH, NETWORK, EOS), null=0.25)
+def test_words_to_eos_are_the_phrase(builder: SlotBuilder) -> None:
+    slot = builder.slot(3, row(GRAPH, NETWORK, EOS), null=0.25)
     assert (slot.code, slot.text, slot.null) == (3, "graph network", 0.25)
     assert slot.tokens == ("graph", "network", "<eos>")
     assert slot.probabilities == (0.5, 0.5, 0.5)
@@ -50,53 +50,53 @@ def test_words_to_eos_are_the_phrase(speller: Speller) -> None:
 
 @pytest.mark.parametrize("tokens", [[NULL], [GRAPH, NULL], [GRAPH, NETWORK, NULL]])
 def test_null_before_eos_drops_the_phrase_and_keeps_the_tokens(
-    speller: Speller, tokens: list[int]
+    builder: SlotBuilder, tokens: list[int]
 ) -> None:
-    slot = speller.slot(0, row(*tokens), null=0.0)
+    slot = builder.slot(0, row(*tokens), null=0.0)
     assert slot.text == ""
     assert slot.is_null
     assert slot.tokens == tuple(WORDS.words[t] for t in tokens)
 
 
-def test_without_eos_all_words_are_kept(speller: Speller) -> None:
-    slot = speller.slot(0, row(*[GRAPH] * 6), null=0.0)
+def test_without_eos_all_words_are_kept(builder: SlotBuilder) -> None:
+    slot = builder.slot(0, row(*[GRAPH] * 6), null=0.0)
     assert slot.text == " ".join(["graph"] * 6)
     assert not slot.ended
     assert len(slot.word_probabilities) == 6
 
 
-def test_eos_first_is_no_phrase(speller: Speller) -> None:
-    slot = speller.slot(0, row(EOS), null=0.0)
+def test_eos_first_is_no_phrase(builder: SlotBuilder) -> None:
+    slot = builder.slot(0, row(EOS), null=0.0)
     assert slot.text == ""
     assert slot.ended
     assert not slot.is_null
 
 
-def test_other_specials_are_words(speller: Speller) -> None:
-    slot = speller.slot(0, row(PAD, BOS, SEP, PEOS, GRAPH, EOS), null=0.0)
+def test_other_specials_are_words(builder: SlotBuilder) -> None:
+    slot = builder.slot(0, row(PAD, BOS, SEP, PEOS, GRAPH, EOS), null=0.0)
     assert slot.text == "<pad> <bos> <sep> <peos> graph"
 
 
-def test_copied_words_are_spelt(speller: Speller) -> None:
-    slot = speller.slot(0, row(COPIED_RARE, COPIED_ODD, EOS), null=0.0)
+def test_copied_words_are_spelt(builder: SlotBuilder) -> None:
+    slot = builder.slot(0, row(COPIED_RARE, COPIED_ODD, EOS), null=0.0)
     assert slot.text == "rare odd"
 
 
-def test_unk_is_the_most_attended_source_word_of_its_own_step(speller: Speller) -> None:
-    slot = speller.slot(0, row(UNK, GRAPH, UNK, EOS, positions=[1, 0, 2, 0]), null=0.0)
+def test_unk_is_the_most_attended_source_word_of_its_own_step(builder: SlotBuilder) -> None:
+    slot = builder.slot(0, row(UNK, GRAPH, UNK, EOS, positions=[1, 0, 2, 0]), null=0.0)
     assert slot.text == "odd graph rare"
-    (first, second) = speller.slots(row(UNK, SEP, GRAPH, UNK, EOS, positions=[2, 3, 3, 1, 0]))
+    (first, second) = builder.slots(row(UNK, SEP, GRAPH, UNK, EOS, positions=[2, 3, 3, 1, 0]))
     assert (first.text, second.text) == ("rare", "graph odd")
 
 
 def test_unk_stays_where_there_is_no_source() -> None:
-    speller = Speller(WORDS, Example("d", np.array([], np.int32), 0), oov=())
-    assert speller.slot(0, row(UNK, EOS), null=0.0).text == "<unk>"
+    builder = SlotBuilder(WORDS, Example("d", np.array([], np.int32), 0), oov=())
+    assert builder.slot(0, row(UNK, EOS), null=0.0).text == "<unk>"
 
 
-def test_a_sequence_is_split_at_its_separators(speller: Speller) -> None:
+def test_a_sequence_is_split_at_its_separators(builder: SlotBuilder) -> None:
     tokens = (GRAPH, SEP, SEP, NETWORK, GRAPH, PEOS, NETWORK, EOS)
-    slots = list(speller.slots(row(*tokens)))
+    slots = list(builder.slots(row(*tokens)))
     assert [slot.text for slot in slots] == ["graph", "", "network graph", "network"]
     assert [slot.code for slot in slots] == [0, 1, 2, 3]
     assert [slot.tokens[-1] for slot in slots] == ["<sep>", "<sep>", "<peos>", "<eos>"]
@@ -104,21 +104,21 @@ def test_a_sequence_is_split_at_its_separators(speller: Speller) -> None:
     assert [len(slot.probabilities) for slot in slots] == [2, 1, 3, 2]
 
 
-def test_a_sequence_that_does_not_end_keeps_its_last_words(speller: Speller) -> None:
-    slots = list(speller.slots(row(GRAPH, SEP, NETWORK, NULL)))
+def test_a_sequence_that_does_not_end_keeps_its_last_words(builder: SlotBuilder) -> None:
+    slots = list(builder.slots(row(GRAPH, SEP, NETWORK, NULL)))
     assert [slot.text for slot in slots] == ["graph", "network <null>"]
     assert [slot.ended for slot in slots] == [True, False]
-    assert [slot.text for slot in speller.slots(row(GRAPH, SEP))] == ["graph"]
+    assert [slot.text for slot in builder.slots(row(GRAPH, SEP))] == ["graph"]
 
 
-def test_a_nested_row_is_split_and_its_kinds_are_no_words(speller: Speller) -> None:
+def test_a_nested_row_is_split_and_its_kinds_are_no_words(builder: SlotBuilder) -> None:
     tokens = (PRESENT_START, GRAPH, NETWORK, SEP, ABSENT_START, SEP, ABSENT_START, GRAPH, SEP, EOS)
-    slots = list(speller.nested_slots(row(*tokens)))
+    slots = list(builder.nested_slots(row(*tokens)))
     assert [slot.text for slot in slots] == ["graph network", "", "graph", ""]
     assert [len(slot.tokens) for slot in slots] == [4, 2, 3, 1]
     assert [len(slot.word_probabilities) for slot in slots] == [2, 0, 1, 0]
     assert not any(slot.is_null for slot in slots)
-    (cut,) = speller.nested_slots(row(PRESENT_START, GRAPH))
+    (cut,) = builder.nested_slots(row(PRESENT_START, GRAPH))
     assert (cut.text, cut.ended, cut.word_probabilities) == ("graph", False, (0.5,))
 
 
@@ -128,10 +128,10 @@ def test_pieces_are_joined_and_specials_stay_readable() -> None:
     tokenizer.decoder = WordPieceDecoder()
     vocabulary = PieceVocabulary(tokenizer)
     net, work, graph, s = (len(SPECIALS) + id for id in (3, 4, 1, 2))
-    speller = Speller(vocabulary, Example("d", np.array([net, work], np.int32), 0), oov=())
-    assert speller.slot(0, row(net, work, graph, s, EOS), null=0.0).text == "network graphs"
-    assert speller.slot(0, row(net, work, SEP, graph, EOS), null=0.0).text == "network <sep> graph"
-    unk = speller.slot(0, row(net, UNK, EOS, positions=[0, 1, 0]), null=0.0)
+    builder = SlotBuilder(vocabulary, Example("d", np.array([net, work], np.int32), 0), oov=())
+    assert builder.slot(0, row(net, work, graph, s, EOS), null=0.0).text == "network graphs"
+    assert builder.slot(0, row(net, work, SEP, graph, EOS), null=0.0).text == "network <sep> graph"
+    unk = builder.slot(0, row(net, UNK, EOS, positions=[0, 1, 0]), null=0.0)
     assert unk.text == "network"
 
 
@@ -144,6 +144,6 @@ def test_a_phrase_of_pieces_has_neither_hyphens_nor_numbers() -> None:
     tokens = [first + n for n in (1, 2, 3, 4, 5)] + [EOS]
     example = Example("a", source=np.array([first], np.int32), title_length=0)
     row = DecodedRow(tokens, [0.5] * 6, [0] * 6)
-    slot = Speller(vocabulary, example, ()).slot(0, row, null=0.1)
+    slot = SlotBuilder(vocabulary, example, ()).slot(0, row, null=0.1)
     assert slot.text == "self organising <digit>"
     assert slot.tokens[:2] == ("self", "-")

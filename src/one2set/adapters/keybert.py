@@ -68,7 +68,7 @@ class KeyBERT:
             threshold=threshold,
         )
         texts = [docs] if isinstance(docs, str) else docs
-        # A filter needs all phrases, also the parts of others that people are not shown.
+        # A filter needs all phrases, also parts of others, which the operating point `shown` drops.
         filtered = candidates is not None or keyphrase_ngram_range is not None
         allowed = None if candidates is None else {stem_all(words_of(text)) for text in candidates}
         results = []

@@ -279,7 +279,7 @@ def _holds_anything(folder: Path) -> bool:
 
 
 def _check_target(path: Path, *, is_folder: bool, overwrite: bool) -> None:
-    """Refuse to replace anything unasked, and anything but an output of ours at all."""
+    """Refuse to replace an output without --overwrite, or anything that one2set did not write."""
     if len(os.fsencode(f".{path.name}{_JOURNAL}")) > _LONGEST_NAME:
         raise ConfigError(f"{path} has too long a name; name another output")
     if not path.exists():

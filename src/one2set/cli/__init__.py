@@ -20,12 +20,12 @@ from typer.core import TyperCommand, TyperGroup
 from one2set.cli import console
 from one2set.errors import ConfigError, One2SetError
 
-# What the disk can refuse at any time.
+# Disk errors that the user can fix.
 _DISK = {
     errno.ENOSPC: "the disk is full",
-    errno.EDQUOT: "your quota of the disk is used up",
+    errno.EDQUOT: "your disk quota is exceeded",
     errno.EROFS: "the disk is read-only",
-    errno.EIO: "the disk does not work",
+    errno.EIO: "the disk reports an input/output error",
 }
 
 
@@ -142,7 +142,7 @@ def _main_options(
 
 def main() -> None:
     """Run the command line. An error that a user can fix is one line on stderr, exit code 2."""
-    # What is imported and loaded stays: looking for garbage in it takes a tenth of the start.
+    # Modules and models stay in memory: collecting garbage among them takes a tenth of the start.
     gc.set_threshold(50_000)
     named = sys.argv[1].replace("-", "_") if len(sys.argv) > 1 else ""
     try:
@@ -150,13 +150,14 @@ def main() -> None:
     except One2SetError as error:
         _fail(str(error))
     except BrokenPipeError:
-        # The reader of our output has gone (| head): that is its right.
+        # The reader has closed the pipe (| head), which is not an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
         if error.errno not in _DISK:
             raise
-        _fail(f"{_DISK[error.errno]} ({error.filename or 'writing'}); mend that and run it again")
+        where = error.filename or "writing"
+        _fail(f"{_DISK[error.errno]} ({where}); fix this and run the command again")
 
 
 def _fail(message: str) -> None:

@@ -239,7 +239,7 @@ class _Tally:
                 "only their beginning was read",
                 style="yellow",
             )
-        console.warn_of_skipped(self._skipped)
+        console.warn_about_skipped(self._skipped)
 
     def _per_second(self) -> float:
         return (self._done - self._before) / (time.perf_counter() - self._started)

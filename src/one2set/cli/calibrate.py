@@ -6,13 +6,12 @@ from typing import Annotated
 
 import typer
 
-from one2set.cli.console import err, warn_of_skipped
+from one2set.cli.console import err, warn_about_skipped
 from one2set.cli.options import (
     BatchTokensOption,
     DeviceOption,
     FieldOption,
     MaxLineOption,
-    ModelArgument,
     NoVerifyOption,
     OnErrorOption,
     ThreadsOption,
@@ -25,7 +24,14 @@ _ENOUGH = 80  # documents; with 80 of Inspec, the model was much better on the o
 
 
 def calibrate(
-    model: ModelArgument,
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="A model or run folder. To calibrate an included model, copy it first: "
+            "one2set export default --output MODEL.",
+        ),
+    ],
     inputs: Annotated[
         list[str],
         typer.Argument(
@@ -123,4 +129,4 @@ def calibrate(
         reliability.draw_reliability_diagram(check.f1, diagram)
         err.print(f"{diagram}: drawn", soft_wrap=True)
     err.print(f"{folder}: calibrated on {len(labelled):,} documents", soft_wrap=True)
-    warn_of_skipped(errors.skipped)
+    warn_about_skipped(errors.skipped)

@@ -94,7 +94,7 @@ class Output:
         self._console.print(Text.assemble(*parts), soft_wrap=not sys.stdout.isatty())
 
 
-def warn_of_skipped(count: int, where: str = "") -> None:
+def warn_about_skipped(count: int, where: str = "") -> None:
     """Say how many records were skipped, if any were."""
     if count:
         records = "1 record was" if count == 1 else f"{count:,} records were"

@@ -178,7 +178,7 @@ def generate(
             read = _InputReader(inputs, are_files, fields, errors, texts)
             results = _generate(read, model, threads, selection, verify=not no_verify)
             _print(show_waiting(results, read.describe), read, format or "text", color)
-        console.warn_of_skipped(errors.skipped)
+        console.warn_about_skipped(errors.skipped)
         return
     from one2set.bulk.output_formats import KEYPHRASES
     from one2set.bulk.pipeline import Keyphrases, Source

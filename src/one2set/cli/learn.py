@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from one2set.cli.console import err, warn_of_skipped
+from one2set.cli.console import err, warn_about_skipped
 from one2set.cli.options import (
     FieldOption,
     MaxLineOption,
@@ -65,8 +65,8 @@ def learn(
 
     one2set learn my-model --documents train.jsonl --output my-better-model
 
-    They count which phrases are keyphrases, score the n-grams of a text, and
-    suggest absent phrases. Calibrate the result afterwards.
+    The components count which phrases are keyphrases, score the n-grams of a
+    text, and suggest absent phrases. Calibrate the result afterwards.
     """
     from one2set.data.reading.readers import read
     from one2set.data.reading.records import Fields
@@ -119,4 +119,4 @@ def learn(
     size = sum(path.stat().st_size for path in output.iterdir())
     err.print(f"{output}: {size / 1e6:.1f} MB", soft_wrap=True)
     err.print(f"next: one2set calibrate {output} VALIDATION_DOCUMENTS", soft_wrap=True)
-    warn_of_skipped(errors.skipped)
+    warn_about_skipped(errors.skipped)

@@ -41,11 +41,11 @@ SetOption = Annotated[
 ]
 
 
-def _tell_of_folder(model: str) -> str:
+def _warn_about_folder(model: str) -> str:
     """Included models go before folders of their names: any project may have a folder `default`."""
     if model in BUNDLED and isdir(model):
-        told = f"{model} is a model of this package; for the folder of that name, write ./{model}"
-        console.err.print(told, style="yellow", soft_wrap=True)
+        warning = f"{model} is an included model; for the folder of that name, write ./{model}"
+        console.err.print(warning, style="yellow", soft_wrap=True)
     return model
 
 
@@ -54,7 +54,7 @@ ModelArgument = Annotated[
     typer.Argument(
         metavar="MODEL",
         help="A model or run folder, or default for the included model.",
-        callback=_tell_of_folder,
+        callback=_warn_about_folder,
     ),
 ]
 ModelOption = Annotated[
@@ -62,7 +62,7 @@ ModelOption = Annotated[
     typer.Option(
         metavar="MODEL",
         help="A model folder, or an included model: default, light (no network, faster).",
-        callback=_tell_of_folder,
+        callback=_warn_about_folder,
     ),
 ]
 

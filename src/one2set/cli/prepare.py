@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from one2set.cli.console import err, warn_of_skipped
+from one2set.cli.console import err, warn_about_skipped
 from one2set.cli.options import (
     FieldOption,
     MaxLineOption,
@@ -190,7 +190,7 @@ def prepare(
             style="yellow",
             soft_wrap=True,
         )
-    warn_of_skipped(manifest.skipped, where=f"; see {report or output / 'skipped.jsonl'}")
+    warn_about_skipped(manifest.skipped, where=f"; see {report or output / 'skipped.jsonl'}")
     seconds = time.perf_counter() - started
     documents = sum(split.read for split in manifest.splits.values())
     err.print(

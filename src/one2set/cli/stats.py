@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from one2set.cli.console import err, out, warn_of_skipped
+from one2set.cli.console import err, out, warn_about_skipped
 from one2set.cli.options import (
     FieldOption,
     MaxLineOption,
@@ -67,4 +67,4 @@ def stats(
                 style="yellow",
                 soft_wrap=True,
             )
-    warn_of_skipped(errors.skipped)
+    warn_about_skipped(errors.skipped)

@@ -130,7 +130,7 @@ def train(
     if from_ is not None:
         if init is not None:
             raise ConfigError("--from and --init cannot be used together; pass only one")
-        init, own, sizes = _model_to_go_on(from_)
+        init, own, sizes = _load_starting_model(from_)
         system = system or own
     limits = {"steps": steps, "documents": documents, "minutes": minutes}
     changes = [f"limits.{name}={value}" for name, value in limits.items() if value is not None]
@@ -174,7 +174,7 @@ def train(
         raise typer.Exit(128 + (event.signal or 0))
 
 
-def _model_to_go_on(name: str) -> tuple[Path, str, list[str]]:
+def _load_starting_model(name: str) -> tuple[Path, str, list[str]]:
     """A model's folder, its system, and its sizes as settings."""
     from one2set.model.folder import load_model
     from one2set.model.paths import find_model_folder
@@ -226,7 +226,7 @@ def _ended_text(event: "Ended", run: "Run") -> str:
         parts = ["one2set", "train", run.metadata.corpus, "--output", str(run.folder), "--resume"]
         command = shlex.join(parts)
         return f"stopped at {where}; continue with: {command}"
-    why = {"limit": "the limit is reached", "patience": "no better validation came"}[event.reason]
+    why = {"limit": "reached the limit", "patience": "stopped early: no improvement"}[event.reason]
     known = progress.best is not None
     best = f"; the best weights are those of step {progress.best_step:,}" if known else ""
     return f"{why}: {where}{best}\nthe model is {run.model}"

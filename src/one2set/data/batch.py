@@ -119,7 +119,7 @@ class Batch:
     source_mask: Tensor  # (B, S), True = a word
     targets: Tensor  # (B, R, L), extended ids
     target_mask: Tensor  # (B, R, L), True = a cell to predict
-    heads: HeadTargets | None = None  # of the span scorer and the phrase classifier
+    heads: HeadTargets | None = None  # of the span scorer and the phrase head
 
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on a device."""

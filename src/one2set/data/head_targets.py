@@ -1,4 +1,4 @@
-"""What the span scorer and the phrase classifier learn from documents.
+"""What the span scorer and the phrase head learn from documents.
 
 A *span* is an n-gram of up to `MAX_WORDS` words of a source, without punctuation inside; it is a
 keyphrase if its stems are those of one. A *known phrase* is one of a `PhraseList`; a document has

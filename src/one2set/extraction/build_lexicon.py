@@ -16,7 +16,13 @@ from one2set.arrays import Flags, Floats, Ints
 from one2set.data.document import Document
 from one2set.data.text import stem_all
 from one2set.extraction.lexicon import Keys, Lexicon, Logs, WordCounts, key_of
-from one2set.extraction.ngrams import LONGEST, HashedTexts, Hashes, hash_of, hash_with_document
+from one2set.extraction.ngrams import (
+    MAX_NGRAM_WORDS,
+    HashedTexts,
+    Hashes,
+    hash_of,
+    hash_with_document,
+)
 
 _CHUNK = 2000  # documents
 _MIN_WORD_TEXTS = 3
@@ -119,7 +125,7 @@ def build_lexicon(chunks: Sequence[LabelledTexts]) -> Lexicon:
         begin.update({hash_of(stems[:1]) for stems in keyphrases})
         end.update({hash_of(stems[-1:]) for stems in keyphrases})
         inside.update({hash_of((word,)) for stems in keyphrases for word in stems})
-        phrases.update({hash_of(stems) for stems in keyphrases if len(stems) <= LONGEST})
+        phrases.update({hash_of(stems) for stems in keyphrases if len(stems) <= MAX_NGRAM_WORDS})
     documents = count_documents(chunks)
     every = [np.ones(len(chunk.words.hash), np.bool_) for chunk in chunks]
     hashes, texts = _texts(chunks, 1, every, every)
@@ -130,7 +136,7 @@ def build_lexicon(chunks: Sequence[LabelledTexts]) -> Lexicon:
     begins, ends = [words.may_begin for words in edges], [words.may_end for words in edges]
     chosen = np.array([hash for hash, n in phrases.items() if n >= _MIN_KEYPHRASES], np.uint64)
     hashes, texts = chosen, np.zeros(len(chosen), np.int64)
-    for length in range(1, LONGEST + 1):
+    for length in range(1, MAX_NGRAM_WORDS + 1):
         ngrams, number = _texts(chunks, length, begins, ends)
         is_kept = (number >= _MIN_TEXTS) | np.isin(ngrams, chosen)
         hashes = np.concatenate([ngrams[is_kept], hashes])

@@ -1,8 +1,8 @@
 """Candidates: the phrases that may be keyphrases of a document, each once, with their inputs.
 
 Control codes generate some of them; several codes may generate the same phrase, in the same or in
-another inflection. Others are proposed by what was learnt beside the network (`knowledge`). Most
-candidates are not shown, so they are rows of arrays; only those that are get an object.
+another inflection. The others are proposed by `knowledge`, without the network. Candidates are
+stored as rows of arrays, because most are never shown; an object is created on access.
 
 Shapes: Q candidates of a passage, G those that a code generates, I inputs, L words of the longest
 candidate.

@@ -19,7 +19,7 @@ from one2set.arrays import Floats, Ints
 from one2set.errors import DataError
 from one2set.extraction.arrays import Arrays
 from one2set.extraction.lexicon import Lexicon, WordCounts
-from one2set.extraction.ngrams import LONGEST, HashedTexts, Hashes
+from one2set.extraction.ngrams import MAX_NGRAM_WORDS, HashedTexts, Hashes
 
 if TYPE_CHECKING:
     from one2set.extraction.build_lexicon import Contributions
@@ -126,11 +126,14 @@ class CandidateNgrams:
     def _found(self) -> "_Occurrences":
         counts = self._words
         by_length = [
-            self.text.ngrams(n, counts.may_begin, counts.may_end) for n in range(1, LONGEST + 1)
+            self.text.ngrams(n, counts.may_begin, counts.may_end)
+            for n in range(1, MAX_NGRAM_WORDS + 1)
         ]
         at = np.concatenate([places for places, _ in by_length])
         hashes = np.concatenate([hashes for _, hashes in by_length])
-        length = np.repeat(np.arange(1, LONGEST + 1), [len(places) for places, _ in by_length])
+        length = np.repeat(
+            np.arange(1, MAX_NGRAM_WORDS + 1), [len(places) for places, _ in by_length]
+        )
         _, first, which = np.unique(
             self.text.hash_in_document(at, hashes), return_index=True, return_inverse=True
         )
@@ -197,7 +200,7 @@ class CandidateNgrams:
     def _min_over_words(self, values: Floats) -> Floats:
         """(Q,) minimum of values (S,) over the words of each n-gram."""
         minimum = values[self.at]
-        for shift in range(1, LONGEST):
+        for shift in range(1, MAX_NGRAM_WORDS):
             longer = self.length > shift
             minimum[longer] = np.minimum(minimum[longer], values[self.at[longer] + shift])
         return minimum
@@ -287,13 +290,15 @@ class CandidateNgrams:
     def _nested_features(self, keyphrase_count: Floats, keyphraseness: Floats) -> Columns:
         """The best values of the n-grams that contain it, and of those within it."""
         at, length, which = self._found.at, self._found.length, self._found.ngram
-        index_at = np.full((LONGEST + 1, len(self.text.hash) + 1), -1)  # by length and position
+        index_at = np.full(
+            (MAX_NGRAM_WORDS + 1, len(self.text.hash) + 1), -1
+        )  # by length and position
         index_at[length, at] = which
         size = len(self.hash)
         occurrences, longer = np.zeros(size), [np.zeros(size), np.full(size, _NO_LOG)]
         shorter = [np.zeros(size), np.full(size, _NO_LOG)]
         values = keyphrase_count, keyphraseness
-        for n in range(LONGEST - 1, 0, -1):
+        for n in range(MAX_NGRAM_WORDS - 1, 0, -1):
             of_length = length == n
             for shift in (-1, 0):
                 # At −1 is the last cell, which is empty.
@@ -302,7 +307,7 @@ class CandidateNgrams:
                 np.maximum.at(occurrences, mine, self._occurrences[larger])
                 for own, best in zip(values, longer, strict=True):
                     np.maximum.at(best, mine, np.maximum(own[larger], best[larger]))
-        for n in range(2, LONGEST + 1):
+        for n in range(2, MAX_NGRAM_WORDS + 1):
             of_length = np.flatnonzero(self.length == n)
             for shift in (0, 1):
                 part = index_at[n - 1, self.at[of_length] + shift]

@@ -1,9 +1,9 @@
-"""Knowledge: what was learnt from training documents beside the network, and what it proposes.
+"""Knowledge: the components that `one2set learn` fits on training documents, without the network.
 
-It proposes the n-grams of a text that a candidate scorer finds likely, and phrases of a list that
-need not occur in the text: those whose words are scattered over it, those that a classifier finds
-likely, and keyphrases of similar documents. All are candidates even if no code generates them; a
-calibration learns how much each kind is worth. `fit_knowledge` fits it.
+They propose candidates that no control code needs to generate: n-grams of the text that the
+candidate scorer finds likely, and phrases of a list that need not occur in the text (phrases whose
+words are scattered over the text, phrases that the phrase classifier finds likely, keyphrases of
+similar documents). The calibration weights each kind. `fit_knowledge` fits the components.
 """
 
 import json
@@ -34,7 +34,7 @@ from one2set.extraction.candidate_scorer import MIN_LOG_ODDS, CandidateScorer
 from one2set.extraction.features import FEATURES_VERSION
 from one2set.extraction.neighbors import NeighborIndex
 from one2set.extraction.ngrams import HashedPhrases, HashedTexts, Hashes, NgramIndex
-from one2set.extraction.phrase_classifier import LinearPhraseClassifier
+from one2set.extraction.phrase_classifier import PhraseClassifier
 from one2set.extraction.phrase_index import PhraseIndex
 from one2set.extraction.span_rescorer import pool_states
 from one2set.model.manifest import MANIFEST, check_manifest, update_manifest
@@ -77,7 +77,7 @@ class Knowledge:
 
     phrase_list: PhraseList = NO_PHRASES
     candidate_scorer: CandidateScorer | None = None
-    phrase_classifier: LinearPhraseClassifier | None = None  # of the first phrases of the list
+    phrase_classifier: PhraseClassifier | None = None  # of the first phrases of the list
     neighbor_index: NeighborIndex | None = None
     stored_phrase_index: PhraseIndex | None = field(default=None, compare=False)  # of the list
 
@@ -97,7 +97,7 @@ class Knowledge:
         """The knowledge of a model."""
         shared = find_knowledge_folder(folder)
         check_versions(shared)
-        phrases, classifier = PhraseList.load(shared), LinearPhraseClassifier.load(shared)
+        phrases, classifier = PhraseList.load(shared), PhraseClassifier.load(shared)
         neighbor_index = NeighborIndex.load(shared)
         _check_parts(shared, phrases, classifier, neighbor_index)
         knowledge = cls(
@@ -248,7 +248,7 @@ def look_up(values: Float32s | Floats, index: Ints) -> Floats:
 def _check_parts(
     folder: Path,
     phrases: PhraseList,
-    classifier: LinearPhraseClassifier | None,
+    classifier: PhraseClassifier | None,
     index: NeighborIndex | None,
 ) -> None:
     """Check that the parts of knowledge fit each other."""

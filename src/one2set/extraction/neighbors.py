@@ -1,13 +1,13 @@
-"""Nearest neighbours: the training documents that are most like a text vote for its keyphrases.
+"""Nearest neighbours: the training documents that are most similar to a text vote for keyphrases.
 
-The similarity of texts is the cosine of the vectors that the phrase classifier gives them. Stored
-are groups of at least four similar documents, each with its mean vector and all its keyphrases on
-the phrase list, so that a model does not contain the keyphrases of any single document. Three
-groupings of all documents together lose little against single documents.
+Similarity is the cosine of the phrase classifier's vectors. The index stores groups of at least
+four similar documents: the mean vector of each group, and the keyphrases of its documents that are
+on the phrase list. A model therefore does not contain the keyphrases of any single document. Each
+document is in three groups; together they are nearly as good as single documents.
 
-The index is that of Jégou et al. (2011), an inverted file with product quantization: groups lie in
-cells around centroids, only the nearest cells are searched, and what a vector differs from its
-centroid by is stored in a byte per subvector.
+The index is an inverted file with product quantisation (Jégou et al., 2011): the groups lie in
+cells around centroids, only the nearest cells are searched, and the residual of a vector, its
+difference from the centroid, is stored as one byte per subvector.
 
 Shapes: N documents, G groups, W width of a vector, C cells, M subvectors, K values of a subvector,
 E keyphrases of all groups end to end, P phrases of the list.

@@ -20,7 +20,7 @@ from one2set.data.text import PUNCTUATION
 
 Hashes = NDArray[np.uint64]
 
-LONGEST = 5  # words of an n-gram
+MAX_NGRAM_WORDS = 5  # words of an n-gram
 _MARKS = PUNCTUATION.union(SPECIALS)  # no n-gram contains one
 # Odd numbers, so that multiplication modulo 2⁶⁴ is invertible: 2⁶⁴ over the golden ratio, and
 # another.
@@ -31,14 +31,14 @@ class _Hashes(dict[str, int]):
     """Hashes by stem, the same in every process."""
 
     def __missing__(self, stem: str) -> int:
-        if len(self) >= _MOST_HASHES:
+        if len(self) >= _MAX_HASHES:
             self.clear()
         digest = blake2b(stem.encode("utf-8", "surrogatepass"), digest_size=8).digest()
         self[stem] = value = int.from_bytes(digest, "little")
         return value
 
 
-_MOST_HASHES = 1 << 17
+_MAX_HASHES = 1 << 17
 _hashes = _Hashes()
 
 

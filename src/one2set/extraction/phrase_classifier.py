@@ -4,7 +4,6 @@ The terms of a text are its words and those n-grams that many training texts con
 every phrase has a vector. The vector of a text is a weighted sum over its terms, and
 P(phrase | text) = softmax(phrases · text + bias), as in fastText (Joulin et al., 2017). It is
 fitted on training documents in some minutes, and finds absent phrases that no code generates.
-(`model.heads.PhraseClassifier` is another model: a torch head on the encoder's states.)
 
 Shapes: V terms, A phrases, W width, B documents of a batch, D of some texts, U terms of theirs.
 """
@@ -81,7 +80,7 @@ def _weigh(document: Ints, documents: int) -> Float32s:
 
 
 @dataclass(frozen=True, slots=True)
-class LinearPhraseClassifier:
+class PhraseClassifier:
     """The vectors of terms and phrases."""
 
     keys: Keys  # (V,) of terms, sorted
@@ -124,10 +123,10 @@ class LinearPhraseClassifier:
         save_arrays(folder / FILE, arrays)
 
     @classmethod
-    def load(cls, folder: Path) -> "LinearPhraseClassifier | None":
+    def load(cls, folder: Path) -> "PhraseClassifier | None":
         """Load it from a model's folder; None if it has none."""
 
-        def build(arrays: Arrays) -> "LinearPhraseClassifier":
+        def build(arrays: Arrays) -> "PhraseClassifier":
             shapes = {"keys": "V", "terms": "TW", "terms_scale": "T", "phrases": "AW"}
             check_shapes(arrays, {**shapes, "phrases_scale": "A", "bias": "A", "prior": "A"})
             longest = int(arrays["longest"])
@@ -157,7 +156,7 @@ def fit_phrase_classifier(
     targets: Sequence[Sequence[int]],
     counts: Sequence[int],
     lexicon: Lexicon,
-) -> LinearPhraseClassifier:
+) -> PhraseClassifier:
     """Fit it to texts of many documents. `targets` are the indices of each document's keyphrases
     among the A phrases, `counts` (A,) the documents that have each phrase."""
     try:
@@ -212,7 +211,7 @@ def fit_phrase_classifier(
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
     arrays = [weight.detach().numpy() for weight in weights]
-    return LinearPhraseClassifier(
+    return PhraseClassifier(
         keys, *quantize_rows(arrays[0]), arrays[1], arrays[2], prior.numpy(), _LONGEST
     )
 

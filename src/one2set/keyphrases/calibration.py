@@ -1,11 +1,12 @@
 """Calibration: the probability that a candidate is a keyphrase, and which candidates are shown.
 
 The product of a phrase's token probabilities ranks well but is no calibrated probability: it falls
-with every word, and networks are overconfident. A logistic regression on the inputs of a candidate
-corrects that, one model for present and one for absent phrases. The *operating point* of each side
-decides which phrases are shown: a bias on ∅, a threshold, how phrases that overlap hinder each
-other, and how the number of phrases is cut off. There are two: `f1` has the best metrics, `shown`
-is for people. `tuning` fits all of it on documents that training has not seen.
+with every word, and networks are overconfident. Logistic regression on the inputs of a candidate
+corrects this. There are four regressions: for present and for absent phrases, each for generated
+phrases and for phrases that are only proposed. An *operating point* decides which phrases are
+shown: `f1` maximises the metrics, `shown` is for readers. It consists of a bias on ∅, a threshold,
+the penalties of overlapping phrases, and a cutoff for their number. `tuning` fits all of these on
+documents that were not used for training.
 
 Shapes: Q candidates, I inputs.
 """
@@ -67,7 +68,7 @@ class SideCalibration:
     expected_gold_factor: float | None = None
     # Added to the log odds of a phrase that overlaps a chosen one, by `overlap.relation`.
     overlap: dict[str, float] = field(default_factory=dict)
-    floor: float = 0.0  # people are shown no phrase below it, unless they ask for more
+    floor: float = 0.0  # minimum score at the operating point `shown`; see `Selection.floor`
 
     def probabilities(self, inputs: Floats, generated: Flags) -> Floats:
         """(Q,) the probabilities that candidates are keyphrases, from their inputs (Q, I) and from

@@ -1,8 +1,8 @@
 """Exploration: a document at several positions of the dial, and the output of each control code.
 
 Codes generate independently, and a bias on ∅ only decides whether a code generates a phrase. So one
-run in which every code generates a phrase is enough: `apply_null_bias` silences the codes that
-would have generated ∅. The dial changes what is shown, neither the codes nor any score.
+run in which every code generates a phrase is enough: `apply_null_bias` replaces the phrases of the
+codes that would have generated ∅. The dial changes what is shown, neither the codes nor any score.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,7 +23,7 @@ from one2set.prediction.prediction import (
     Prediction,
     Slot,
     apply_null_bias,
-    is_silent,
+    predicts_null,
 )
 from one2set.prediction.predictor import Check, never_stop
 
@@ -80,8 +80,8 @@ def _code_outputs(
 ) -> Iterator[CodeOutput]:
     for slot in prediction.slots:
         half = prediction.half(slot)
-        side = None if prediction.order == "written" else SIDES[half]
-        generates = not is_silent(slot.first_probability, slot.null, bias[half])
+        side = None if prediction.order == "generated" else SIDES[half]
+        generates = not predicts_null(slot.first_probability, slot.null, bias[half])
         yield CodeOutput(slot, side, generates, _stems(slot.text, document))
 
 

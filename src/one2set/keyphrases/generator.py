@@ -49,17 +49,17 @@ class Options(TypedDict, total=False):
 class KeyphraseGenerator:
     """Finds the keyphrases of English texts: phrases that occur in a text, and phrases that do not.
 
-    A network writes candidates, counts of known phrases propose more, and a calibrated model gives
-    each its probability of being a keyphrase. Texts longer than the network's input are read in
-    passages. The results for a text do not depend on the other texts of a batch.
+    A network generates candidates, and components learnt from training documents propose more. A
+    calibrated model estimates the probability that each candidate is a keyphrase. Long texts are
+    split into passages. The results for a text do not depend on the other texts of a batch.
 
     A generator can be pickled, for example for `multiprocessing`. Only the model's name and
     `threads` are stored; the model is loaded again where the pickle is loaded.
 
     Args:
         model: The folder of a model or of a training run, or the name of a model of this package:
-            "default", or "light", which is many times as fast, has no network and finds fewer of
-            the right keyphrases. "./light" is your own folder of that name.
+            "default", or "light", which has no network, is about six times as fast and finds fewer
+            correct keyphrases. "./light" is your own folder of that name.
         threads: Number of CPU threads; 0 for one per core.
         verify: Check the files against the model's manifest. Of models in the package, only the
             sizes are checked.
@@ -143,7 +143,7 @@ class KeyphraseGenerator:
 
         Raises:
             ConfigError: If an option is out of its range.
-            DataError: If a text is something else, such as None or a path.
+            DataError: If a text is neither a string nor a `Document`, for example None or a path.
 
         Examples:
             >>> text = "We forecast traffic on road networks with graph neural networks."
@@ -189,7 +189,7 @@ class KeyphraseGenerator:
 
         Raises:
             ConfigError: If an option is out of its range.
-            DataError: If a document is something else, such as None or a path.
+            DataError: If a document is neither a `Document` nor a string, such as None or a path.
 
         Examples:
             >>> from one2set import read
@@ -211,10 +211,10 @@ class KeyphraseGenerator:
         if selection.top is None:
             selection = replace(selection, top=DEFAULT_TOP)
         calibration, speller = self._calibration, self._speller
-        least = min(side.threshold_at(selection.more) for side in calibration.sides.values())
-        for stemmed, read in self._read(documents, calibration.null_bias(), check):
+        min_score = min(side.threshold_at(selection.more) for side in calibration.sides.values())
+        for stemmed, passages in self._predict_passages(documents, calibration.null_bias(), check):
             scored = score_phrases(
-                stemmed, read, self._knowledge, calibration, least=least, check=check
+                stemmed, passages, self._knowledge, calibration, min_score=min_score, check=check
             )
             document = stemmed.document
             yield document, select_keyphrases(document, scored, calibration, selection, speller)
@@ -226,29 +226,29 @@ class KeyphraseGenerator:
         *,
         check: Check = never_stop,
     ) -> Iterator[Exploration]:
-        """Each document at several operating points, with the output of every code. `check` is that
-        of `stream_selected`."""
+        """Yield, for each document, the keyphrases for several values of `more`, and the output of
+        every control code. `check` is as in `stream_selected`."""
         selections = [Selection(DEFAULT_TOP, more=more) for more in dial]
         model = self._calibration, self._knowledge, self._speller
-        for document, read in self._read(documents, NO_NULL, check):
-            yield explore(document, read, model, selections, check)
+        for document, passages in self._predict_passages(documents, NO_NULL, check):
+            yield explore(document, passages, model, selections, check)
 
-    def _read(
+    def _predict_passages(
         self, documents: Iterable[AnyDocument], null_bias: NullBias, check: Check
     ) -> Iterator[tuple[StemmedDocument, Passages]]:
         """Each document, with its passages and their predictions."""
         waiting: deque[tuple[StemmedDocument, list[StemmedDocument]]] = deque()
 
-        def pieces() -> Iterator[Document]:
+        def iterate_passages() -> Iterator[Document]:
             for document in map(StemmedDocument.of, documents):
                 parts = split_into_passages(document)
                 waiting.append((document, parts))
                 yield from (part.document for part in parts)
 
         predictions = self._predictor.predict(
-            pieces(), null_bias=null_bias, project=self._knowledge.project, check=check
+            iterate_passages(), null_bias=null_bias, project=self._knowledge.project, check=check
         )
         for prediction in predictions:
             document, parts = waiting.popleft()
-            of_passages = [prediction, *islice(predictions, len(parts) - 1)]
-            yield document, list(zip(of_passages, parts, strict=True))
+            passage_predictions = [prediction, *islice(predictions, len(parts) - 1)]
+            yield document, list(zip(passage_predictions, parts, strict=True))

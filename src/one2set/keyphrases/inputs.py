@@ -19,7 +19,8 @@ def iterate_documents(texts: Iterable[str | AnyDocument]) -> Iterator[AnyDocumen
     documents will do.
 
     Raises:
-        DataError: At once for what holds no texts; during iteration for a value that is no text.
+        DataError: Immediately if `texts` is not a collection of texts; while iterating, if an item
+            is neither a string nor a document.
     """
     # All of these can be iterated over, but give letters, numbers, keys or names of columns.
     if isinstance(texts, (str, bytes, bytearray, Mapping)) or hasattr(texts, "columns"):

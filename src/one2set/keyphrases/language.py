@@ -14,9 +14,9 @@ _FUNCTION_WORDS = frozenset(_FREQUENT.split())
 _FOREIGN = """el la los las del que y en una por con para se le les est dans une pour avec der das
 und ist nicht mit von zu ein eine auf il che di della sono uma não os em het een zijn voor de"""
 _FOREIGN_WORDS = frozenset(_FOREIGN.split())
-_LEAST_WORDS = 20  # shorter texts, such as titles, may well have no function words
-_LEAST_FOREIGN = 3
-_LEAST_SHARE = 0.1
+_MIN_WORDS = 20  # shorter texts, such as titles, may well have no function words
+_MIN_FOREIGN = 3
+_MIN_SHARE = 0.1
 _LAST_LATIN = "\u024f"
 
 
@@ -28,6 +28,6 @@ def looks_foreign(words: Sequence[str]) -> bool:
     spelt = [word for word in words if word.isalpha()]
     english = sum(word in _FUNCTION_WORDS for word in spelt)
     foreign = sum(word in _FOREIGN_WORDS for word in spelt)
-    if foreign >= _LEAST_FOREIGN and foreign > 2 * english:
+    if foreign >= _MIN_FOREIGN and foreign > 2 * english:
         return True
-    return len(spelt) >= _LEAST_WORDS and english / len(spelt) < _LEAST_SHARE
+    return len(spelt) >= _MIN_WORDS and english / len(spelt) < _MIN_SHARE

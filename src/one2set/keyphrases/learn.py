@@ -75,8 +75,8 @@ def add_span_rescorer(folder: Path, scorer: CandidateScorer, sample: Iterable[Do
 
 
 def take_evenly(documents: Iterable[Document], most: int) -> list[Document]:
-    """At most this many documents, and at least half as many if there are, at even distances. Reads
-    them once, and keeps no others in memory."""
+    """Evenly spaced documents: at most `most`, and more than half of that if there are enough. The
+    documents are read once, and only the chosen ones are kept in memory."""
     taken: list[Document] = []
     distance = 1
     for index, document in enumerate(documents):

@@ -1,8 +1,8 @@
-"""Overlap: a phrase is less likely to be right where a phrase like it is shown already.
+"""Overlap: a phrase is less likely to be correct if a similar phrase is already selected.
 
-Phrases are chosen as a set, one after the other. Once one is chosen, the log odds of those that
-overlap it fall by weights that `tuning` fits, one for each kind of overlap. The *diversity*, from 0
-to 1, says how much they count.
+Phrases are selected one after the other. Each selected phrase lowers the log odds of the phrases
+that overlap it, by a penalty for the kind of overlap; `tuning` fits the penalties. The *diversity*,
+from 0 to 1, scales them.
 """
 
 import math
@@ -12,7 +12,7 @@ from itertools import accumulate, islice
 
 from one2set.data.text import Span, Stems
 
-_MOST = 200  # phrases that are compared; the time grows with the square of their number
+_MAX_COMPARED = 200  # phrases that are compared; the time grows with the square of their number
 _LETTERS = range(2, 6)  # of an abbreviation
 # Chosen on 1,000 validation documents, where dropping needless parts costs 2 % of the F1. Dropping
 # every part would cost 5 %; dropping only those that never occur alone, 1 %.
@@ -63,13 +63,13 @@ def marginal_probabilities(
     weights: Sequence[Mapping[str, float]],
     diversity: float = 0.5,
 ) -> list[float]:
-    """The probability of each phrase, given those that are chosen before it. Each time the most
-    probable one of the rest is chosen. `weights` are those of each phrase, by relation. With a
-    diversity of ½ they count as they are, with 0 not at all, with 1 without limit."""
+    """The probability of each phrase, given the phrases selected before it. Each step selects the
+    most probable remaining phrase. `weights` are the penalties of each phrase, by relation; they
+    are multiplied by diversity / (1 − diversity), which is 1 for a diversity of ½."""
     factor = diversity / max(1 - diversity, 1e-6)
     marginal = list(scores)
     log_odds = [math.log(max(p, 1e-12) / max(1 - p, 1e-12)) for p in scores]
-    remaining = sorted(range(len(scores)), key=lambda index: -scores[index])[:_MOST]
+    remaining = sorted(range(len(scores)), key=lambda index: -scores[index])[:_MAX_COMPARED]
     counted: list[set[str]] = [set() for _ in scores]
     # Phrases that overlap share a word, or one is the initials of the other.
     keys = {index: {*phrases[index], _initials(phrases[index])} for index in remaining}
@@ -102,7 +102,7 @@ def drop_needless_parts(
     it. A needless part is dropped for a whole that is nearly as probable; otherwise the less
     probable one of the two is dropped."""
     in_order = sorted(range(len(phrases)), key=lambda number: -probabilities[number])
-    by_probability, not_compared = in_order[:_MOST], in_order[_MOST:]
+    by_probability, not_compared = in_order[:_MAX_COMPARED], in_order[_MAX_COMPARED:]
     covers = {number: _Cover(spans[number]) for number in by_probability}
 
     def is_needless(part: int, whole: int) -> bool:

@@ -1,9 +1,9 @@
-"""Passages: a long document in pieces that a network can read, so that nothing is left unread.
+"""Passages: split a long document into parts that the network can read, without truncating it.
 
-Networks are trained on abstracts, and attention takes time that grows with the square of a text's
-length. So a long text is read in passages that overlap; `scoring` combines what is found in them.
-The time grows with the length. What repeats itself is read once: it tells nothing new, and a text
-of marks would take three times as long as prose of its length.
+Networks are trained on abstracts, and the time of attention grows with the square of the length.
+A long text is therefore split into overlapping passages, and `scoring` combines their scores: the
+time grows linearly. Repeated text is read once. It adds no information, and a text of punctuation
+marks would take three times as long as prose of the same length.
 """
 
 import math
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, islice
 
 from one2set.data.document import Document, StemmedDocument
-from one2set.extraction.ngrams import LONGEST
+from one2set.extraction.ngrams import MAX_NGRAM_WORDS
 
 PASSAGE = 384  # words; longer than nearly all abstracts, which are read whole
 OVERLAP = 64  # words, so that what one passage cuts off another has in context
@@ -79,7 +79,7 @@ def _shorten_runs(words: Sequence[str]) -> list[int]:
     as an n-gram can have: their indices."""
     marks = {word for word in set(words) if not any(map(str.isalnum, word))}
     runs = groupby(enumerate(words), key=lambda pair: "" if pair[1] in marks else pair[1])
-    return [at for _, run in runs for at, _ in islice(run, LONGEST)]
+    return [at for _, run in runs for at, _ in islice(run, MAX_NGRAM_WORDS)]
 
 
 def _make_passage(document: StemmedDocument, head: int, body: Sequence[int]) -> StemmedDocument:

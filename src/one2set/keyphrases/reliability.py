@@ -20,7 +20,13 @@ from one2set.extraction.ngrams import Hashes, hash_of
 from one2set.keyphrases.calibration import MIN_THRESHOLD, Calibration
 from one2set.keyphrases.selection import DEFAULT_TOP, Selection, select_keyphrases
 from one2set.keyphrases.surface import NO_SPELLER, PhraseSpeller
-from one2set.keyphrases.tuning import LabelledCandidates, Pool, mean_f1, score_and_select, tune
+from one2set.keyphrases.tuning import (
+    CandidateTable,
+    LabelledCandidates,
+    mean_f1,
+    score_and_select,
+    tune,
+)
 
 _PARTS = (2, 4, 8, 16)  # documents that are joined
 
@@ -84,31 +90,33 @@ def validate_fold(
     speller: PhraseSpeller = NO_SPELLER,
 ) -> CrossValidation:
     """Tune on one half of the documents, and measure on the other."""
-    return _validate(tune(documents[fold::2]), Pool(documents[1 - fold :: 2]), speller)
+    return _validate(tune(documents[fold::2]), CandidateTable(documents[1 - fold :: 2]), speller)
 
 
-def _validate(calibration: Calibration, pool: Pool, speller: PhraseSpeller) -> CrossValidation:
-    before = mean_f1(pool, Calibration())
-    p, best = score_and_select(pool, calibration)
+def _validate(
+    calibration: Calibration, table: CandidateTable, speller: PhraseSpeller
+) -> CrossValidation:
+    before = mean_f1(table, Calibration())
+    p, best = score_and_select(table, calibration)
     f1 = CalibrationCheck(
         p[best],
-        pool.correct[best].astype(np.float64),
-        pool.present[best],
+        table.correct[best].astype(np.float64),
+        table.present[best],
         before,
-        {side: pool.mean_f1(side, p, best) for side in SIDES},
+        {side: table.mean_f1(side, p, best) for side in SIDES},
     )
-    joined = CalibrationCheck(*join_related(pool, p, MIN_THRESHOLD), before, before)
-    return CrossValidation(f1, _check_shown(pool, p, calibration, speller, before), joined)
+    joined = CalibrationCheck(*join_related(table, p, MIN_THRESHOLD), before, before)
+    return CrossValidation(f1, _check_shown(table, p, calibration, speller, before), joined)
 
 
 def _check_shown(
-    pool: Pool,
+    table: CandidateTable,
     p: Floats,
     calibration: Calibration,
     speller: PhraseSpeller,
     before: dict[Side, float],
 ) -> CalibrationCheck:
-    """The check of exactly the keyphrases that people are shown."""
+    """The check of exactly the keyphrases that are shown to readers."""
     shown = [
         select_keyphrases(
             labelled.document.document,
@@ -117,12 +125,12 @@ def _check_shown(
             Selection(DEFAULT_TOP),
             speller,
         )
-        for labelled, scores in zip(pool.documents, np.split(p, pool.bounds[1:-1]), strict=True)
+        for labelled, scores in zip(table.documents, np.split(p, table.bounds[1:-1]), strict=True)
     ]
     correct = np.array(
         [
             hash_of(stem_all(words)) in labelled.gold
-            for labelled, keyphrases in zip(pool.documents, shown, strict=True)
+            for labelled, keyphrases in zip(table.documents, shown, strict=True)
             for words in labelled.document.document.phrase_words(
                 [keyphrase.text for keyphrase in keyphrases]
             )
@@ -135,7 +143,7 @@ def _check_shown(
     after = {}
     for side in SIDES:
         own = present == (side == "present")
-        after[side] = pool.mean_f1_of_ranking(side, document[own], correct[own])
+        after[side] = table.mean_f1_of_ranking(side, document[own], correct[own])
     return CalibrationCheck(
         np.array([keyphrase.score for keyphrase in together], np.float64),
         correct.astype(np.float64),
@@ -145,23 +153,26 @@ def _check_shown(
     )
 
 
-def join_related(pool: Pool, p: Floats, least: float) -> tuple[Floats, Floats, Flags]:
-    """Long documents, made of related ones: the scores of their phrases that are at least `least`,
-    the share of the parts that each is a keyphrase of, and whether it is present.  (n,) each
+def join_related(
+    table: CandidateTable, p: Floats, min_score: float
+) -> tuple[Floats, Floats, Flags]:
+    """Join related documents into long ones. Returns, for their phrases with a score of at least
+    `min_score`, the score, the share of the parts that have it as a keyphrase, and whether it is
+    present.  (n,) each
 
     A part stands for a passage: a score is the mean over the parts, as in `scoring`."""
-    bounds = pool.bounds
+    bounds = table.bounds
     scores, shares, present = [], [], []
-    for group in group_related([labelled.gold for labelled in pool.documents], _PARTS):
+    for group in group_related([labelled.gold for labelled in table.documents], _PARTS):
         rows = np.concatenate([np.arange(bounds[number], bounds[number + 1]) for number in group])
-        hashes = np.concatenate([pool.documents[number].candidates.hash for number in group])
+        hashes = np.concatenate([table.documents[number].candidates.hash for number in group])
         distinct, which = np.unique(hashes, return_inverse=True)
         score = np.bincount(which, p[rows], minlength=len(distinct)) / len(group)
         right = np.mean(
-            [np.isin(distinct, pool.documents[number].gold) for number in group], axis=0
+            [np.isin(distinct, table.documents[number].gold) for number in group], axis=0
         )
-        there = np.bincount(which, pool.present[rows], minlength=len(distinct)) > 0
-        likely = score >= least
+        there = np.bincount(which, table.present[rows], minlength=len(distinct)) > 0
+        likely = score >= min_score
         scores.append(score[likely])
         shares.append(right[likely])
         present.append(there[likely])
@@ -169,8 +180,8 @@ def join_related(pool: Pool, p: Floats, least: float) -> tuple[Floats, Floats, F
 
 
 def group_related(gold: Sequence[Hashes], sizes: Sequence[int]) -> Iterator[list[int]]:
-    """All documents in groups of these sizes in turn: each with those that share most keyphrases
-    with it, then with any."""
+    """Divide the documents into groups; their sizes cycle through `sizes`. A group consists of a
+    document and those that share most keyphrases with it, filled up with any others."""
     having: dict[int, list[int]] = {}
     for document, hashes in enumerate(gold):
         for name in hashes.tolist():

@@ -1,10 +1,10 @@
-"""Scores: the probability of each phrase of a document, whatever is shown of them.
+"""Score the phrases of a document: the probability that each is a keyphrase.
 
-A passage is scored like a document of its own: with positions, frequencies and counts of an
-abstract's size, as in training. The score of a phrase for the whole text is the mean of its scores
-over the passages, weighted by their lengths: the probability that the author of a part of the text,
-taken at random, would have chosen it. So scores do not rise with the length of a text, and a text
-that is joined to itself has the scores of the text.
+Each passage is scored like a separate document, so that positions and counts have the range of an
+abstract, as in training. The score of a phrase in the whole text is the mean of its scores in the
+passages, weighted by their lengths: the probability that the author of a random part of the text
+would have chosen it. Scores therefore do not grow with the length of a text, and repeating a text
+does not change them.
 
 Shapes: Q candidates of all passages end to end, U distinct ones.
 """
@@ -51,7 +51,7 @@ def score_phrases(
     knowledge: Knowledge,
     calibration: Calibration,
     *,
-    least: float = 0.0,
+    min_score: float = 0.0,
     check: Check = never_stop,
 ) -> list[ScoredPhrase]:
     """The phrases of a document that have at least this score, and more than 0."""
@@ -71,7 +71,7 @@ def score_phrases(
     row = np.arange(len(p)) - np.searchsorted(passage_of, passage_of)
     occurrences = NgramIndex(hash_words(document.stems))
     phrases = []
-    for index in np.flatnonzero((score >= least) & (score > 0)).tolist():
+    for index in np.flatnonzero((score >= min_score) & (score > 0)).tolist():
         candidates, at = by_passage[passage_of[best[index]]], row[best[index]]
         stems, text, _ = candidates.phrase(at)
         positions = occurrences.positions(int(distinct[index]), len(stems))

@@ -1,7 +1,7 @@
-"""Select the keyphrases of a document that are shown, from its scored phrases.
+"""Select the keyphrases to show from the scored phrases of a document.
 
-Each is shown once, if it is likely enough, and spelt as the document spells it. What is asked for
-decides which phrases are shown, and never changes their scores.
+Each keyphrase is shown once, and spelt as in the document. The options decide which phrases are
+shown; they never change a score.
 """
 
 import re
@@ -27,8 +27,8 @@ from one2set.keyphrases.thesaurus import load_stop_list, load_thesaurus, without
 MAX_MORE = 100.0
 # Control characters and lone surrogates, which strings can contain and UTF-8 or JSON cannot.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-# Below these, phrases look like fragments and like generic words. Chosen on validation, where they
-# cost 1 % of the F1 of what people are shown.
+# A phrase below the first value is probably a fragment, below the second a generic word. Chosen on
+# validation documents, where they cost 1 % of the F1 at the operating point `shown`.
 _SHARE_AT_END, _KEYPHRASENESS = 0.5, 0.02
 _SHOWN_DIVERSITY = 0.5  # overlaps count as they were fitted
 DEFAULT_TOP = 20  # keyphrases per document: as many as networks have codes
@@ -45,7 +45,7 @@ _SINGULAR = {
     "vertic": "vertex",
 }
 _BRITISH = re.compile(r"(?<=\w\w)our$")
-# Operating points: `shown` is for people, `f1` has the best F1@5 and F1@M.
+# Operating points: `shown` is for readers, `f1` has the best F1@5 and F1@M.
 Point = Literal["shown", "f1"]
 
 
@@ -69,7 +69,7 @@ class Selection:
         return calibration.diversity if self.point == "f1" else _SHOWN_DIVERSITY
 
     @property
-    def for_people(self) -> bool:
+    def for_readers(self) -> bool:
         """Whether needless parts of phrases, fragments and generic words are left out."""
         return self.point == "shown" and self.diversity is None and self.vocabulary is None
 
@@ -123,9 +123,9 @@ def select_from_surface(
     thresholds = {name: side.threshold_at(selection.more) for name, side in sides.items()}
     likely = (phrase for phrase in phrases if phrase.score >= thresholds[phrase.side])
     numbered = (part for phrase in likely for part in _split_by_number(phrase, surface))
-    terms = _write_as(surface.whole_phrase, numbered, surface)
-    if selection.for_people:
-        terms = _write_as(surface.whole_name, terms, surface)
+    terms = _extend_and_merge(surface.extend_to_terms, numbered, surface)
+    if selection.for_readers:
+        terms = _extend_and_merge(surface.extend_names, terms, surface)
     whole = sorted(_allow(terms, selection, surface), key=lambda phrase: -phrase.score)
     marginal = marginal_probabilities(
         [phrase.stems for phrase in whole],
@@ -133,7 +133,7 @@ def select_from_surface(
         [sides[phrase.side].overlap for phrase in whole],
         diversity,
     )
-    if selection.for_people:
+    if selection.for_readers:
         marginal = [
             _multiply_odds(p, _readability(phrase, surface))
             for p, phrase in zip(marginal, whole, strict=True)
@@ -146,7 +146,7 @@ def select_from_surface(
         and selection.only in (None, phrase.side)
     ]
     wanted.sort(key=lambda at: -marginal[at])
-    if selection.for_people:
+    if selection.for_readers:
         remaining = drop_needless_parts(
             [whole[at].stems for at in wanted],
             [whole[at].spans for at in wanted],
@@ -155,10 +155,10 @@ def select_from_surface(
         wanted = [wanted[number] for number in remaining]
     chosen: list[int] = []
     for name, side in sides.items():
-        # As many as if each were chosen on its own: another phrase replaces one that is left out.
+        # The cutoff ignores overlaps, so the next best phrase replaces one that was dropped.
         scores = [phrase.score for phrase in whole if phrase.side == name]
         count = side.cutoff_by_expected_f1(scores, selection.more)
-        if name == "present" and selection.for_people and selection.more >= 0:
+        if name == "present" and selection.for_readers and selection.more >= 0:
             count = max(count, TOP_K)  # on validation this costs 0.5 % of the F1
         chosen += [at for at in wanted if whole[at].side == name][:count]
     shown = [whole[at] for at in sorted(chosen)]
@@ -175,9 +175,9 @@ def select_from_surface(
 
 
 def _readability(phrase: ScoredPhrase, surface: Surface) -> float:
-    """What the odds of a phrase are multiplied by for people, who mind fragments and generic words
-    more than a metric does: less than 1 if its last word rarely ends phrases, or if texts that have
-    it rarely have it as a keyphrase."""
+    """The factor of a phrase's odds at the operating point `shown`, at most 1. It is lower for
+    fragments, whose last word rarely ends a phrase, and for generic words, which are rarely
+    keyphrases of the texts that contain them: readers mind these more than metrics do."""
     if not phrase.spans:
         return 1.0
     end = min(surface.share_at_end(phrase.spans) / _SHARE_AT_END, 1.0)
@@ -215,14 +215,14 @@ def _allow(
     return phrases
 
 
-def _write_as(
+def _extend_and_merge(
     extend: Callable[[tuple[Span, ...]], tuple[Span, ...]],
     phrases: Iterable[ScoredPhrase],
     surface: Surface,
 ) -> list[ScoredPhrase]:
-    """Phrases with other occurrences, of longer phrases or none. Those that become the same phrase
-    are one, with the highest of their scores; so are variants of spelling that Porter's stems tell
-    apart, with the occurrences of both."""
+    """Replace the occurrences of each phrase by `extend(occurrences)`. A phrase without any left is
+    dropped. Phrases that become equal are merged, with the highest of their scores. Spelling
+    variants with different Porter stems are merged too, with the occurrences of both."""
     by_stems: dict[Stems, ScoredPhrase] = {}
     for phrase in phrases:
         if phrase.spans:

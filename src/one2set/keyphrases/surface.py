@@ -1,10 +1,10 @@
 """Phrases as people write them: whole terms of a text, with the capitals of running text.
 
-KP20k's tokenisation cuts terms: *Alzheimer's disease* has four words, *C++* is the word *c*. It
-stays what phrases are compared by. What is shown is a layer above it: an occurrence that would cut
-a term is extended to the whole term, and capitals that a phrase has only because a sentence or a
-title begins are removed. `PhraseSpeller` writes any phrase word by word, as the phrases of a list
-write their words.
+KP20k's tokenisation splits terms: *Alzheimer's disease* becomes four words, *C++* the word *c*.
+Phrases are still compared by these words, but shown in another form: an occurrence that begins or
+ends inside a term is extended to the whole term, and capitals that only mark the beginning of a
+sentence or a title are removed. `PhraseSpeller` spells the words of any phrase as a list of
+phrases spells them.
 """
 
 import re
@@ -45,16 +45,16 @@ _TERM = re.compile(
     rf"(?:(?<![^\s(\[])\.)?{_LETTERS}(?:(?:{_JOIN}){_LETTERS})*(?:{_SIGN})?"  # .NET too
 )
 _POSSESSIVE = re.compile(f"[{APOSTROPHES}]s", re.IGNORECASE)
-# What a name may go on with: the noun of "Kepler's equation", the number of "TLS 1.3". A year or a
-# count is no part of a name; a number is one if it has a dot or a letter, or comes again. A number
-# such as 88.5 is rather a measurement.
+# A name may continue with a noun ("Kepler's equation") or a number ("TLS 1.3"). A number belongs to
+# a name if it has a dot or a letter, or follows the name more than once. Years, counts and numbers
+# such as 88.5, probably a measurement, do not.
 _OWNED = re.compile(rf"[{APOSTROPHES}](?:s(?=\s)|(?<=s[{APOSTROPHES}]))\s+([^\W\d_]{{3,}})\b")
 _VERSION = re.compile(
     r"\s(?!(?:19|20)\d\d\b)v?\d\w*+(?:\.\w++)*+(?!\s?%|[,:]\d|\s(?:[mb]|tr)illion)"
 )
 _QUANTITY = re.compile(r"\d+|\d\d\.\d")
-# Addresses of pages, of people and of files: what occurs in them is no phrase of the text. A word
-# between spaces that has one of their marks is looked at once, however long it is.
+# URLs, e-mail addresses and file paths contain no phrases of the text. Each run of characters
+# between spaces that contains / @ or . is examined once, however long it is.
 _MARKED = re.compile(r"(?<!\S)[^\s/@.]*+[/@.]\S*+")
 _ADDRESS = re.compile(
     r"://|www\.|\w@[\w-]++\.\w|\w\.(?:com|org|net|io|edu|gov)/|\w/\w++/\w++/|^(?:~|\.\.?)?/\w"
@@ -84,8 +84,8 @@ _LONG_HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]{9}")  # a sentence, not a w
 
 
 class PhraseSpeller:
-    """Writes phrases as the phrases of a list are written. They are asked for when the first phrase
-    is to be written."""
+    """Spells phrases like the phrases of a list. `spellings` returns the list; it is called once,
+    when the first phrase is spelt."""
 
     def __init__(self, spellings: Callable[[], Iterable[str]]) -> None:
         self._spellings = spellings
@@ -108,9 +108,9 @@ class PhraseSpeller:
         return word.lower() in self._forms
 
     def share_at_end(self, word: str) -> float:
-        """Of the phrases that have a word, the share that end with it: near 0 for adjectives. A
-        noun has a plural, which tells as well; words of few phrases are judged by their last
-        letters too."""
+        """The share of the phrases with a word that end with it: near 0 for adjectives. If that of
+        its plural is higher, the share of the plural. For words of few phrases, the share is
+        smoothed towards that of all words with the same last letters."""
         singular = word.lower()
         plural = "" if singular.endswith("ic") else f"{singular}s"  # of graphic, not graphics
         known = [plural] if plural in self._lower_counts else []
@@ -193,8 +193,8 @@ class PhraseSpeller:
 
 
 def _count_words(text: str) -> Counter[str]:
-    """How often a text has each word, as `_WORD` finds them. Most are whole tokens, which is seen
-    sooner."""
+    """Count the words that `_WORD` finds in a text. Most words are whole tokens, for which
+    `isalnum` is faster than the pattern."""
     counts: Counter[str] = Counter()
     for token, count in Counter(text.split()).items():
         for word in (token,) if token.isalnum() else _WORD.findall(token):
@@ -211,18 +211,18 @@ class Surface:
     def __init__(self, document: Document, speller: PhraseSpeller) -> None:
         self.document, self._text, self._speller = document, document.text, speller
         self._stems: dict[Span, tuple[str, ...]] = {}
-        self._whole_phrases: dict[tuple[Span, ...], tuple[Span, ...]] = {}
+        self._extended: dict[tuple[Span, ...], tuple[Span, ...]] = {}
         self._spellings: dict[tuple[tuple[Span, ...], tuple[str, ...]], str] = {}
 
-    def whole_phrase(self, spans: Iterable[Span]) -> tuple[Span, ...]:
-        """The occurrences of a phrase that cut no term. If each one cuts a term, those of the most
-        frequent phrase that they are part of; () if nothing can be shown."""
+    def extend_to_terms(self, spans: Iterable[Span]) -> tuple[Span, ...]:
+        """The occurrences of a phrase that neither begin nor end inside a term. If there are none,
+        the occurrences of the most frequent whole term around them; () if nothing can be shown."""
         spans = tuple(spans)
-        if spans not in self._whole_phrases:
-            self._whole_phrases[spans] = self._find_whole_phrase(spans)
-        return self._whole_phrases[spans]
+        if spans not in self._extended:
+            self._extended[spans] = self._find_terms(spans)
+        return self._extended[spans]
 
-    def _find_whole_phrase(self, spans: tuple[Span, ...]) -> tuple[Span, ...]:
+    def _find_terms(self, spans: tuple[Span, ...]) -> tuple[Span, ...]:
         if self.document.tokenised:  # marks are apart already
             return spans
         uncut: list[Span] = []
@@ -240,13 +240,14 @@ class Surface:
         most_frequent = max(extended, key=lambda stems: len(extended[stems]))
         return tuple(extended[most_frequent])
 
-    def whole_name(self, spans: Iterable[Span]) -> tuple[Span, ...]:
-        """The occurrences of a phrase, with what the text always has after it if it is a name:
-        *Alzheimer's disease* where there is no *Alzheimer* without it."""
+    def extend_names(self, spans: Iterable[Span]) -> tuple[Span, ...]:
+        """The occurrences of a phrase. If it is a name that the text always continues in the same
+        way, they include the continuation: *Alzheimer's disease*, if *Alzheimer* never occurs
+        without it."""
         spans = tuple(spans)
         if self.document.tokenised:
             return spans
-        longer = tuple(filter(None, map(self._go_on, spans)))
+        longer = tuple(filter(None, map(self._extend_name, spans)))
         written = {" ".join(self._text[slice(*span)].lower().split()) for span in longer}
         is_quantity = len(spans) == 1 and any(
             _QUANTITY.fullmatch(spelling.split()[-1]) for spelling in written
@@ -254,7 +255,7 @@ class Surface:
         same = len(written) == 1 and len(longer) == len(spans)
         return longer if same and not is_quantity else spans
 
-    def _go_on(self, span: Span) -> Span | None:
+    def _extend_name(self, span: Span) -> Span | None:
         """A span with the noun that it owns, or the number after it; None if there is none."""
         start, end = span
         if not self._text[start].isupper():
@@ -326,9 +327,9 @@ class Surface:
         return self._speller.share_at_end(words[-1]) if words else 1.0
 
     def spell(self, spans: Sequence[Span], words: Sequence[str]) -> str:
-        """How running text writes a phrase most often, in the inflection of `words` if it occurs
-        so, and rather as a noun: *optimisation*, not *optimal*. If only titles and beginnings of
-        sentences have it, without their capitals."""
+        """The most frequent spelling of a phrase in running text. The inflection of `words` is
+        preferred, and a noun to an adjective: *optimisation*, not *optimal*. If the phrase occurs
+        only in titles or at the beginning of sentences, their capitals are removed."""
         key = tuple(spans), tuple(words)
         if key not in self._spellings:
             self._spellings[key] = self._find_spelling(spans, words)

@@ -40,14 +40,14 @@ from one2set.keyphrases.calibration import (
 )
 from one2set.keyphrases.overlap import marginal_probabilities, relations
 from one2set.keyphrases.scoring import ScoredPhrase
-from one2set.prediction.prediction import NO_NULL, NullBias, Prediction, is_silent
+from one2set.prediction.prediction import NO_NULL, NullBias, Prediction, predicts_null
 
 _BIASES = (-6.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0)
 _START = -2.0
 _GOLD_FACTORS = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)
 _THRESHOLD_FACTORS = (0.0, 0.2, 0.4, 0.6, 0.8)  # of the best threshold without a cutoff
 _QUANTILES = np.linspace(0, 0.99, 67)  # of probabilities, to try as thresholds
-# People are shown no absent phrase with a lower score: at least one in five is to be the author's.
+# Minimum score of absent phrases at the operating point `shown`: one in five should be correct.
 _ABSENT_FLOOR = 0.2
 # Kinds of overlap that have a weight together: few phrases of each are shown.
 KINDS_OF_OVERLAP = (("part", "whole"), ("head",), ("word",), ("abbreviation",))
@@ -68,10 +68,10 @@ class LabelledCandidates(NamedTuple):
     num_codes: int
     gold: Hashes  # (G,) of its keyphrases
 
-    def scored_phrases(self, scores: Floats, least: float) -> list[ScoredPhrase]:
+    def scored_phrases(self, scores: Floats, min_score: float) -> list[ScoredPhrase]:
         """The phrases of candidates with at least this score, of their scores (Q,)."""
         phrases = []
-        for number in np.flatnonzero(scores >= least).tolist():
+        for number in np.flatnonzero(scores >= min_score).tolist():
             candidate = self.candidates[number]
             phrases.append(
                 ScoredPhrase(
@@ -111,7 +111,7 @@ def label_candidates(
 
 
 @dataclass(frozen=True)
-class Pool:
+class CandidateTable:
     """The candidates of D documents as columns."""
 
     documents: Sequence[LabelledCandidates]
@@ -183,7 +183,7 @@ class Pool:
     def num_generating(self, bias: NullBias) -> Ints:
         """(Q,) how many codes generate each candidate, with these biases on ∅."""
         candidate, word, null, first = self._generated
-        generates = ~is_silent(word, null, np.where(first, bias.present, bias.absent))
+        generates = ~predicts_null(word, null, np.where(first, bias.present, bias.absent))
         return np.bincount(candidate[generates], minlength=len(self.document))
 
     def inputs(self, count: Ints) -> Floats:
@@ -230,55 +230,55 @@ class Pool:
 
 def tune(documents: Iterable[LabelledCandidates]) -> Calibration:
     """The calibration with the best F1 on these documents."""
-    pool = Pool(list(documents))
+    table = CandidateTable(list(documents))
     bias = NullBias(_START, _START)
-    generates = pool.num_generating(NO_NULL).any()  # a light model has no codes
+    generates = table.num_generating(NO_NULL).any()  # a light model has no codes
     biases = _BIASES if generates else (_START,)
     for side in SIDES:
         tried = [bias._replace(**{side: value}) for value in biases]
-        bias = max(tried, key=lambda bias_tried: _fit_side(pool, side, bias_tried)[1])
+        bias = max(tried, key=lambda bias_tried: _fit_side(table, side, bias_tried)[1])
     present, absent = (
-        _tune_cutoff(pool, side, bias, _fit_side(pool, side, bias)[0]) for side in SIDES
+        _tune_cutoff(table, side, bias, _fit_side(table, side, bias)[0]) for side in SIDES
     )
     absent = replace(absent, floor=_ABSENT_FLOOR)
-    return _tune_overlap(pool, Calibration(present, absent))
+    return _tune_overlap(table, Calibration(present, absent))
 
 
-def _fit_side(pool: Pool, side: Side, bias: NullBias) -> tuple[SideCalibration, float]:
+def _fit_side(table: CandidateTable, side: Side, bias: NullBias) -> tuple[SideCalibration, float]:
     """The best calibration of a side with these biases, and its mean F1."""
-    count = pool.num_generating(bias)
-    inputs = pool.inputs(count)
+    count = table.num_generating(bias)
+    inputs = table.inputs(count)
     models: list[LogisticModel | None] = []
-    for chosen in (count > 0, (count == 0) & pool.proposed):
-        chosen &= pool.of(side)
+    for chosen in (count > 0, (count == 0) & table.proposed):
+        chosen &= table.of(side)
         if not chosen.any():
             models.append(None)
             continue
-        intercept, *weights = fit_logistic(inputs[chosen], pool.correct[chosen]).tolist()
+        intercept, *weights = fit_logistic(inputs[chosen], table.correct[chosen]).tolist()
         models.append(LogisticModel(intercept, dict(zip(INPUTS, weights, strict=True))))
     generated, proposed = models
     fitted = SideCalibration(getattr(bias, side), 0.0, generated, proposed)
-    p = _probabilities(pool, fitted, count)
-    shown = (p > 0) & pool.of(side)
+    p = _probabilities(table, fitted, count)
+    shown = (p > 0) & table.of(side)
     if not shown.any():
         return fitted, 0.0
     tried = np.maximum(np.quantile(p[shown], _QUANTILES), MIN_THRESHOLD).tolist()
-    order = pool.order(p, shown)
-    document, correct = pool.document[order], pool.correct[order]
+    order = table.order(p, shown)
+    document, correct = table.document[order], table.correct[order]
     values = []
     for threshold in tried:
         above = p[order] >= threshold
-        values.append(pool.mean_f1_of_ranking(side, document[above], correct[above]))
+        values.append(table.mean_f1_of_ranking(side, document[above], correct[above]))
     best = int(np.argmax(values))
     return replace(fitted, threshold=tried[best]), values[best]
 
 
 def _tune_cutoff(
-    pool: Pool, side: Side, bias: NullBias, fitted: SideCalibration
+    table: CandidateTable, side: Side, bias: NullBias, fitted: SideCalibration
 ) -> SideCalibration:
     """The side with the best cutoff, if any is better than none."""
-    p = _probabilities(pool, fitted, pool.num_generating(bias))
-    possible = (p > 0) & pool.of(side)
+    p = _probabilities(table, fitted, table.num_generating(bias))
+    possible = (p > 0) & table.of(side)
     tried = [fitted] + [
         replace(
             fitted,
@@ -290,22 +290,23 @@ def _tune_cutoff(
     ]
 
     def value(calibration: SideCalibration) -> float:
-        return pool.mean_f1(side, p, _apply_cutoff(pool, calibration, p, possible, p))
+        return table.mean_f1(side, p, _apply_cutoff(table, calibration, p, possible, p))
 
     return max(tried, key=value)
 
 
-def _tune_overlap(pool: Pool, calibration: Calibration) -> Calibration:
-    """The calibration with weights of overlaps, and the lowest diversity with the best F1.
+def _tune_overlap(table: CandidateTable, calibration: Calibration) -> Calibration:
+    """The calibration with overlap penalties, and the lowest diversity whose F1 is near the best.
 
-    The weights are those of a logistic regression on the phrases that are shown, the best first,
-    which knows their log odds and how each overlaps those before it."""
-    p, shown = score_and_select(pool, calibration)
+    The penalties are the weights of a logistic regression on the selected phrases of each document,
+    best first. Its inputs are the log odds of a phrase, as an offset, and the kinds of its overlap
+    with the phrases before it."""
+    p, shown = score_and_select(table, calibration)
     rows, numbers = [], []
-    for document in _by_document(pool, p, shown):
+    for document in _by_document(table, p, shown):
         before: list[Stems] = []
         for number in document:
-            stems = pool.stems(number)
+            stems = table.stems(number)
             kinds = relations(stems, before)
             rows.append([not kinds.isdisjoint(group) for group in KINDS_OF_OVERLAP])
             numbers.append(number)
@@ -315,16 +316,16 @@ def _tune_overlap(pool: Pool, calibration: Calibration) -> Calibration:
     kinds_of, shown_numbers = np.array(rows, np.float64), np.array(numbers)
     fitted = {}
     for side in SIDES:
-        own = pool.of(side)[shown_numbers]
+        own = table.of(side)[shown_numbers]
         chosen = shown_numbers[own]
         odds = p[chosen] / np.maximum(1 - p[chosen], MIN_THRESHOLD)
-        weights = _fit_offsets(kinds_of[own], np.log(odds), pool.correct[chosen])
+        weights = _fit_offsets(kinds_of[own], np.log(odds), table.correct[chosen])
         pairs = zip(KINDS_OF_OVERLAP, np.minimum(weights, 0).tolist(), strict=True)
         overlap = {kind: weight for kinds, weight in pairs for kind in kinds}
         fitted[side] = replace(calibration.sides[side], overlap=overlap)
     present, absent = (fitted[side] for side in SIDES)
     tried = [Calibration(present, absent, diversity=diversity) for diversity in _DIVERSITIES]
-    f1 = [mean_f1(pool, calibration) for calibration in tried]
+    f1 = [mean_f1(table, calibration) for calibration in tried]
     best = max(sum(each.values()) for each in f1)
     measured = zip(tried, f1, strict=True)
     return next(
@@ -333,8 +334,8 @@ def _tune_overlap(pool: Pool, calibration: Calibration) -> Calibration:
 
 
 def _fit_offsets(x: Floats, log_odds: Floats, correct: Flags) -> Floats:
-    """(R,) the weights of x (n, R) that are added to these log odds (n,), near 0 where few rows
-    tell otherwise."""
+    """(R,) the weights of a logistic regression on x (n, R) with the offsets `log_odds` (n,) and an
+    L2 penalty, which keeps weights near 0 if few rows support them."""
     from scipy.optimize import minimize
     from scipy.special import expit
 
@@ -348,15 +349,19 @@ def _fit_offsets(x: Floats, log_odds: Floats, correct: Flags) -> Floats:
     return weights
 
 
-def _by_document(pool: Pool, p: Floats, which: Flags) -> Iterator[list[int]]:
+def _by_document(table: CandidateTable, p: Floats, which: Flags) -> Iterator[list[int]]:
     """The numbers of some candidates (Q,), of one document after the other, the best first."""
-    order = pool.order(p, which)
-    for part in np.split(order, np.flatnonzero(np.diff(pool.document[order])) + 1):
+    order = table.order(p, which)
+    for part in np.split(order, np.flatnonzero(np.diff(table.document[order])) + 1):
         yield part.tolist()
 
 
 def _apply_cutoff(
-    pool: Pool, side: SideCalibration, probabilities: Floats, possible: Flags, marginal: Floats
+    table: CandidateTable,
+    side: SideCalibration,
+    probabilities: Floats,
+    possible: Flags,
+    marginal: Floats,
 ) -> Flags:
     """(Q,) which of the possible candidates (Q,) of one side are shown: those above the threshold
     by their own and by their marginal probability (Q,), in each document the best by the latter,
@@ -365,8 +370,8 @@ def _apply_cutoff(
     shown = likely & (marginal >= side.threshold)
     if side.expected_gold_factor is None or not shown.any():
         return shown
-    order = pool.order(probabilities, likely)
-    document, p = pool.document[order], probabilities[order]
+    order = table.order(probabilities, likely)
+    document, p = table.document[order], probabilities[order]
     first = np.searchsorted(document, document)  # of its document
     count, total = np.arange(len(order)) - first + 1, np.cumsum(p)
     right = total - (total - p)[first]
@@ -378,60 +383,60 @@ def _apply_cutoff(
     cutoff = np.full(len(best), len(order))
     reached = promise >= best[document]
     np.minimum.at(cutoff, document[reached], count[reached])
-    order = pool.order(marginal, shown)
-    document = pool.document[order]
+    order = table.order(marginal, shown)
+    document = table.document[order]
     rank = np.arange(len(order)) - np.searchsorted(document, document)
     shown[order[rank >= cutoff[document]]] = False
     return shown
 
 
-def mean_f1(pool: Pool, calibration: Calibration) -> dict[Side, float]:
+def mean_f1(table: CandidateTable, calibration: Calibration) -> dict[Side, float]:
     """The mean of F1@5 and F1@M of the candidates that a calibration shows, for each side."""
-    probabilities, shown = score_and_select(pool, calibration)
-    return {side: pool.mean_f1(side, probabilities, shown) for side in SIDES}
+    probabilities, shown = score_and_select(table, calibration)
+    return {side: table.mean_f1(side, probabilities, shown) for side in SIDES}
 
 
-def score_and_select(pool: Pool, calibration: Calibration) -> tuple[Floats, Flags]:
+def score_and_select(table: CandidateTable, calibration: Calibration) -> tuple[Floats, Flags]:
     """The probability of each candidate by a calibration, and whether it is shown at the operating
     point `f1`.  (Q,), (Q,)"""
-    count = pool.num_generating(calibration.null_bias())
+    count = table.num_generating(calibration.null_bias())
     present, absent = calibration.present, calibration.absent
     p = np.where(
-        pool.present, _probabilities(pool, present, count), _probabilities(pool, absent, count)
+        table.present, _probabilities(table, present, count), _probabilities(table, absent, count)
     )
-    marginal = _marginal(pool, p, calibration)
+    marginal = _marginal(table, p, calibration)
     shown = np.zeros(len(p), np.bool_)
     for name, side in calibration.sides.items():
-        possible = (p > 0) & pool.of(name)
-        shown |= _apply_cutoff(pool, side, p, possible, marginal)
+        possible = (p > 0) & table.of(name)
+        shown |= _apply_cutoff(table, side, p, possible, marginal)
     return p, shown
 
 
-def _marginal(pool: Pool, p: Floats, calibration: Calibration) -> Floats:
+def _marginal(table: CandidateTable, p: Floats, calibration: Calibration) -> Floats:
     """(Q,) `marginal_probabilities` of all candidates above the thresholds, given the others of
     their documents."""
     present, absent = calibration.present, calibration.absent
     if calibration.diversity == 0 or not (present.overlap or absent.overlap):
         return p
     marginal = p.copy()
-    threshold = np.where(pool.present, present.threshold, absent.threshold)
-    for numbers in _by_document(pool, p, (p > 0) & (p >= threshold)):
+    threshold = np.where(table.present, present.threshold, absent.threshold)
+    for numbers in _by_document(table, p, (p > 0) & (p >= threshold)):
         weights = [
-            present.overlap if pool.present[number] else absent.overlap for number in numbers
+            present.overlap if table.present[number] else absent.overlap for number in numbers
         ]
-        stems = [pool.stems(number) for number in numbers]
+        stems = [table.stems(number) for number in numbers]
         marginal[numbers] = marginal_probabilities(
             stems, p[numbers].tolist(), weights, calibration.diversity
         )
     return marginal
 
 
-def _probabilities(pool: Pool, side: SideCalibration, count: Ints) -> Floats:
+def _probabilities(table: CandidateTable, side: SideCalibration, count: Ints) -> Floats:
     """(Q,) `SideCalibration.probabilities` if `count` (Q,) codes generate each candidate; 0 for
     those that are neither generated nor proposed."""
     p = np.zeros(len(count))
-    possible = (count > 0) | pool.proposed
-    p[possible] = side.probabilities(pool.inputs(count)[possible], count[possible] > 0)
+    possible = (count > 0) | table.proposed
+    p[possible] = side.probabilities(table.inputs(count)[possible], count[possible] > 0)
     return p
 
 
@@ -460,7 +465,7 @@ def fit_logistic(x: Floats, correct: Flags) -> Floats:
         product: Floats = columns.T @ (columns * (p * (1 - p))[:, None]) / len(x)
         return product
 
-    # Conjugate gradients leave a direction alone in which the loss is flat: of equal columns.
+    # Conjugate gradients do not move along directions in which the loss is flat (equal columns).
     fit = minimize(
         loss,
         np.zeros(columns.shape[1]),

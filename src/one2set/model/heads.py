@@ -1,4 +1,4 @@
-"""Two heads on the states of an encoder: a span scorer and a phrase classifier.
+"""Two heads on the states of an encoder: a span scorer and a phrase head.
 
 They are not part of SetTrans, which is the paper's with or without them.
 
@@ -42,10 +42,10 @@ class SpanScorer(nn.Module):
         return out
 
 
-class PhraseClassifier(nn.Module):
+class PhraseHead(nn.Module):
     """The log-odds that each known phrase is a keyphrase of a document, from the mean of its states
     and the mean over its title. `frequency` (A,) is the share of documents that have each phrase,
-    which an untrained classifier predicts."""
+    which an untrained head predicts."""
 
     def __init__(self, *, width: int, hidden: int, frequency: Tensor, dropout: float) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class Heads(nn.Module):
         self.counts = torch.tensor(counts, dtype=torch.float32)  # (A,)
         frequency = (self.counts / max(documents, 1)).clamp(1e-6, 0.5)
         self.spans = SpanScorer(width=width, hidden=span_width)
-        self.phrases = PhraseClassifier(
+        self.phrases = PhraseHead(
             width=width, hidden=phrase_width, frequency=frequency, dropout=dropout
         )
 

@@ -24,7 +24,7 @@ from one2set.model.transformer import TransformerMemory
 from one2set.prediction.prediction import NullBias, Slot
 from one2set.prediction.predictor import Generated, Predictor, Project
 from one2set.prediction.search import Generation, Search, generate
-from one2set.prediction.spelling import DecodedRow, Speller
+from one2set.prediction.spelling import DecodedRow, SlotBuilder
 
 
 class Engine(Predictor):
@@ -48,7 +48,7 @@ class Engine(Predictor):
         self.generation = how if search is None else replace(how, search=search)
         self.device = torch.device(device)
         # The phrases of a single row are already in order.
-        self.order = "score" if network.rows > 1 else "written"
+        self.order = "score" if network.rows > 1 else "generated"
 
     @classmethod
     def load(
@@ -91,7 +91,7 @@ class Engine(Predictor):
         generated = generate(self.network, memory, self.generation, null_bias=null_bias)
         length, tokens, probability, position, null = (x.tolist() for x in generated)
         for b, example in enumerate(examples):
-            speller = Speller(self.vocabulary, example, batch.oov[b])
+            builder = SlotBuilder(self.vocabulary, example, batch.oov[b])
             slots: list[Slot] = []
             for r, lengths in enumerate(length[b]):
                 for w, end in enumerate(lengths):
@@ -100,11 +100,11 @@ class Engine(Predictor):
                     row = DecodedRow(tokens[b][r][w], probability[b][r][w], position[b][r][w])[:end]
                     match self.generation.rows:
                         case "phrase":
-                            slots.append(speller.slot(r, row, null=null[b][r]))
+                            slots.append(builder.slot(r, row, null=null[b][r]))
                         case "sequence":
-                            slots += speller.slots(row)
+                            slots += builder.slots(row)
                         case "nested":
-                            slots += speller.nested_slots(row)
+                            slots += builder.nested_slots(row)
             projected = None if project is None else project(next(states))
             yield Generated(tuple(slots), projected)
 

@@ -17,7 +17,7 @@ from one2set.data.control_codes import is_present_code
 from one2set.data.specials import BOS, EOS, NULL
 from one2set.model.network import Memory, Network
 from one2set.model.pointer import ChosenTokens, Mixture
-from one2set.prediction.prediction import AS_TRAINED, NullBias, is_silent
+from one2set.prediction.prediction import AS_TRAINED, NullBias, predicts_null
 
 # The tokens that end a row: the phrase of a control code, or a sequence.
 PHRASE_STOP_IDS, SEQUENCE_STOP_IDS = (EOS, NULL), (EOS,)
@@ -71,9 +71,11 @@ class NullBiasedGreedy:
         null_value = mixture.probability(null).squeeze(1)
         is_present = is_present_code(rows.cpu().numpy() % self.count, self.count)
         bias = np.where(is_present, self.null_bias.present, self.null_bias.absent)
-        is_null = is_silent(value.float().cpu().numpy(), null_value.float().cpu().numpy(), bias)
-        silent = torch.from_numpy(is_null).to(rows.device)
-        return ChosenTokens(word.where(~silent, NULL), value.where(~silent, null_value))
+        null_rows = predicts_null(
+            value.float().cpu().numpy(), null_value.float().cpu().numpy(), bias
+        )
+        is_null = torch.from_numpy(null_rows).to(rows.device)
+        return ChosenTokens(word.where(~is_null, NULL), value.where(~is_null, null_value))
 
 
 def greedy_set(

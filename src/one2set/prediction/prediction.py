@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from one2set.arrays import Flags
 
 # The order of the phrases of a prediction: by `Slot.score`, or as generated.
-Order = Literal["score", "written"]
+Order = Literal["score", "generated"]
 _TINY = 1e-30  # log(max(p, _TINY)) is finite
-_MAX_BIAS = 80.0  # e^80 still fits into float32, and silences every code
+_MAX_BIAS = 80.0  # e^80 still fits into float32, and makes every code predict ∅
 
 
 class NullBias(NamedTuple):
@@ -36,13 +36,13 @@ AS_TRAINED = NullBias()
 NO_NULL = NullBias(-math.inf, -math.inf)  # every code generates a phrase, never ∅
 
 
-def is_silent(word: Any, null: Any, bias: Any) -> "Flags":
+def predicts_null(word: Any, null: Any, bias: Any) -> "Flags":
     """Whether codes generate ∅: P(∅)·e^bias > P(word), for numbers or for arrays of one shape."""
     import numpy as np  # not at the top: the command line starts without numpy
 
     factor = np.exp(np.minimum(bias, _MAX_BIAS)).astype(np.float32)
-    silent: Flags = np.asarray(null * factor > word)
-    return silent
+    is_null: Flags = np.asarray(null * factor > word)
+    return is_null
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Slot:
 
     @property
     def log_odds(self) -> float:
-        """log P(first token) − log P(∅): the bias at which the code becomes silent."""
+        """log P(first token) − log P(∅): the bias at which the code begins to predict ∅."""
         return math.log(max(self.first_probability, _TINY)) - math.log(max(self.null, _TINY))
 
 
@@ -111,7 +111,7 @@ class Prediction:
     def phrases(self) -> list[Slot]:
         """The slots with a phrase, including duplicates, best first. Ties keep their order."""
         generated = [slot for slot in self.slots if slot.text]
-        if self.order == "written":
+        if self.order == "generated":
             return generated
         return sorted(generated, key=lambda slot: -slot.score)
 
@@ -124,7 +124,7 @@ def apply_null_bias(prediction: Prediction, bias: NullBias) -> Prediction:
     """The prediction with this bias on ∅, given one in which no code is ∅ (`NO_NULL`)."""
     slots = tuple(
         Slot(slot.code, "", (SPECIALS[NULL],), (slot.null,), ended=True, null=slot.null)
-        if is_silent(slot.first_probability, slot.null, bias[prediction.half(slot)])
+        if predicts_null(slot.first_probability, slot.null, bias[prediction.half(slot)])
         else slot
         for slot in prediction.slots
     )

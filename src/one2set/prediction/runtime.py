@@ -23,9 +23,9 @@ from one2set.data.specials import BOS, EOS, NULL, UNK
 from one2set.data.vocabulary import load_vocabulary
 from one2set.errors import ConfigError, DataError
 from one2set.model.paths import DESCRIPTION
-from one2set.prediction.prediction import NullBias, TokenStates, is_silent
+from one2set.prediction.prediction import NullBias, TokenStates, predicts_null
 from one2set.prediction.predictor import Generated, Predictor, Project
-from one2set.prediction.spelling import DecodedRow, Speller
+from one2set.prediction.spelling import DecodedRow, SlotBuilder
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession, OrtValue
@@ -101,12 +101,12 @@ class Runtime(Predictor):
         length, tokens, probability, position, null = (x.tolist() for x in written)
         codes = self.description.num_codes
         for b, example in enumerate(examples):
-            speller = Speller(self.vocabulary, example, tuple(sources.oov[b]))
+            builder = SlotBuilder(self.vocabulary, example, tuple(sources.oov[b]))
             slots = []
             for code in range(codes):
                 r = b * codes + code
                 row = DecodedRow(tokens[r], probability[r], position[r])[: length[r]]
-                slots.append(speller.slot(code, row, null=null[r]))
+                slots.append(builder.slot(code, row, null=null[r]))
             projected = None if project is None else project(_states(memories[b]))
             yield Generated(tuple(slots), projected)
 
@@ -149,13 +149,13 @@ class Runtime(Predictor):
             bias = np.zeros(len(rows)) if t else first_bias
             # Without a bias, the lower id wins a tie, as in `Mixture.greedy`.
             tie = (bias == 0) & (null == probability) & (word > NULL)
-            silent = is_silent(probability, null, bias) | tie
-            tokens = np.where(silent, NULL, word)
+            is_null = predicts_null(probability, null, bias) | tie
+            tokens = np.where(is_null, NULL, word)
             if t == 0:
                 written.null[:] = null
             written.length[rows] = t + 1
             written.tokens[rows, t] = tokens
-            written.probability[rows, t] = np.where(silent, null, probability)
+            written.probability[rows, t] = np.where(is_null, null, probability)
             written.position[rows, t] = position
             active = np.flatnonzero((tokens != EOS) & (tokens != NULL))
             if not len(active):

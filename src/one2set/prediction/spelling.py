@@ -33,7 +33,7 @@ class DecodedRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Speller:
+class SlotBuilder:
     """Converts the decoded rows of one document to text."""
 
     vocabulary: Vocabulary

@@ -21,7 +21,7 @@ from one2set.reproduction.explanations import (
     explain_bias,
     explain_count,
     explain_insignificance,
-    explain_silence,
+    explain_no_predictions,
     explain_training_end,
     format_differences,
     format_number,
@@ -168,7 +168,7 @@ def _check_less_duplication(results: Results) -> Outcome:
         f"{numbers}, {format_number(fold, '.1f')} times less. "
         f"{_format_differences(results, _SET, _SEQUENCE, ['duplication'])}",
         join_reasons(
-            explain_silence(results, _SET, _SEQUENCE),
+            explain_no_predictions(results, _SET, _SEQUENCE),
             explain_training_end(results, _SET),
             explain_count(results, _SET, "num_present"),
         ),
@@ -217,7 +217,7 @@ def _check_fewer_and_repeated(results: Results) -> Outcome:
         f"#PK + #AK {number.mean:+.2f} {interval}.",
         join_reasons(
             f"It does not {' or '.join(missing)}.",
-            explain_silence(results, row, _SET),
+            explain_no_predictions(results, row, _SET),
             explain_training_end(results, _SET),
         ),
         " ".join(
@@ -317,7 +317,7 @@ def _check_codes_specialise(results: Results) -> Outcome:
         f"loss {format_number(single, '.0%')}; the halves predict mostly {kinds} phrases.",
         join_reasons(
             "" if sides else "The halves of the codes do not predict different kinds of phrases.",
-            explain_silence(results, *rows),
+            explain_no_predictions(results, *rows),
             explain_count(results, _SET, "num_absent"),
             explain_training_end(results, _SET),
         ),
@@ -336,7 +336,7 @@ def _check_all_codes_generate(results: Results) -> Outcome:
     return Outcome(
         assigned > fixed > 0,
         f"{assigned:.1f} codes generate phrases, with fixed assignment {fixed:.1f}; mean of seeds.",
-        join_reasons(explain_silence(results, *rows), explain_training_end(results, _SET)),
+        join_reasons(explain_no_predictions(results, *rows), explain_training_end(results, _SET)),
     )
 
 
@@ -353,7 +353,7 @@ def _check_faster_generation(results: Results) -> Outcome:
         f"{load_published_speed().generation}). SetTrans generates {written[0]:.1f} phrases per "
         f"document, Transformer {written[1]:.1f}, duplicates included.",
         join_reasons(
-            explain_silence(results, _SET, _SEQUENCE),
+            explain_no_predictions(results, _SET, _SEQUENCE),
             "A CPU computes the rows of a set one after the other: a set saves steps, not work.",
         ),
     )

@@ -102,10 +102,12 @@ def explain_count(results: Results, row: str, metric: Metric) -> str:
     return f"{text}, and {format_number(repeated, '.0%')} of its phrases are duplicates."
 
 
-def explain_silence(results: Results, *rows: str) -> str:
+def explain_no_predictions(results: Results, *rows: str) -> str:
     """Say which rows predict nothing on the reference set; "" if none."""
-    silent = [ROWS[row].label for row in rows if not count_written(results, row)]
-    return f"No predictions by {' and '.join(silent)}: there is nothing to compare." * bool(silent)
+    without = [ROWS[row].label for row in rows if not count_written(results, row)]
+    return f"No predictions by {' and '.join(without)}: there is nothing to compare." * bool(
+        without
+    )
 
 
 def explain_bias(results: Results, metric: Metric) -> str:

@@ -122,7 +122,7 @@ class HeadSettings(Section):
     span_width: PositiveInt = 128
     """Hidden width of the span scorer."""
     phrase_width: PositiveInt = 512
-    """Hidden width of the phrase classifier."""
+    """Hidden width of the phrase head."""
     num_phrases: PositiveInt = 20_000
     """Maximum length of the phrase list: the most frequent keyphrases of the training documents."""
 
