@@ -146,6 +146,7 @@ def test_the_most_frequent_extended_phrase_is_taken() -> None:
         ("Is it hot? Heat is", "hot heat"),
         ("a network\n\nGraphs", "network graphs"),
         ("a network\nGraphs are", "network graphs"),
+        ("a network\r\nGraphs are", "network graphs"),
         ("我们提出了一种新的图神经网络方法", "我们提出了一种新的图神经网络方法"),
         ("a-b-c-d-e-f-g-h-i-j", "c"),
         ("to do\n- book flights\n- hotels", "flights hotels"),

@@ -65,7 +65,7 @@ _MARKUP = re.compile(r"</?[A-Za-z][\w:-]*(?:\s[^<>]*)?/?>|&(?:#x?)?\w{2,8};")
 # A dash between spaces, or at the beginning of a line: the items of a list. A new line that begins
 # with a capital, unlike the word before it, is a new paragraph. A word may go on in the next line.
 _CLAUSE_END = re.compile(
-    r"[;:!?…•—|。，、；：！？]|\s[-–*+>]+\s|\n\s*\n|\b[a-z]\S*[ \t]*\n\s*[A-Z][a-z]"
+    r"[;:!?…•—|。，、；：！？]|\s[-–*+>]+\s|\n\s*\n|\b[a-z]\S*+[^\S\n]*+\n\s*+[A-Z][a-z]"
 )
 _BROKEN_WORD = re.compile(r"[-\u00ad][^\S\n]*+\n\s*+[a-z]")
 # Quotes and brackets: the first word of a phrase has lost the opening one.
