@@ -218,6 +218,17 @@ def test_an_input_is_not_replaced_by_its_output(
     assert not (tmp_path / "lib.bib.partial").exists()
 
 
+@pytest.mark.parametrize("name", ["k.csv", "out/", "below/k.jsonl"])
+def test_an_output_is_not_read_as_input(exported_model: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.txt").write_text("Sets of words.")
+    (tmp_path / "below").mkdir()
+    output = f"{tmp_path}/{name}"
+    for option in ("--output", "--text-output"):
+        with pytest.raises(ConfigError, match=rf"{option} is .*, which is in the input folder"):
+            run(exported_model, tmp_path, option, output)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "below"]
+
+
 def test_an_input_is_not_replaced_by_its_text(exported_model: Path, tmp_path: Path) -> None:
     text = tmp_path / "a.txt"
     text.write_bytes(b"Sets of words.\r\n")

@@ -148,4 +148,4 @@ def predict(
         report,
         max_line=max_line,
     )
-    write_bulk(source, work, target, workers=1, verify=not no_verify)
+    write_bulk(source, work, target, workers=0, verify=not no_verify)
