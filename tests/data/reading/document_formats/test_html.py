@@ -59,6 +59,31 @@ def test_ends_may_be_left_out() -> None:
     assert len(texts("<svg:path />a<div>b</div>" * 4_000)) == 8_000
 
 
+@pytest.mark.parametrize("declared", ['<?xml version="1.0"?><html>', "<html xmlns='{}'>"])
+@pytest.mark.parametrize(
+    "empty",
+    ["<title/>", '<script src="a.js"/>', "<script\n/>", "<textarea title='a/>b' />", "<svg:g />"],
+)
+def test_elements_of_xhtml_may_be_closed_at_once(declared: str, empty: str) -> None:
+    declared = declared.format("http://www.w3.org/1999/xhtml")
+    page = f"{declared}<head>{empty}</head><body><p>{empty}a<br/>b</p><p>c</p>"
+    assert texts(page) == ["a b", "c"]
+
+
+def test_anchors_are_no_links() -> None:
+    xhtml = "<html xmlns='http://www.w3.org/1999/xhtml'>"
+    pages = ("<p><a id='x'/>a", "<p><a id='x'>a</a>", "<p><a name='x'>a")
+    for page in pages:
+        assert texts(xhtml + page * 5) == ["a"] * 5
+
+
+def test_many_elements_that_never_end_do_not_take_forever() -> None:
+    xhtml = "<html xmlns='http://www.w3.org/1999/xhtml'>"
+    for unclosed in ("<a ", "<a x='", '<a "" ', "<a / "):
+        texts(xhtml + unclosed * 100_000)
+        texts(xhtml + unclosed + unclosed[2:] * 100_000)
+
+
 _LINK = "<a href=x>Home</a>"
 
 

@@ -22,6 +22,14 @@ _BLOCK = re.compile(
     "address|article|blockquote|body|caption|center|d[dlt]|div|fieldset|fig(caption|ure)|h[1-6]|"
     "header|hr|html|li|main|[ou]l|p|section|summary|t(able|body|foot|head)|t[dhr]"
 )
+# XHTML may close an element at once, `<a id="p1"/>`, which HTML does not know: it would read the
+# rest of the page as part of the element. Elements that never have a content are left alone.
+_XHTML = re.compile(r"\s*+<\?xml\s|.{0,4000}?http://www\.w3\.org/1999/xhtml", re.DOTALL)
+_CLOSED_AT_ONCE = re.compile(
+    r"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr)\b)"
+    r"""([a-z][\w:.-]*+)((?:[^"'<>/]|"[^"<]*+"|'[^'<]*+'|/(?!>))*+)/>""",
+    re.IGNORECASE,
+)
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 # The title for libraries and networks; else the only main heading; else the window's title.
 _TITLES = ("citation_title", "dc.title", "dcterms.title", "og:title")
@@ -56,6 +64,8 @@ def _parse(data: bytes) -> "LexborHTMLParser":
     except ImportError:
         raise missing_extra("selectolax", extra="documents", purpose="reading HTML") from None
     source = decode_declared(data)
+    if _XHTML.match(source):
+        source = _CLOSED_AT_ONCE.sub(r"<\1\2></\1>", source)
     _check_depth(source)
     try:
         return LexborHTMLParser(source)
@@ -120,6 +130,6 @@ def _block_of(node: "LexborNode") -> tuple["LexborNode", bool]:
     for _ in range(_DEEP):
         if above.parent is None or _BLOCK.fullmatch(above.tag or ""):
             return above, linked
-        linked = linked or above.tag == "a"
+        linked = linked or (above.tag == "a" and "href" in above.attributes)
         above = above.parent
     return node, linked
