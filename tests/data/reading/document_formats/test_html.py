@@ -47,6 +47,13 @@ def test_what_is_not_read() -> None:
     assert texts(f"<p>a</p>{hidden}<p>b <code>c</code></p><pre>x</pre>") == ["a", "b c"]
 
 
+@pytest.mark.parametrize("inside", ["<h1>a</h1>", "<main>a</main>", "<p>a</p>"])
+def test_a_form_around_a_page_is_read(inside: str) -> None:
+    form = f"<form><label>x</label><input value=x><textarea>x</textarea>{inside}</form>"
+    assert texts(form) == ["a"]
+    assert texts(f"<div>{form}</div>") == ([] if "<p>" in inside else ["a"])
+
+
 def test_a_deep_page() -> None:
     assert texts(f"<p>{'<i>' * 2_900}a") == ["a"]
     for element in ("<div>", "<b><font size=1>"):

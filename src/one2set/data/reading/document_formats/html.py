@@ -13,10 +13,12 @@ from one2set.errors import missing_extra
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+# A form around a whole page, as ASP.NET makes it, is read.
 _NOT_READ = (
-    "script, style, noscript, template, svg, math, pre, nav, footer, aside, form, button, select, "
-    "iframe, object, canvas, audio, video, head, sup.reference, [hidden], [aria-hidden=true], "
-    "[role=navigation], [role=contentinfo], [role=search], #footer, .footer"
+    "script, style, noscript, template, svg, math, pre, nav, footer, aside, button, select, label, "
+    "textarea, datalist, :not(body) > form:not(:has(h1, main, article)), iframe, object, canvas, "
+    "audio, video, head, sup.reference, [hidden], [aria-hidden=true], [role=navigation], "
+    "[role=contentinfo], [role=search], #footer, .footer"
 )
 _BLOCK = re.compile(
     "address|article|blockquote|body|caption|center|d[dlt]|div|fieldset|fig(caption|ure)|h[1-6]|"
