@@ -38,6 +38,7 @@ def test_the_last_two_are_kept_and_the_newest_is_found(
     checkpoints: Checkpoints, stepper: Stepper
 ) -> None:
     assert checkpoints.find() == (None, [])
+    assert not checkpoints.has_started()
     for step in (5, 10, 15):
         checkpoints.save(Progress(step=step, recent={"loss": (1.5, 3)}), stepper)
     assert names(checkpoints) == ["00000010", "00000015"]
@@ -99,6 +100,10 @@ def test_it_is_an_error_if_no_checkpoint_is_valid(
     _truncate(checkpoints.folder / "00000005" / "optimizer.pt")
     with pytest.raises(DataError, match=r"no checkpoint can be used: .*optimizer.pt has changed"):
         checkpoints.find()
+    # It stays one: a run that began again would replace its model.
+    with pytest.raises(DataError, match=r"no checkpoint can be used: 00000005\.unreadable; start"):
+        checkpoints.find()
+    assert checkpoints.has_started()
 
 
 def test_another_runs_checkpoint_is_not_used(checkpoints: Checkpoints, stepper: Stepper) -> None:

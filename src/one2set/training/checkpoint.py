@@ -35,7 +35,7 @@ _MANIFEST, _PROGRESS, _WEIGHTS, _AVERAGE, _OPTIMIZER = (
     "average.safetensors",
     "optimizer.pt",
 )
-_DISCARDED = "discarded"
+_DISCARDED, _UNREADABLE = "discarded", ".unreadable"
 _FILES = frozenset((_MANIFEST, _PROGRESS, _WEIGHTS, _AVERAGE, _OPTIMIZER))
 
 
@@ -51,6 +51,10 @@ class Checkpoints:
 
     def __init__(self, folder: Path, *, run_fingerprint: str) -> None:
         self.folder, self._run_fingerprint = folder, run_fingerprint
+
+    def has_started(self) -> bool:
+        """Whether a checkpoint was ever written, even if none can be used."""
+        return any(self.folder.glob("[!.]*"))
 
     def last(self) -> Path | None:
         """The newest checkpoint."""
@@ -96,15 +100,16 @@ class Checkpoints:
             try:
                 self._check(path)
             except _DamageError as damage:
-                aside = path.with_name(f"{path.name}.unreadable")
+                aside = path.with_name(f"{path.name}{_UNREADABLE}")
                 shutil.rmtree(aside, ignore_errors=True)
                 path.rename(aside)
                 messages.append(f"{path} cannot be used ({damage}); it is now {aside.name}")
             else:
                 return path, messages
-        if messages:
+        # Those of an earlier attempt count, too: to begin again would replace the model.
+        if unreadable := sorted(path.name for path in self.folder.glob(f"*{_UNREADABLE}")):
             raise DataError(
-                f"no checkpoint can be used: {'; '.join(messages)}",
+                f"no checkpoint can be used: {'; '.join(messages or unreadable)}",
                 fix="start a new run, with --init if this one has a model",
                 path=self.folder,
             )

@@ -107,7 +107,7 @@ def create_task(run: Run, corpus: Corpus) -> Task:
     size = min(run.config.model.vocabulary_size, corpus.manifest.vocabulary_size)
     vocabulary = load_vocabulary(corpus.folder, size=size)
     valid = corpus.split(VALID) if VALID in corpus.manifest.splits else Split([])
-    started = Checkpoints(run.checkpoints, run_fingerprint=run.fingerprint).last() is not None
+    started = Checkpoints(run.checkpoints, run_fingerprint=run.fingerprint).has_started()
     torch.manual_seed(run.metadata.seed)
     built = build(run.metadata.system, run.config, vocabulary, train=train)
     if run.metadata.init is not None and not started:
