@@ -1,5 +1,6 @@
 """The same paper is read from every format, and unreadable files are reported."""
 
+import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from one2set.data.document import Document
 from one2set.data.reading.document_formats.latex import _load_converter
 from one2set.data.reading.document_formats.limits import Limits
 from one2set.data.reading.documents import read_document, recognise
@@ -35,12 +37,18 @@ SAMPLE = pytest.mark.parametrize("name", SAMPLES)
 RECORDS = [ending for ending, kind in EXTENSIONS.items() if kind not in ("document", "text")]
 
 
+def blocks(document: Document) -> list[str]:
+    """The abstract, which has a line break in HTML, and the blocks after it."""
+    lines = re.split(r"\n+", document.abstract)
+    return [" ".join(lines[:-4]), *lines[-4:]]
+
+
 @SAMPLE
 def test_the_same_paper_out_of_every_format(name: str) -> None:
     document = read_document(SAMPLES[name](), name)
     assert document.id == name
     assert document.title == TITLE
-    assert document.abstract.split("\n") == EXPECTED
+    assert blocks(document) == EXPECTED
     assert [word for word in UNREAD if word in document.text] == []
 
 
@@ -50,7 +58,7 @@ def test_the_content_decides_not_the_name(name: str, other: str) -> None:
     if name == "paper.md" and other != "download":
         return  # Markdown is text, so another extension decides
     document = read_document(SAMPLES[name](), other)
-    assert (document.title, document.abstract.split("\n")) == (TITLE, EXPECTED)
+    assert (document.title, blocks(document)) == (TITLE, EXPECTED)
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
@@ -60,7 +68,7 @@ def test_files_of_any_name_and_compression(name: str, compression: str, tmp_path
     for file in (name + compression, "download"):
         (document,) = read(write(tmp_path, file, data))
         assert (document.id, document.title) == (file, TITLE)
-        assert document.abstract.split("\n") == EXPECTED
+        assert blocks(document) == EXPECTED
 
 
 def test_a_folder_is_read_by_content_too(tmp_path: Path) -> None:
@@ -70,6 +78,29 @@ def test_a_folder_is_read_by_content_too(tmp_path: Path) -> None:
     documents = list(read(tmp_path))
     assert [document.id for document in documents] == [*sorted(SAMPLES), "unnamed"]
     assert {document.title for document in documents} == {TITLE}
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        (b"public data\n\n- mining\n- image<br>processing", "a.md"),
+        (b"public data\n\n| mining |\n|---|\n| image |\n\nprocessing", "a.md"),
+        (b"public data  \nmining<br/>image\\\nprocessing", "a.md"),
+        (b"<ul><li>public data<li>mining</ul><hr>image<br>processing", "a.md"),
+        (b"<p>public data<br>mining<ul><li>image<li>processing", "a.html"),
+        (b"<table><tr><td>public data<td>mining<tr><td>image</table>processing", "a.html"),
+        (b"<div>public data<hr>mining<p></p>image<br/><br/>processing</div>", "a.html"),
+        (b"public data\n\nmining \\item image \\section{processing}", "a.tex"),
+    ],
+)
+def test_a_blank_line_is_between_blocks_and_lines(source: bytes, name: str) -> None:
+    """So no phrase goes on there: neither data mining nor image processing is a topic."""
+    assert read_document(source, name).text == "public data\n\nmining\n\nimage\n\nprocessing"
+
+
+def test_blocks_of_a_pdf_are_lines() -> None:
+    """They are guessed, so a phrase may go on."""
+    assert read_document(pdf(), "a.pdf").abstract.split("\n") == EXPECTED
 
 
 def test_plain_text_stays_as_it_is() -> None:

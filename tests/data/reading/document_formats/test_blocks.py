@@ -61,7 +61,7 @@ def test_clean(text: str, expected: str) -> None:
 
 def texts(*blocks: Block | str, title: str = "", abstract: str = "") -> list[str]:
     converted = [Block(block) if isinstance(block, str) else block for block in blocks]
-    return compose(Extract(title, converted, abstract))[1].split("\n")
+    return compose(Extract(title, converted, abstract))[1].split("\n\n")
 
 
 def heading(text: str) -> Block:

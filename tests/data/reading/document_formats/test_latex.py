@@ -37,7 +37,7 @@ def test_pieces(source: str, expected: str) -> None:
 
 
 def body(source: str) -> list[str]:
-    return compose(read_latex(source))[1].split("\n")
+    return compose(read_latex(source))[1].split("\n\n")
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_sections_abstract_and_body() -> None:
 Second. \subsection*{Deep} \begin{itemize} \item one \item two \end{itemize} \end{document} no"""
     title, text = compose(read_latex(source))
     assert title == "A title"
-    assert text.split("\n")[-6:] == ["Wool & Sleep", "First.", "Second.", "Deep", "one", "two"]
+    assert text.split("\n\n")[-6:] == ["Wool & Sleep", "First.", "Second.", "Deep", "one", "two"]
     assert "We count." in text
 
 

@@ -36,10 +36,12 @@ def test_styles_are_known_by_their_name_or_else_by_their_id() -> None:
     assert result == [("A", True)]
 
 
-def test_tabs_and_breaks_separate_words_and_runs_do_not() -> None:
+def test_tabs_separate_words_and_breaks_separate_lines_and_runs_do_not() -> None:
     runs = "<w:r><w:t>a</w:t><w:tab/><w:t>b</w:t><w:br/><w:t>c</w:t></w:r><w:r><w:t>d</w:t></w:r>"
-    blocks = read_docx(document(f"<w:p>{runs}</w:p>"), Limits()).blocks
-    assert [block.text for block in blocks if block.text] == ["a b cd"]
+    assert read_document(document(f"<w:p>{runs}</w:p>"), "a.docx").text == "a b\n\ncd"
+    text = "<text:p>a<text:tab/>b<text:line-break/>c<text:span>d</text:span></text:p>"
+    body = f'<a xmlns:text="{TEXT}" xmlns:o="{OFFICE}"><o:body>{text}</o:body></a>'
+    assert read_document(zipped({"content.xml": body}), "a.odt").text == "a b\n\ncd"
 
 
 def test_an_encrypted_odt_is_reported() -> None:

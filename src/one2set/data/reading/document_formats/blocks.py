@@ -31,6 +31,8 @@ _LIGATURES = str.maketrans(
 )
 _LONE_LIGATURE = re.compile("(?<=\\w) ([ﬀ-ﬄ]) (?=\\w)")  # of another font than its word
 _SPACE = re.compile(r"[\s\x00-\x1f\x7f]+")
+# The end of a line within a block, such as <br>. Readers write it, `compose` splits blocks there.
+LINE_BREAK = "\u2028"
 _HYPHENS = "-\xad\u2010"
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 
@@ -44,23 +46,30 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """The output of a format's reader. `abstract` is set if it is separate from the blocks."""
+    """The output of a format's reader. `abstract` is set if it is separate from the blocks.
+    `between` separates blocks. No phrase goes on after a blank line; where blocks are guessed, one
+    line end leaves that open."""
 
     title: str
     blocks: Sequence[Block]
     abstract: str = ""
+    between: str = "\n\n"
 
 
 def compose(extract: Extract) -> tuple[str, str]:
-    """Make one title, in one line, and one text, a block per line."""
+    """Make one title, in one line, and one text, with a blank line between blocks."""
     title = clean(extract.title)
-    blocks = [Block(clean(block.text), block.heading) for block in extract.blocks]
+    blocks = [
+        Block(clean(line), block.heading)
+        for block in extract.blocks
+        for line in block.text.split(LINE_BREAK)
+    ]
     blocks = _without_title([block for block in blocks if block.text], title)
     lines = [block.text for block in _without_references(_without_front_matter(blocks))]
     abstract = clean(extract.abstract)
     if _letters(abstract) not in _letters(" ".join(lines)):
         lines.insert(0, abstract)
-    return title, "\n".join(lines)
+    return title, extract.between.join(lines)
 
 
 def clean(text: str) -> str:

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from one2set.data.reading.document_formats.archives import damaged, too_deep
-from one2set.data.reading.document_formats.blocks import Block, Extract
+from one2set.data.reading.document_formats.blocks import LINE_BREAK, Block, Extract
 from one2set.data.reading.document_formats.encodings import decode_declared
 from one2set.errors import missing_extra
 
@@ -53,8 +53,8 @@ def read_html(data: bytes) -> Extract:
     meta, window = _meta(tree), _text(tree.css_first("title"))
     for node in tree.css(_NOT_READ):
         node.decompose()
-    for node in tree.css("br"):
-        node.replace_with("\n")
+    for node in tree.css("br, hr, p:empty"):
+        node.replace_with(LINE_BREAK)
     headings = tree.css("h1")
     title = _first(meta, _TITLES) or (_text(headings[0]) if len(headings) == 1 else window)
     return Extract(title, list(_blocks(tree)), _first(meta, _ABSTRACTS))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from one2set.data.reading.document_formats.blocks import Block, Extract
+from one2set.data.reading.document_formats.blocks import LINE_BREAK, Block, Extract
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -16,6 +16,7 @@ _HIDDEN = re.compile(
     r"<!--.*?(?:-->|\Z)|<(script|style|pre)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE
 )
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+_LINE_TAG = re.compile(r"</?(?:br|div|h[1-6r]|li|p|t[dhr])\b[^<>]*>", re.IGNORECASE)
 # Notes, which CommonMark does not know: the line of a note, and what follows it indented.
 _NOTE = re.compile(r"^ {0,3}\[\^[^\]\s]{1,80}\]:.*(?:\n(?: {4}|\t).*)*", re.MULTILINE)
 _NOTE_MARK = re.compile(r"\[\^[^\]\s]{1,80}\]")
@@ -49,7 +50,8 @@ def _blocks(tokens: "list[Token]") -> Iterator[tuple[str, Block]]:
         elif token.type == "inline":
             yield tag, Block(_text(token.children or []), heading=tag[:1] == "h" and tag != "hr")
         elif token.type == "html_block":
-            yield "", Block(_TAG.sub(" ", _HIDDEN.sub(" ", token.content)))
+            lines = _LINE_TAG.sub(LINE_BREAK, _HIDDEN.sub(" ", token.content))
+            yield "", Block(_TAG.sub(" ", lines))
 
 
 def _text(tokens: "list[Token]") -> str:
@@ -57,6 +59,8 @@ def _text(tokens: "list[Token]") -> str:
     for token in tokens:
         if token.type in ("text", "code_inline"):
             parts.append(token.content)
-        elif token.type in ("softbreak", "hardbreak", "html_inline", "image"):
+        elif token.type == "hardbreak" or _LINE_TAG.fullmatch(token.content):
+            parts.append(LINE_BREAK)
+        elif token.type in ("softbreak", "html_inline", "image"):
             parts.append(" ")
     return _TASK.sub("", _NOTE_MARK.sub("", "".join(parts)))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from xml.etree.ElementTree import Element
 
 from one2set.data.reading.document_formats.archives import Archive
-from one2set.data.reading.document_formats.blocks import Block, Extract
+from one2set.data.reading.document_formats.blocks import LINE_BREAK, Block, Extract
 from one2set.data.reading.document_formats.limits import Limits
 from one2set.errors import DataError
 
@@ -57,8 +57,10 @@ def _docx_paragraphs(root: Element, styles: dict[str, str]) -> Iterator[tuple[st
                 style = styles.get(id, id.lower())
             case "t":
                 parts.append(element.text or "")
-            case "tab" | "br" | "cr":
+            case "tab":
                 parts.append(" ")
+            case "br" | "cr":
+                parts.append(LINE_BREAK)
             case "noBreakHyphen":
                 parts.append("-")
     yield style, "".join(parts)
@@ -95,8 +97,10 @@ def _odt_text(element: Element) -> str:
     """The text of a paragraph; frames within have paragraphs of their own."""
     parts = [element.text or ""]
     for child in element:
-        if child.tag in (f"{_TEXT}s", f"{_TEXT}tab", f"{_TEXT}line-break"):
+        if child.tag in (f"{_TEXT}s", f"{_TEXT}tab"):
             parts.append(" ")
+        elif child.tag == f"{_TEXT}line-break":
+            parts.append(LINE_BREAK)
         elif child.tag != f"{_DRAW}frame":
             parts.append(_odt_text(child))
         parts.append(child.tail or "")

@@ -51,7 +51,8 @@ def read_pdf(data: bytes, limits: Limits) -> Extract:
             fix="run OCR on it first (for example: ocrmypdf in.pdf out.pdf)",
         )
     text_lines = [line for page in _without_edges(pages) for line in page]
-    return Extract(_choose_title(reader, largest, text_lines), list(paragraphs(text_lines)))
+    title = _choose_title(reader, largest, text_lines)
+    return Extract(title, list(paragraphs(text_lines)), between="\n")
 
 
 def _open(data: bytes) -> "PdfReader":
