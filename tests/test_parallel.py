@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -239,6 +240,28 @@ def die_once(task: tuple[int, Path]) -> int:
         (folder / "died").touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return number
+
+
+def die_once_then_take_long(folder: Path) -> None:
+    if not (folder / "died").exists():
+        (folder / "died").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    take_long(folder)
+
+
+def test_a_repeated_task_can_be_interrupted(tmp_path: Path) -> None:
+    def interrupt() -> None:
+        while not list(tmp_path.glob("begun-*")):
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        list(ordered_map(die_once_then_take_long, [tmp_path], workers=2))
+    thread.join()
+    assert wait_until_ended(int(path.name[6:]) for path in tmp_path.glob("begun-*"))
+    assert not list(tmp_path.glob("done-*"))
 
 
 def die_always(number: int) -> int:

@@ -111,9 +111,13 @@ class _Pool(Generic[Task, Result]):
     def _repeat(self, task: Task) -> Future[Result]:
         for _ in range(_REPEATS):
             with _start(1) as executor:
-                with _defer_interrupts():
-                    future = executor.submit(self._function, task)
-                _wait(future, executor)
+                try:
+                    with _defer_interrupts():
+                        future = executor.submit(self._function, task)
+                    _wait(future, executor)
+                except BaseException:  # such as Ctrl-C: the executor would wait for the task
+                    _kill(executor)
+                    raise
                 if not isinstance(future.exception(), BrokenProcessPool):
                     return future
         failed: Future[Result] = Future()  # so that the results before it come first

@@ -84,7 +84,7 @@ class ReadableFolder:
         if file is None:
             raise DataError(
                 f"there is no file {name!r} in the folder",
-                fix="list_files shows the names that can be read",
+                fix="list_files shows the names",
             )
         if (size := file.stat().st_size) > _MAX_BYTES:
             raise DataError(
@@ -158,7 +158,7 @@ def _add_file_tools(
 
         return _run_tool(find)
 
-    @server.tool(title="Files that can be read", annotations=_READS_ONLY)
+    @server.tool(title="Files below the folder", annotations=_READS_ONLY)
     def list_files() -> list[str]:
         """List the files of the folder, as find_keyphrases_in_file takes them; at most 500."""
         return list(islice(folder.list_names(), _MAX_NAMES))

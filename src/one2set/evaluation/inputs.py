@@ -57,9 +57,9 @@ def read_gold(path: str, *, fields: Fields) -> list[Gold]:
 def read_predictions(path: str, golds: Sequence[Gold]) -> list[list[str]]:
     """Read the predicted phrases of a system for each gold document, best first.
 
-    A text file has lines `a;b;c`. A JSONL file has objects, which are matched by `id` if both sides
-    have ids, otherwise by order. The extension (.txt, .jsonl) determines the format, otherwise
-    the first line does.
+    A text file has lines `a;b;c`. A JSONL file has objects, which are matched by `id` if they have
+    ids and the gold is not of text files, otherwise by order. The extension (.txt, .jsonl)
+    determines the format, otherwise the first line does.
     """
     predictions = list(_parse_predictions(path))
     with_id = [prediction for prediction in predictions if prediction.id is not None]

@@ -53,8 +53,10 @@ def format_number(value: float, form: str) -> str:
     return "–" if math.isnan(value) else format(value, form)
 
 
-def _choose_format(metric: Metric) -> str:
-    return ".3f" if "f1" in metric else ".2f"
+def _choose_format(metric: Metric, *numbers: float) -> str:
+    """Three decimals for F1, two for others; one more if a number would be rounded to 0."""
+    decimals = 3 if "f1" in metric else 2
+    return f".{decimals + any(number and not round(number, decimals) for number in numbers)}f"
 
 
 def format_rows(
@@ -71,16 +73,18 @@ def format_rows(
     return f"{' and '.join(ROWS[row].label for row in rows)}: {'; '.join(parts)}"
 
 
-def explain_training_end(results: Results, row: str) -> str:
-    """Say whether a row was still improving when its training ended; "" if not."""
-    curves = results.curves(row, "f1")
-    at_best = sum(curve.values[-1] > max(curve.values[:-1], default=1.0) for curve in curves)
-    if not curves or not at_best:
-        return ""
-    return (
-        f"{ROWS[row].label} was at its best at the last validation of {at_best} of {len(curves)} "
-        "seeds: it was still improving."
-    )
+def explain_training_end(results: Results, *rows: str, curve: str = "f1") -> str:
+    """Say for which rows a validation metric was still improving when training ended; "" if it was
+    not for the first one."""
+    texts = []
+    for row in rows:
+        curves = results.curves(row, curve)
+        at_best = sum(each.values[-1] > max(each.values[:-1], default=1.0) for each in curves)
+        if at_best:
+            texts.append(f"{ROWS[row].label} in {at_best} of {len(curves)} seeds")
+        elif not texts:
+            return ""
+    return f"At its best at the last validation, so still improving: {', '.join(texts)}."
 
 
 def explain_count(results: Results, row: str, metric: Metric) -> str:
@@ -123,9 +127,8 @@ def format_differences(results: Results, row: str, base: str, figures: Sequence[
     differences = results.differences(row, base, results.reference)
     parts = []
     for metric in figures:
-        mean, low, high = (
-            format_number(number, f"+{_choose_format(metric)}") for number in differences[metric]
-        )
+        form = f"+{_choose_format(metric, *differences[metric][1:])}"
+        mean, low, high = (format_number(number, form) for number in differences[metric])
         parts.append(f"{SHORT[metric]} {mean} [{low}, {high}]")
     return "; ".join(parts)
 
@@ -136,17 +139,19 @@ def explain_insignificance(
     """Say which differences on the reference set are not significantly positive, or negative if
     `sign` is −1; "" if all are."""
     differences = results.differences(row, base, results.reference)
-    unclear = [
-        SHORT[metric]
-        for metric in figures
-        if not (differences[metric].significant and sign * differences[metric].mean > 0)
-    ]
-    if not unclear:
-        return ""
-    return (
-        f"On {results.reference} the 95 % interval of the difference in {', '.join(unclear)} is "
-        f"not {'above' if sign > 0 else 'below'} 0."
-    )
+    unclear, reverse = [], []
+    for metric in figures:
+        difference = differences[metric]
+        if not difference.significant:
+            unclear.append(SHORT[metric])
+        elif sign * difference.mean < 0:
+            reverse.append(SHORT[metric])
+    interval = f"On {results.reference} the 95 % interval of the difference in"
+    texts = [f"{interval} {', '.join(unclear)} contains 0."] if unclear else []
+    if reverse:
+        side = "below" if sign > 0 else "above"
+        texts.append(f"{interval} {', '.join(reverse)} is {side} 0: the reverse is significant.")
+    return " ".join(texts)
 
 
 def join_reasons(*reasons: str) -> str:

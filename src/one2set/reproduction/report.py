@@ -1,5 +1,6 @@
 """The report: our measurements beside the published ones, as Markdown and as one HTML page."""
 
+import fcntl
 import os
 import platform
 import shlex
@@ -46,7 +47,15 @@ _KINDS: dict[Verdict, str] = {
 
 
 def write_report(results: Results, *, command: str) -> Path:
-    """Write report.html, report.md with its figures, and results.json. Returns the first path."""
+    """Write report.html, report.md with its figures, and results.json. Returns the first path.
+
+    Processes on several machines may finish a plan together; they write one after the other."""
+    with (results.root / ".report.lock").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return _write_report(results, command)
+
+
+def _write_report(results: Results, command: str) -> Path:
     pictures = draw_figures(results)
     checked_claims = check_claims(results)
     blocks = _build_blocks(results, checked_claims, pictures, command)
@@ -75,9 +84,11 @@ def _build_blocks(
         *_section(
             "Claims",
             Paragraph(
-                "Each rule was written in the code before any run. The reference set is "
+                "The comparisons were fixed before the first run; significance, and the conditions "
+                "against systems that predict nothing, were added later. The reference set is "
                 f"`{results.reference}`. A claim holds but is not significant if the 95 % interval "
-                "of a difference contains 0; claims about codes and speed have no interval. "
+                "of a difference is not on the claim's side of 0; claims about codes and speed "
+                "have no interval. "
                 f"{_INTERVALS} Where a claim fails, the reason is what can be computed."
             ),
             _tabulate_claims(checked_claims),
@@ -85,7 +96,8 @@ def _build_blocks(
         *_section(
             "Data",
             Paragraph(
-                "Table 1: the test sets. Small grey numbers, here and below, are the paper's."
+                "Table 1: the test sets. Numbers in parentheses (small and grey in HTML), here and "
+                "below, are the paper's."
             ),
             tables.tabulate_statistics(results),
         ),
@@ -135,9 +147,9 @@ def _build_blocks(
         *_section(
             "Significance",
             Paragraph(
-                f"Differences of F1 with 95 % intervals from {RESAMPLES:,} paired bootstrap "
-                "resamples of the documents, each with its mean over seeds. * marks intervals "
-                f"without 0. {_INTERVALS}"
+                f"Differences of F1, with 95 % intervals in parentheses, from {RESAMPLES:,} paired "
+                "bootstrap resamples of the documents, each with its mean over seeds. * marks "
+                f"intervals without 0. {_INTERVALS}"
             ),
             tables.tabulate_significance(results, _list_pairs(results)),
         ),

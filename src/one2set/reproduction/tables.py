@@ -263,7 +263,7 @@ def tabulate_jobs(results: Results) -> PageTable:
     rows = []
     for job_folder in (job_folder for row in ROWS for job_folder in results.rows.get(row, [])):
         record = job_folder.training_record()
-        generated = sum(job_folder.measured(split).seconds for split in results.splits)
+        generated = sum(job_folder.measured(split).cpu_seconds for split in results.splits)
         rows.append(
             [
                 job_folder.job.row.name,
@@ -277,5 +277,7 @@ def tabulate_jobs(results: Results) -> PageTable:
                 record.machine,
             ]
         )
-    columns = ["job", "seed", "examples", "wall time", "CPU time", "generation", "parameters"]
-    return PageTable([*columns, "ended (UTC)", "machine"], rows)
+    times = ["wall time", "CPU time", "generation, CPU time"]
+    return PageTable(
+        ["job", "seed", "examples", *times, "parameters", "ended (UTC)", "machine"], rows
+    )
