@@ -44,6 +44,24 @@ def test_tabs_separate_words_and_breaks_separate_lines_and_runs_do_not() -> None
     assert read_document(zipped({"content.xml": body}), "a.odt").text == "a b\n\ncd"
 
 
+def test_the_text_of_a_text_box_comes_after_its_paragraph() -> None:
+    def paragraph(style: str, *runs: str) -> str:
+        styled = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>'
+        return f"<w:p>{styled}{''.join(f'<w:r>{run}</w:r>' for run in runs)}</w:p>"
+
+    box = paragraph("Code", "<w:t>c</w:t>") + paragraph("Heading1", "<w:t>d</w:t>")
+    box = f"<w:pict><w:txbxContent>{box}</w:txbxContent></w:pict>"
+    outer = paragraph("Body", "<w:t>a</w:t>", box, "<w:t>b</w:t>") + paragraph(
+        "Body", "<w:t>e</w:t>"
+    )
+    assert read_docx(document(outer), Limits()).blocks == [("ab", False), ("d", True), ("e", False)]
+
+
+def test_text_boxes_within_text_boxes_do_not_take_forever() -> None:
+    deep = "<w:p><w:t>a</w:t>" * 30_000 + "</w:p>" * 30_000
+    assert len(read_docx(document(deep), Limits()).blocks) == 30_000
+
+
 def test_an_encrypted_odt_is_reported() -> None:
     manifest = (
         '<m:manifest xmlns:m="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0">'

@@ -44,26 +44,30 @@ def _docx_styles(root: Element) -> dict[str, str]:
 
 
 def _docx_paragraphs(root: Element, styles: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Each paragraph with the name of its style."""
-    parts: list[str] = []
-    style = ""
-    for element in root.iter():
-        match element.tag.removeprefix(_W):
-            case "p":
-                yield style, "".join(parts)
-                parts, style = [], ""
-            case "pStyle":
-                id = element.get(f"{_W}val", "")
-                style = styles.get(id, id.lower())
-            case "t":
-                parts.append(element.text or "")
-            case "tab":
-                parts.append(" ")
-            case "br" | "cr":
-                parts.append(LINE_BREAK)
-            case "noBreakHyphen":
-                parts.append("-")
-    yield style, "".join(parts)
+    """Each paragraph with the name of its style. A paragraph within another one, in a text box,
+    comes after it."""
+    for paragraph in root.iter(f"{_W}p"):
+        parts: list[str] = []
+        style = ""
+        waiting = list(reversed(paragraph))
+        while waiting:
+            element = waiting.pop()
+            match element.tag.removeprefix(_W):
+                case "p":
+                    continue
+                case "pStyle":
+                    id = element.get(f"{_W}val", "")
+                    style = styles.get(id, id.lower())
+                case "t":
+                    parts.append(element.text or "")
+                case "tab":
+                    parts.append(" ")
+                case "br" | "cr":
+                    parts.append(LINE_BREAK)
+                case "noBreakHyphen":
+                    parts.append("-")
+            waiting += reversed(element)
+        yield style, "".join(parts)
 
 
 def read_odt(data: bytes, limits: Limits) -> Extract:
