@@ -79,6 +79,20 @@ def test_unknown_words_follow_the_dictionary_in_the_order_of_their_appearance() 
     assert vocabulary.encode(Document("", "", "robot")).source.tolist() == [10]
 
 
+def test_specials_in_a_text_are_unknown() -> None:
+    """Otherwise a phrase could begin with padding, or end at once."""
+    text = f"sets {' '.join(SPECIALS)} <digit>"
+    document = Document("", "", text, ("<pad> sets", "sets <eos>", "<null>"), tokenised=True)
+    vocabulary = WordVocabulary(WORDS, size=99)
+    example = vocabulary.encode(document)
+    sets, digit = WORDS.index("sets"), WORDS.index("<digit>")
+    assert example.source.tolist() == [sets, *[UNK] * len(SPECIALS), digit]
+    assert vocabulary.encode_source(document)[0].source.tolist() == example.source.tolist()
+    phrases = sorted(ids.tolist() for ids in (*example.present, *example.absent))
+    assert phrases == [[UNK], [UNK, sets], [sets, UNK]]
+    assert example.unknown == ()
+
+
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_word_spans_slice_to_their_word(title: str, abstract: str) -> None:
     document = Document("", title, abstract)

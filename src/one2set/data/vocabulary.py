@@ -19,7 +19,7 @@ import numpy as np
 
 from one2set.data.document import Document
 from one2set.data.example import Example, Ids
-from one2set.data.specials import SPECIALS
+from one2set.data.specials import SPECIALS, UNK
 from one2set.data.text import DIGIT, Span, split_present_absent
 from one2set.errors import ConfigError, DataError
 
@@ -74,7 +74,7 @@ class WordVocabulary:
 
     @cached_property
     def _ids(self) -> dict[str, int]:
-        return {word: id for id, word in enumerate(self.words)}
+        return ids_of_words(self.words)
 
     def encode(self, document: Document) -> Example:
         title = document.title_words()
@@ -226,6 +226,12 @@ class PieceVocabulary:
         path = folder / _PIECES_FILE
         self._tokenizer.save(str(path))
         return path
+
+
+def ids_of_words(words: Sequence[str]) -> dict[str, int]:
+    """The id of each word of a text. Words that are spelt like a special token are unknown: their
+    own ids would be padding, or the end of a phrase."""
+    return {word: UNK if word in SPECIALS else id for id, word in enumerate(words)}
 
 
 def _ids_of(pieces: "Encoding") -> Ids:

@@ -16,7 +16,7 @@ from one2set.data.corpus.selection import Filters
 from one2set.data.document import Document
 from one2set.data.reading.records import Fields
 from one2set.data.reading.streams import ErrorPolicy
-from one2set.data.specials import SPECIALS
+from one2set.data.specials import SPECIALS, UNK
 from one2set.data.text import split_present_absent
 from one2set.data.vocabulary import WordVocabulary
 from one2set.errors import ConfigError, DataError
@@ -364,13 +364,14 @@ def test_the_order_is_that_of_a_counter(chunks: list[tuple[list[str], bool]]) ->
         assert [vocabulary.words[id] for id in final[ids]] == text
 
 
-def test_specials_in_a_text_keep_their_ids_and_are_not_counted() -> None:
+def test_specials_in_a_text_are_unknown_and_not_counted() -> None:
     dictionary = Dictionary()
-    assert add(dictionary, ["<unk>", "a", "<unk>"], counted=True) == [1, 7, 1]
+    text = ["<unk>", "a", "<unk>", "<digit>", *SPECIALS]
+    assert add(dictionary, text, counted=True) == [UNK, 7, UNK, 8, *[UNK] * len(SPECIALS)]
     vocabulary, final = dictionary.close(size=99)
-    assert vocabulary.words == [*SPECIALS, "a"]
-    assert vocabulary.counts[1] == 0
-    assert final.tolist() == list(range(8))
+    assert vocabulary.words == [*SPECIALS, "a", "<digit>"]
+    assert vocabulary.counts == [*[0] * len(SPECIALS), 1, 1]
+    assert final.tolist() == list(range(9))
 
 
 @given(CHUNKS)

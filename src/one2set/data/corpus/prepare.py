@@ -53,6 +53,7 @@ from one2set.data.vocabulary import (
     PieceVocabulary,
     Vocabulary,
     WordVocabulary,
+    ids_of_words,
     vocabulary_file,
 )
 from one2set.errors import ConfigError, DataError
@@ -355,7 +356,7 @@ class Dictionary:
         self._given = model is not None
         words = SPECIALS if model is None else model.words[: model.size]
         self._first = len(words)  # number of final ids
-        self._ids: dict[str, int] = {word: id for id, word in enumerate(words)}
+        self._ids = ids_of_words(words)
         self._counts: NDArray[np.int64] = np.zeros(self._first, np.int64)
 
     def add(self, tokens: Ids, words: list[str], *, counted: bool) -> Ids:
@@ -367,7 +368,7 @@ class Dictionary:
             provisional[local] = self._ids.setdefault(words[local], len(self._ids))
         self._counts.resize(len(self._ids), refcheck=False)
         if counted:
-            # Distinct words have distinct ids, so no index occurs twice.
+            # Only the ids of special tokens, whose counts are not used, occur twice.
             self._counts[provisional] += np.bincount(tokens, minlength=len(words))
         return provisional[tokens]
 
