@@ -160,6 +160,15 @@ def test_a_line_continues_the_one_before(tmp_path: Path) -> None:
     assert (document.id, document.abstract) == ("7", "The effect of UV light.")
 
 
+@pytest.mark.parametrize("start", ["BERT-based", "RISC-V", "AIM - To", "DNA - a", "PMID-"])
+def test_in_ris_a_line_that_begins_with_capitals_and_a_dash_continues_the_one_before(
+    tmp_path: Path, start: str
+) -> None:
+    entry = f"TY  - JOUR\nTI  - Sheep\nAB  - We compare.\n{start} models win.\nEnd.\nER  -\n"
+    one, two = read(write(tmp_path, "a.ris", (entry + entry).encode()))
+    assert one.abstract == two.abstract == f"We compare. {start} models win. End."
+
+
 def test_a_hyphen_in_the_first_word_is_no_dash(tmp_path: Path) -> None:
     source = b"FN Clarivate\nPT J\nTI X-ray images\n   of bones\nAB B- and T-cells.\nUT W:1\nER\n"
     (document,) = read(write(tmp_path, "a.txt", source))

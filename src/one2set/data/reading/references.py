@@ -23,6 +23,8 @@ _BETWEEN_KEYWORDS = re.compile(r";|(?<!\d),|,(?!\d)")
 # `TI  - text` in RIS, `PMID- text` in MEDLINE, `TI text` in Web of Science's format.
 _TAGGED_START = re.compile(r"\s*(?:TY  - |PMID- |FN (?:Clarivate|Thomson|ISI))")
 _DASHED = re.compile(r"(?=.{4}-)([A-Z][A-Z0-9]{1,3}) *- ?(.*)")
+# Of RIS, exactly. A line of an abstract may begin with `RISC-V` or `AIM - `.
+_RIS = re.compile(r"([A-Z][A-Z0-9])  - ?(.*)")
 _SPACED = re.compile(r"([A-Z][A-Z0-9]) (.*)|(E[RF])")
 # By whether tags have a dash. MEDLINE has PT, too, in the middle of an entry.
 _BEGINS = {True: ("TY", "PMID"), False: ("PT",)}  # the first tag of an entry
@@ -134,16 +136,17 @@ def _entries(
             yield first, joined, has_dashes
 
     for number, line in lines:
-        match = _DASHED.fullmatch(line) or (None if has_dashes else _SPACED.fullmatch(line))
+        dashed = _RIS if "TY" in entry else _DASHED
+        match = dashed.fullmatch(line) or (None if has_dashes else _SPACED.fullmatch(line))
         size += len(line)
         if match is None:
             if tag and line.strip() and size <= errors.max_line:
                 entry[tag][-1].append(line.strip())
             continue
-        if entry and (match.group(1) or match.group(3)) in (*_BEGINS[match.re is _DASHED], "ER"):
+        if entry and (match.group(1) or match.group(3)) in (*_BEGINS[match.re is dashed], "ER"):
             yield from take()
             entry = {}
-        has_dashes = match.re is _DASHED
+        has_dashes = match.re is dashed
         tag, value = match.group(1) or match.group(3), (match.group(2) or "").strip()
         if tag in ("FN", "VR", "ER", "EF"):
             tag = ""
