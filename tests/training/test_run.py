@@ -78,6 +78,7 @@ def test_what_the_optimizers_state_contains_is_fixed(
         ("train.frozen_layers", "1"),  # the optimizer has no moments of frozen weights
         ("train.drop_oov_phrases", "true"),  # the loss is of other targets
         ("validation.documents", "3"),
+        ("beam.width", "3"),  # validations search with it
     ],
 )
 def test_what_validations_depend_on_is_fixed(

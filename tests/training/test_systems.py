@@ -287,6 +287,13 @@ def test_fine_tuning_does_not_follow_the_scale(name: str, selects: str) -> None:
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
+def test_models_are_trained_further_at_a_low_rate(name: str) -> None:
+    fine_tuned = SYSTEMS[name].starts_from is not None
+    rate = configure_system(name, scale="further").train.learning_rate
+    assert rate == (5e-5 if fine_tuned else 2e-4)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
 def test_every_schedule_of_medium_ends_with_its_last_example(name: str) -> None:
     config = configure_system(name, scale="medium")
     train, limits = config.train, config.limits

@@ -12,7 +12,7 @@ import typer
 from one2set.cli.options import CorpusArgument
 from one2set.cli.progress import Display, show_progress
 from one2set.errors import ConfigError, One2SetError, missing_extra
-from one2set.training.config import SCALES, Config
+from one2set.training.config import FURTHER, SCALES, Config
 
 if TYPE_CHECKING:
     from one2set.training.loop import Ended, Event, Step, Validated
@@ -143,7 +143,7 @@ def train(
                     resume=resume,
                     system=system,
                     scale=scale,
-                    default_scale="small" if from_ is None else "further",
+                    default_scale="small" if from_ is None else FURTHER,
                     seed=seed,
                     changes=[*sizes, *set, *changes],
                     init=init,

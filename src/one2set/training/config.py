@@ -29,7 +29,8 @@ from pydantic import (
 from one2set.data.specials import SPECIALS
 from one2set.errors import ConfigError
 
-SCALES = ("tiny", "small", "medium", "paper", "further")
+FURTHER = "further"
+SCALES = ("tiny", "small", "medium", "paper", FURTHER)
 
 # Settings that a resumed run cannot change: its checkpoints depend on them, or validations before
 # and after the change could not be compared.
@@ -38,6 +39,7 @@ _FIXED = (
     "loss.",
     "heads.",
     "adversarial.",
+    "beam.",
     "train.batch_",
     "train.pool_batches",
     "train.drop_oov_phrases",

@@ -36,7 +36,7 @@ from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 from one2set.prediction.exclusion import NESTED_STEPS
 from one2set.prediction.search import Generation, Search
-from one2set.training.config import Config
+from one2set.training.config import FURTHER, Config
 from one2set.training.objectives.adversarial import AdversarialLoss
 from one2set.training.objectives.assignment import AssignmentMethod
 from one2set.training.objectives.discriminator import Discriminator
@@ -135,7 +135,10 @@ def get_system(name: str) -> System:
 
 def configure_system(name: str, *, scale: str, changes: Sequence[str] = ()) -> Config:
     """The configuration of a system: the scale, then the system's own settings, then `changes`."""
-    return Config.scale(scale).override(get_system(name).settings).override(changes)
+    settings = get_system(name).settings
+    if scale == FURTHER and settings == _RATE:
+        settings = ()  # the scale has a low rate, so that the model does not forget what it knows
+    return Config.scale(scale).override(settings).override(changes)
 
 
 @dataclass(frozen=True, slots=True)
