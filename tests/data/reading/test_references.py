@@ -93,6 +93,17 @@ def test_commas_between_digits_do_not_split_keywords_of_bibtex(tmp_path: Path) -
     assert document.keyphrases == ("1,2-dichloroethane", "10,000 sheep", "3D", "2D")
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\n   "])
+def test_keywords_of_bibtex_may_have_a_line_each(tmp_path: Path, end: str) -> None:
+    source = (
+        f"@misc{{a, title={{T}}, keywords={{{end}Adult{end}{{B}}rain Mapping{end}Female{end}}}}}"
+    )
+    (document,) = read(write(tmp_path, "a.bib", source.encode()))
+    assert document.keyphrases == ("Adult", "Brain Mapping", "Female")
+    (document,) = read(write(tmp_path, "a.bib", b"@misc{a, title={T}, keywords={a\n b, c,\nd}}"))
+    assert document.keyphrases == ("a b", "c", "d")
+
+
 def test_keywords_of_bibtex_may_have_another_name(tmp_path: Path) -> None:
     path = write(tmp_path, "a.bib", b"@misc{a, title={T}, TAGS={a b, c; d}}")
     (document,) = read(path, fields=Fields(keyphrases=("Tags",)))
@@ -124,6 +135,27 @@ def test_a_text_under_two_tags_is_read_once(tmp_path: Path, first: str) -> None:
     one, two = read(write(tmp_path, "a.ris", source.encode()))
     assert (one.title, one.abstract, one.keyphrases) == ("Sheep", "We count.", ("a", "b"))
     assert two.abstract == "Text."
+
+
+def test_keyphrases_of_ris_may_have_a_line_each(tmp_path: Path) -> None:
+    source = b"TY  - A\nTI  - T\nKW  - Adult\nBrain Mapping\n\nRISC-V\nKW  - a; b\n  c\nER  - \n"
+    (document,) = read(write(tmp_path, "a.ris", source))
+    assert document.keyphrases == ("Adult", "Brain Mapping", "RISC-V", "a", "b c")
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("MH  - Humans\nMH  - Models,\n      Statistical\n", ("Humans", "Models, Statistical")),
+        ("MH  - Humans; Adult\nMH  - Aged\n", ("Humans", "Adult", "Aged")),
+        ("MH  - Humans\nAdult\n", ("Humans", "Adult")),
+        ("MH  - Humans, Adult\n", ("Humans", "Adult")),
+    ],
+)
+def test_keyphrases_of_another_tag(tmp_path: Path, source: str, expected: tuple[str, ...]) -> None:
+    path = write(tmp_path, "a.nbib", f"PMID- 1\nTI  - T\n{source}OT  - x\n".encode())
+    (document,) = read(path, fields=Fields(keyphrases=("mh",)))
+    assert document.keyphrases == expected
 
 
 def test_fields_can_be_mapped(tmp_path: Path) -> None:

@@ -68,9 +68,14 @@ def read_bibtex(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Docu
             value = str(field.value)
             if field.enclosing == "no-enclosing":  # quotes within {…} or "…" belong to the text
                 value = _CONCATENATION.sub("", value)
-            values.setdefault(field.key.lower(), " ".join(_without_latex(value).split()))
-        for name in filter(fields.know_keyphrases, values):
-            values[name] = _BETWEEN_KEYWORDS.split(values[name])
+            name, text = field.key.lower(), _without_latex(value)
+            if fields.know_keyphrases(name):
+                keywords = _BETWEEN_KEYWORDS.split(text)
+                if len(keywords) == 1:  # EndNote writes one per line
+                    keywords = text.splitlines()
+                values.setdefault(name, [" ".join(keyword.split()) for keyword in keywords])
+            else:
+                values.setdefault(name, " ".join(text.split()))
         record = {"id": entry.key, "abstract": "", **values}
         line = (entry.start_line or 0) + 1
         yield from parse_record(record, fields=fields, errors=errors, path=path, line=line)
@@ -91,7 +96,8 @@ def read_tagged(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Docu
     lines = ((number, line) for number, line in read_lines(path, errors) if line is not None)
     texts = {*_MEANINGS["title"], *_MEANINGS["abstract"]}
     texts.update(name.upper() for name in (*fields.title, *fields.abstract))
-    for number, entry, has_dashes in _entries(lines, path, errors):
+    keyphrases = {*_KEYPHRASES, *(name.strip().upper() for name in fields.keyphrases)}
+    for number, entry, has_dashes in _entries(lines, keyphrases, path, errors):
         if texts.isdisjoint(entry):
             errors.report(
                 f"has no title (TI or T1) and no abstract (AB or N2); it has {', '.join(entry)}",
@@ -100,7 +106,9 @@ def read_tagged(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Docu
                 line=number,
             )
             continue
-        record: dict[str, Any] = {tag: " ".join(values) for tag, values in entry.items()}
+        record: dict[str, Any] = {
+            tag: (";" if tag in keyphrases else " ").join(values) for tag, values in entry.items()
+        }
         for part, tags in _MEANINGS.items():
             # Some programs write a text under both of its tags.
             texts_of = (" ".join(entry.get(tag, ())) for tag in tags)
@@ -119,11 +127,12 @@ Entry = dict[str, list[str]]
 
 
 def _entries(
-    lines: Iterable[tuple[int, str]], path: str, errors: ErrorPolicy
+    lines: Iterable[tuple[int, str]], keyphrases: set[str], path: str, errors: ErrorPolicy
 ) -> Iterator[tuple[int, Entry, bool]]:
     """The values of each entry by tag, with the line where it begins, and whether tags have
     dashes. A line without a tag continues the one before: so does `UV light` where tags have
-    dashes. Of an entry that is too long, which is reported, no more is kept."""
+    dashes. There, a keyphrase goes on only in an indented line, as EndNote writes one per line. Of
+    an entry that is too long, which is reported, no more is kept."""
     entry: dict[str, list[list[str]]] = {}  # of a value, the lines
     tag, first, has_dashes, size = "", 1, False, 0
 
@@ -141,6 +150,8 @@ def _entries(
         size += len(line)
         if match is None:
             if tag and line.strip() and size <= errors.max_line:
+                if has_dashes and tag in keyphrases and not line[0].isspace():
+                    entry[tag].append([])
                 entry[tag][-1].append(line.strip())
             continue
         if entry and (match.group(1) or match.group(3)) in (*_BEGINS[match.re is dashed], "ER"):
