@@ -127,6 +127,28 @@ def test_percent_signs_of_bibtex_are_text(tmp_path: Path) -> None:
     assert (document.title, document.abstract) == ("50% of k and 5% more", "100% wool.")
 
 
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (r"{\textless}p id=x{\textgreater}We{\textless}/p{\textgreater}count.", "We count."),
+        ("<jats:title>Aim</jats:title><jats:p>We count.</jats:p>", "Aim We count."),
+        ("CO<sub>2</sub> and $<$i$>$H$<$/i$>$ by<br/>night", "CO2 and H by night"),
+        (r"p {\textless} 0.05, q \textgreater{} 1, r \textless 2", "p < 0.05, q > 1, r < 2"),
+        ("a <b and c> d, if i<p, p>q, <pre>, <bold", "a <b and c> d, if i<p, p>q, <pre>, <bold"),
+    ],
+)
+def test_tags_of_html_in_bibtex_are_not_read(tmp_path: Path, value: str, expected: str) -> None:
+    source = f"@misc{{a, title={{T}}, abstract={{{value}}}}}"
+    (document,) = read(write(tmp_path, "a.bib", source.encode()))
+    assert document.abstract == expected
+
+
+def test_tags_in_bibtex_that_never_end_do_not_take_forever(tmp_path: Path) -> None:
+    for unclosed in ("<p ", "<p a=", "<p" + " " * 100_000, "<p a=" + " " * 100_000):
+        source = f"@misc{{a, title={{T}}, abstract={{{unclosed * (300_000 // len(unclosed))}}}}}"
+        assert len(list(read(write(tmp_path, "a.bib", source.encode())))) == 1
+
+
 @pytest.mark.parametrize("first", ["AB", "N2"])
 def test_a_text_under_two_tags_is_read_once(tmp_path: Path, first: str) -> None:
     second = "N2" if first == "AB" else "AB"

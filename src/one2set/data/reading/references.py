@@ -20,6 +20,13 @@ _CONCATENATION = re.compile(r'\A"|"\s*#\s*"|"\Z')  # "a" # "b"
 # Commas by the manual of biblatex, semicolons by many programs, and some mix both. A comma between
 # digits is part of a term: 1,2-dichloroethane.
 _BETWEEN_KEYWORDS = re.compile(r";|(?<!\d),|,(?!\d)")
+# Zotero exports abstracts with their tags. Those of blocks separate words, those of CO<sub>2</sub>
+# do not.
+_TAG = re.compile(
+    r"</?(?:((?:jats:)?(?:p|title|sec)|br|div|li|[ou]l|h[1-6])|(?:jats:)?(?:italic|bold|su[bp])|"
+    r"[biu]|em|strong|span|a)(?:\s[^<>=]*+=[^<>]*+|\s*+/?)>",
+    re.IGNORECASE,
+)
 # `TI  - text` in RIS, `PMID- text` in MEDLINE, `TI text` in Web of Science's format.
 _TAGGED_START = re.compile(r"\s*(?:TY  - |PMID- |FN (?:Clarivate|Thomson|ISI))")
 _DASHED = re.compile(r"(?=.{4}-)([A-Z][A-Z0-9]{1,3}) *- ?(.*)")
@@ -82,13 +89,15 @@ def read_bibtex(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Docu
 
 
 def _without_latex(value: str) -> str:
-    """The text of a field; as it is written, without braces, if it is not valid LaTeX."""
+    """The text of a field without LaTeX and tags of HTML; if it is not valid LaTeX, as it is
+    written, without braces."""
     from one2set.data.reading.document_formats.latex import to_text
 
     try:
-        return to_text(value)
+        text = to_text(value)
     except DataError:
-        return value.replace("{", "").replace("}", "")
+        text = value.replace("{", "").replace("}", "")
+    return _TAG.sub(lambda match: " " if match[1] else "", text)
 
 
 def read_tagged(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Document]:

@@ -27,6 +27,7 @@ from one2set.errors import DataError
         (r"100\% of \$5", "100% of $5"),
         (r"95\,\% of \mbox{a \emph{\textbf{flock}}} -- R\&D", "95 % of a flock – R&D"),
         (r"sheep\footnote{Not \emph{goats}.} graze \todo{cite}", "sheep graze"),
+        (r"a {\textless} b\textgreater{}c \textbar\ {\textless d} \textlesser", "a < b>c | < d"),
         (r"unknown \commands{keep} their text", "unknown keep their text"),
         (r"\cite{never closed", ""),
         ("", ""),

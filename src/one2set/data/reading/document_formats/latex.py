@@ -34,6 +34,11 @@ _COMMAND = re.compile(r"[\\{}$%&]")
 _SIGNS = {"~": "\u00a0", "``": "“", "''": "”", "---": "—", "--": "–", "?`": "¿", "!`": "¡"}
 _SIGNS |= {rf"\{sign}": sign for sign in "%&#_"} | {rf"\{space}": " " for space in ",;: "}
 _SIGN = re.compile("|".join(map(re.escape, _SIGNS)))
+# Signs by name, which the converter does not know.
+_NAMED_SIGNS = {"less": "<", "greater": ">", "bar": "|"}
+_NAMED_SIGN = re.compile(
+    r"\{\\text(less|greater|bar)\}|\\text(less|greater|bar)(?![A-Za-z])(?:\{\})?"
+)
 _WHOLE_ENVIRONMENT = re.compile(r"\\(?:begin|end|def|newcommand|verb)\b")
 _GOES_ON = re.compile(r"[\\}\]]\s*$|\\[A-Za-z]+\*?\s*$")  # the next line may have its arguments
 _STYLED = re.compile(
@@ -135,6 +140,7 @@ def _balanced_lines(source: str) -> Iterator[str]:
 
 
 def _convert(piece: str) -> str:
+    piece = _NAMED_SIGN.sub(lambda match: _NAMED_SIGNS[match[1] or match[2]], piece)
     for _ in range(_NESTED):
         piece = _STYLED.sub(r"\1", piece)
     # Most of a text is as simple as this; the parser would take milliseconds for a line.
