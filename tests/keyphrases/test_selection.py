@@ -107,6 +107,7 @@ def test_phrases_that_differ_in_a_number_are_apart(tmp_path: Path) -> None:
     [
         ("random matrices", "random matrix"),
         ("labour market", "labor market"),
+        ("Poincaré maps", "poincare maps"),
     ],
 )
 def test_variants_of_spelling_are_one_keyphrase(one: str, other: str) -> None:
@@ -323,7 +324,7 @@ def test_only_terms_of_the_vocabulary_are_shown(tmp_path: Path) -> None:
         ("Graphs", "7", True),
         ("Deep learning", "8", False),
     ]
-    assert len(keyphrases[0].spans) == 6  # of both labels
+    assert len(keyphrases[0].spans) == 3  # of the longer label, which contains the other
 
 
 def test_phrases_of_a_stop_list_are_never_shown(tmp_path: Path) -> None:
@@ -331,6 +332,28 @@ def test_phrases_of_a_stop_list_are_never_shown(tmp_path: Path) -> None:
     assert select_texts(
         make_phrases(graph=0.9, deep=0.5), stop_list=str(tmp_path / "stop.txt")
     ) == ["deep"]
+
+
+def test_a_stop_list_also_stops_terms_of_a_vocabulary(tmp_path: Path) -> None:
+    (tmp_path / "terms.csv").write_text("label,altLabel\nNetworks,graph\nDepth,deep\n")
+    (tmp_path / "stop.txt").write_text("networks\n")
+    files = {"vocabulary": str(tmp_path / "terms.csv"), "stop_list": str(tmp_path / "stop.txt")}
+    assert select_texts(make_phrases(graph=0.9, deep=0.5), **files) == ["Depth"]
+
+
+def test_terms_that_differ_in_a_sign_are_not_the_same(tmp_path: Path) -> None:
+    terms = tmp_path / "terms.txt"
+    terms.write_text("C++\nC#\n")
+    for text, expected in (
+        ("We write C# here. C# is fast.", ["C#"]),
+        ("We write C++ here. C++ is fast.", ["C++"]),
+        ("The vitamin C content of fruit.", []),
+    ):
+        document = Document("d", "", text)
+        at = text.index("C")
+        phrase = ScoredPhrase(("c",), 0.9, "c", ((at, at + 1),))
+        chosen = select_keyphrases(document, [phrase], Calibration(), Selection(vocabulary=terms))
+        assert [keyphrase.text for keyphrase in chosen] == expected
 
 
 def test_a_stop_list_also_stops_phrases_with_marks(tmp_path: Path) -> None:

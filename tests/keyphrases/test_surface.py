@@ -238,6 +238,9 @@ def test_extended_spans_are_valid_for_any_text(text: str, data: st.DataObject) -
         ("How Bats Roost", "They are roosting.", "roost", "roost"),
         ("", "Eeg plans are.", "eeg plans", "eeg plans"),
         ("", "as nasa they ask\nNASA\nand NASA", "nasa", "NASA"),
+        # Before another capital, it is the beginning of a name; in a title it is not.
+        ("", "It is. Eeg Kalman is one.", "eeg kalman", "Eeg Kalman"),
+        ("Eeg Kalman for All", "We read.", "eeg kalman", "eeg Kalman"),
         # In a line that has small letters, capitals are those of an acronym.
         ("CILIATES Benchmark for All", "We read.", "ciliates", "CILIATES"),
         ("CILIATES BENCHMARKS FOR ALL", "We read.", "ciliates", "ciliates"),
@@ -270,6 +273,14 @@ def test_a_phrase_is_found_in_any_inflection_with_its_numbers() -> None:
     assert find("type 1") == ["Type 1"]
     assert find("types 2") == ["type 2"]
     assert find("Type 3") == find("diabetes and") == find("...") == []
+
+
+def test_a_phrase_is_found_with_its_sign() -> None:
+    document = Document("d", "", "Of C++, C#, A* and vitamin C.")
+    one = Surface(document, NO_SPELLER)
+    for phrase in ("C++", "C#", "C", "A*"):
+        (span,) = one.find(phrase)
+        assert document.text[slice(*span)] == phrase
 
 
 def test_the_generated_inflection_is_preferred() -> None:

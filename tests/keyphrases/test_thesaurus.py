@@ -75,6 +75,12 @@ def test_a_term_is_present_if_the_text_has_one_of_its_labels() -> None:
     assert graphs.spans == ()
 
 
+def test_an_occurrence_within_another_is_not_counted() -> None:
+    phrases = [phrase("neural networks", 0.4, (4, 19)), phrase("ANN", 0.2, (11, 19), (30, 33))]
+    (merged,) = THESAURUS.choose(phrases, find_nothing)
+    assert merged.spans == ((4, 19), (30, 33))
+
+
 def test_terms_that_differ_in_a_number_are_not_the_same(tmp_path: Path) -> None:
     first, second = Term("Diabetes, Type 1", "1"), Term("Diabetes, Type 2", "2")
     thesaurus = Thesaurus([first, second])

@@ -12,6 +12,7 @@ from os import PathLike
 from pathlib import Path
 from types import NoneType
 from typing import Literal
+from unicodedata import normalize
 
 from one2set.data.control_codes import Side
 from one2set.data.document import Document
@@ -45,6 +46,7 @@ _SINGULAR = {
     "vertic": "vertex",
 }
 _BRITISH = re.compile(r"(?<=\w\w)our$")
+_ACCENT = re.compile("[\u0300-\u036f]")
 # Operating points: `shown` is for readers, `f1` has the best F1@5 and F1@M.
 Point = Literal["shown", "f1"]
 
@@ -207,12 +209,12 @@ def _allow(
     phrases: list[ScoredPhrase], selection: Selection, surface: Surface
 ) -> list[ScoredPhrase]:
     """The phrases that the user's lists allow, as terms of the vocabulary if there is one."""
-    if selection.stop_list is not None:
-        stopped = load_stop_list(selection.stop_list)
-        phrases = [phrase for phrase in phrases if without_marks(phrase.stems) not in stopped]
-    if selection.vocabulary is not None:
-        phrases = load_thesaurus(selection.vocabulary).choose(phrases, surface.find)
-    return phrases
+    stopped = frozenset() if selection.stop_list is None else load_stop_list(selection.stop_list)
+    phrases = [phrase for phrase in phrases if without_marks(phrase.stems) not in stopped]
+    if selection.vocabulary is None:
+        return phrases
+    terms = load_thesaurus(selection.vocabulary).choose(phrases, surface.find)
+    return [term for term in terms if without_marks(term.stems) not in stopped]
 
 
 def _extend_and_merge(
@@ -245,8 +247,10 @@ def _extend_and_merge(
 
 
 def _unify(stem: str) -> str:
-    """The stem that an irregular plural shares with its singular, and British with American
-    spelling."""
+    """The stem that an irregular plural shares with its singular, British with American spelling,
+    and *Poincaré* with *Poincare*."""
+    if not stem.isascii():
+        (stem,) = stem_all([_ACCENT.sub("", normalize("NFD", stem))])
     return _BRITISH.sub("or", _SINGULAR.get(stem, stem))
 
 

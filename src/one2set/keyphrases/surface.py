@@ -19,6 +19,7 @@ from one2set.data.phrase_list import APOSTROPHES, HYPHENS, close_up
 from one2set.data.text import (
     Span,
     StemmedSource,
+    Stems,
     restore_numbers,
     stem,
     stem_all,
@@ -44,6 +45,7 @@ _SIGN = r"(?<=[A-Za-z])\+\+|(?<=[A-Z0-9])\+(?!\w)|(?<=\b[A-Z])[#*](?!\w)"  # C++
 _TERM = re.compile(
     rf"(?:(?<![^\s(\[])\.)?{_LETTERS}(?:(?:{_JOIN}){_LETTERS})*(?:{_SIGN})?"  # .NET too
 )
+_SIGN_HERE, _SIGN_AT_END = re.compile(_SIGN), re.compile(rf"(?:{_SIGN})$")
 _POSSESSIVE = re.compile(f"[{APOSTROPHES}]s", re.IGNORECASE)
 # A name may continue with a noun ("Kepler's equation") or a number ("TLS 1.3"). A number belongs to
 # a name if it has a dot or a letter, or follows the name more than once. Years, counts and numbers
@@ -270,15 +272,19 @@ class Surface:
         """The stems of the words in a span, and its numbers. A long term may be the whole of many
         spans."""
         if span not in self._stems:
-            self._stems[span] = stem_all(words_with_numbers(self._text[slice(*span)]))
+            self._stems[span] = stem_term(self._text[slice(*span)])
         return self._stems[span]
 
     def find(self, phrase: str) -> tuple[Span, ...]:
         """The occurrences of a phrase, in any inflection."""
-        stems = stem_all(words_with_numbers(phrase))
+        stems, sign = stem_all(words_with_numbers(phrase)), _find_sign(_SIGN_AT_END.search(phrase))
         source, spans = self._source
-        starts = source.positions(stems) if stems else ()
-        return tuple((spans[at][0], spans[at + len(stems) - 1][1]) for at in starts)
+        found = []
+        for at in source.positions(stems) if stems else ():
+            start, end = spans[at][0], spans[at + len(stems) - 1][1]
+            if _find_sign(_SIGN_HERE.match(self._text, end)) == sign:
+                found.append((start, end + len(sign)))
+        return tuple(found)
 
     @cached_property
     def _source(self) -> tuple[StemmedSource, Sequence[Span]]:
@@ -349,7 +355,14 @@ class Surface:
         ((text, _),) = Counter(text for _, text in chosen).most_common(1)
         start = next(span[0] for span, spelling in chosen if spelling == text)
         in_capitals = self._line_at(start).isupper()
-        spelt = _WORD.sub(lambda match: self._without_title_capital(match[0], in_capitals), text)
+        in_title = start < self._title_end
+
+        def write(match: "re.Match[str]") -> str:
+            follows = match.string[match.end() :].lstrip()
+            is_name = not in_title and not in_capitals and follows[:1].isupper()
+            return self._without_title_capital(match[0], in_capitals, is_name)
+
+        spelt = _WORD.sub(write, text)
         if spelt != text:  # other words have lost the capitals of a title
             spelt = _WORD.sub(self._without_rare_capital, spelt)
         return spelt
@@ -357,9 +370,9 @@ class Surface:
     def _write(self, span: Span) -> str:
         return " ".join(_HALF_PAIR.sub("", self._text[slice(*span)]).split())
 
-    def _without_title_capital(self, word: str, in_capitals: bool) -> str:
+    def _without_title_capital(self, word: str, in_capitals: bool, is_name: bool) -> str:
         """A word with the capitals of running text. Capitals in a line that has others too are
-        those of an acronym."""
+        those of an acronym. *St* keeps its capital in *St Paul*, though *ST* is known."""
         if word.islower() or not (word.istitle() or word.isupper()):
             return word
         if word.isupper() and len(word) > 1 and not in_capitals:
@@ -367,7 +380,9 @@ class Surface:
         running, known = self._running_word(word.lower()), self._speller.case(word)
         if running is None and known == word and stem(word.lower()) in self._lower_stems:
             return word.lower()  # a title's Commute, of a text about commuting
-        return running or (word.lower() if word.istitle() and known.isupper() else known)
+        if running is None and word.istitle() and known.isupper():
+            return word if is_name else word.lower()
+        return running or known
 
     def _without_rare_capital(self, match: "re.Match[str]") -> str:
         """A word that no phrase of the list has, and that ends like a common noun or adjective,
@@ -455,6 +470,18 @@ class Surface:
         for match in _WORD.finditer(self._text):
             spans.setdefault(match[0].lower(), []).append(match.span())
         return spans
+
+
+def stem_term(text: str) -> Stems:
+    """The stems of the words of a term, and its numbers. The sign of C++ or C# is part of its last
+    stem: these are different terms."""
+    stems = stem_all(words_with_numbers(text))
+    sign = _find_sign(_SIGN_AT_END.search(text))
+    return (*stems[:-1], stems[-1] + sign) if stems and sign else stems
+
+
+def _find_sign(match: "re.Match[str] | None") -> str:
+    return match[0] if match else ""
 
 
 def _is_address(word: str) -> bool:

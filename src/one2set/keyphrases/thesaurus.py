@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from warnings import catch_warnings, simplefilter
 
-from one2set.data.text import PUNCTUATION, Span, Stems, stem_all, words_with_numbers
+from one2set.data.text import PUNCTUATION, Span, Stems
 from one2set.errors import ConfigError, DataError, missing_extra
+from one2set.keyphrases.surface import stem_term
 
 if TYPE_CHECKING:
     from one2set.keyphrases.scoring import ScoredPhrase
@@ -62,9 +63,9 @@ class Thesaurus:
     def choose(
         self, phrases: "Iterable[ScoredPhrase]", find: Callable[[str], tuple[Span, ...]]
     ) -> "list[ScoredPhrase]":
-        """The terms of phrases. Phrases of the same term are merged: it has
-        the highest of their scores, and all of their occurrences. If they have none, those of its
-        labels, which `find` finds in the text."""
+        """The terms of phrases. Phrases of the same term are merged: it has the highest of their
+        scores, and all of their occurrences, except those within others. If they have none, those
+        of its labels, which `find` finds in the text."""
         by_term: dict[Term, ScoredPhrase] = {}
         for phrase in phrases:
             if (term := self.find(phrase.stems)) is None:
@@ -73,7 +74,7 @@ class Thesaurus:
             by_term[term] = phrase._replace(
                 stems=_stems(term.label),
                 score=max(phrase.score, same.score),
-                spans=tuple(sorted({*phrase.spans, *same.spans})),
+                spans=_keep_outermost([*phrase.spans, *same.spans]),
                 term=term,
             )
         return [
@@ -83,13 +84,22 @@ class Thesaurus:
 
 
 def _find_labels(term: Term, find: Callable[[str], tuple[Span, ...]]) -> tuple[Span, ...]:
-    return tuple(
-        sorted({span for label in (term.label, *term.other_labels) for span in find(label)})
+    return _keep_outermost(
+        span for label in (term.label, *term.other_labels) for span in find(label)
     )
 
 
+def _keep_outermost(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """Spans in order, without those that are within others."""
+    kept: list[Span] = []
+    for span in sorted(spans, key=lambda span: (span[0], -span[1])):
+        if not kept or span[1] > kept[-1][1]:
+            kept.append(span)
+    return tuple(kept)
+
+
 def _stems(label: str) -> Stems:
-    return without_marks(stem_all(words_with_numbers(label)))
+    return without_marks(stem_term(label))
 
 
 def without_marks(stems: Stems) -> Stems:
