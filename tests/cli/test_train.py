@@ -109,6 +109,8 @@ def test_a_run_is_resumed_with_its_own_settings(corpus_folder: Path, tmp_path: P
         train(corpus_folder, run, *QUICK)
     output_text = train(corpus_folder, run, "--resume", "--steps", "4")
     assert "limits.steps is now 4 (was 2)" in output_text
+    with pytest.raises(One2SetError, match="started from random weights; omit the option"):
+        train(corpus_folder, run, "--resume", "--steps", "5", "--init", str(run))
     assert f"resuming from {run / 'checkpoints' / '00000002'}" in output_text
     assert "step 4" in output_text
 

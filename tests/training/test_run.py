@@ -106,6 +106,28 @@ def test_a_run_resumes_with_its_own_arguments(miniature: Miniature, tmp_path: Pa
         run.check_arguments(system=None, seed=None, corpus=Corpus(tmp_path / "other"))
 
 
+def test_a_run_resumes_with_its_own_initial_weights(
+    miniature: Miniature, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("before", "other"):
+        (tmp_path / name / "model").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+
+    def resume(init: Path | None, *, started_from: Path | None) -> None:
+        run = miniature.run(tmp_path / "run", init=started_from)
+        run.check_arguments(system=None, seed=None, corpus=miniature.corpus, init=init)
+
+    before = tmp_path / "before"
+    for init in (None, Path("before"), Path("run/../before/model")):
+        resume(init, started_from=before)
+    with pytest.raises(
+        ConfigError, match=r"--from is other, but .*run was started from .*before; omit"
+    ):
+        resume(Path("other"), started_from=before)
+    with pytest.raises(ConfigError, match="was started from random weights; omit the option"):
+        resume(before, started_from=None)
+
+
 def test_a_locked_run_refuses_other_processes(miniature: Miniature, tmp_path: Path) -> None:
     run = miniature.run(tmp_path / "run")
     busy = pytest.raises(ConfigError, match="another process is training")

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from one2set.atomic import atomic_file, atomic_folder
 from one2set.errors import ConfigError, DataError
-from one2set.model.paths import MODEL
+from one2set.model.paths import MODEL, resolve_model_folder
 from one2set.training.config import Config, fingerprint
 
 if TYPE_CHECKING:
@@ -113,8 +113,10 @@ class Run:
         self.config = config
         return [f"{key} is now {after[key]!r} (was {before[key]!r})" for key in changed]
 
-    def check_arguments(self, *, system: str | None, seed: int | None, corpus: "Corpus") -> None:
-        """Check that system, seed and corpus are those the run was started with."""
+    def check_arguments(
+        self, *, system: str | None, seed: int | None, corpus: "Corpus", init: Path | None = None
+    ) -> None:
+        """Check that the arguments are those the run was started with."""
         for option, value, own in (
             ("system", system, self.metadata.system),
             ("seed", seed, self.metadata.seed),
@@ -124,6 +126,12 @@ class Run:
                     f"--{option} is {value}, but {self.folder} was started with {own}; "
                     "omit the option, or start a new run"
                 )
+        start = None if self.metadata.init is None else _find_weights(Path(self.metadata.init))
+        if init is not None and _find_weights(init) != start:
+            raise ConfigError(
+                f"--init or --from is {init}, but {self.folder} was started from "
+                f"{self.metadata.init or 'random weights'}; omit the option, or start a new run"
+            )
         if _hash_manifest(corpus) != self.metadata.corpus_sha256:
             raise DataError(
                 f"is not the corpus that {self.folder} was started with",
@@ -156,6 +164,11 @@ class Run:
                 with atomic_file(self.folder / _CONFIG) as file:
                     file.write(settings.encode())
             yield
+
+
+def _find_weights(init: Path) -> Path:
+    """The absolute path of a model, or of a run's model."""
+    return resolve_model_folder(init).resolve()
 
 
 def _hash_manifest(corpus: "Corpus") -> str:

@@ -36,7 +36,8 @@ def open_run(
 ) -> tuple[Run, list[str]]:
     """Create a run, or open the run in `folder`. Also returns messages for the user.
 
-    An existing run keeps its system, its seed and, unless `scale` is given, its configuration.
+    An existing run keeps its system, its seed, its initial weights and, unless `scale` is given,
+    its configuration.
     """
     corpus = Corpus(corpus_folder)
     corpus.verify()
@@ -46,7 +47,7 @@ def open_run(
                 f"{folder} contains a run; continue it with --resume, or choose another folder"
             )
         run = Run.load(folder)
-        run.check_arguments(system=system, seed=seed, corpus=corpus)
+        run.check_arguments(system=system, seed=seed, corpus=corpus, init=init)
         if scale is None:
             return run, run.change(run.config.override(changes))
         return run, run.change(configure_system(run.metadata.system, scale=scale, changes=changes))
