@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from one2set.data.corpus.corpus import Corpus
+from one2set.data.corpus.prepare import Inputs, prepare
 from one2set.data.phrase_list import KnownPhrase, PhraseList
 from one2set.data.specials import SPECIALS
 from one2set.data.vocabulary import WordVocabulary
@@ -16,7 +18,7 @@ from one2set.model.settrans import SetTrans
 from one2set.training.config import Config
 from one2set.training.run import Run, RunMetadata
 from one2set.training.systems import SYSTEMS, System
-from one2set.training.task import load_initial_heads, open_run
+from one2set.training.task import create_task, load_initial_heads, open_run
 from tests.model.tiny import V, settrans
 from tests.training.conftest import SETTINGS, Miniature
 
@@ -53,6 +55,30 @@ def test_a_run_can_start_from_another_ones_model(corpus_folder: Path, tmp_path: 
         start(before.folder, system="transformer")
     with pytest.raises(ConfigError, match=r"is \(8, 16\), but this run's is \(4, 16\)"):
         start(before.folder, "model.num_codes=4")
+
+
+def test_a_run_records_the_number_of_word_pieces(tmp_path: Path) -> None:
+    """Its network knows all of them, whatever the scale says."""
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    trainer = trainers.WordPieceTrainer(special_tokens=["[UNK]"], show_progress=False)
+    tokenizer.train_from_iterator(["graphs and sets"], trainer)
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    documents = tmp_path / "documents.jsonl"
+    documents.write_text('{"title": "graphs", "abstract": "and sets", "keyphrases": ["sets"]}\n')
+    corpus = tmp_path / "corpus"
+    prepare(corpus, Inputs(train=[str(documents)]), tokenizer=tmp_path / "tokenizer.json")
+    size = len(SPECIALS) + tokenizer.get_vocab_size()
+    for changes in ((), (f"model.vocabulary_size={size + 1}",)):
+        run, _ = open_run(tmp_path / "run", corpus, scale="tiny", changes=changes)
+        assert run.config.model.vocabulary_size == size
+        assert create_task(run, Corpus(corpus)).built.network.vocabulary_size == size
+    with pytest.raises(ConfigError, match=f"size is {size - 1}, but .* has {size} word pieces"):
+        open_run(tmp_path / "run", corpus, changes=[f"model.vocabulary_size={size - 1}"])
+    with run.locked():
+        pass
+    again, messages = open_run(tmp_path / "run", corpus, resume=True, scale="tiny")
+    assert (again.config, messages) == (run.config, [])
 
 
 # No keyphrase of the sample is frequent enough for the phrase classifier.

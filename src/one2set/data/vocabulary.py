@@ -260,10 +260,16 @@ def vocabulary_file(folder: Path) -> Path:
     return pieces if pieces.exists() else folder / _WORDS_FILE
 
 
+def has_pieces(folder: Path) -> bool:
+    """Whether the vocabulary of a folder has word pieces."""
+    return vocabulary_file(folder).name == _PIECES_FILE
+
+
 def load_vocabulary(folder: Path, *, size: int) -> Vocabulary:
-    """The vocabulary that `save` wrote into a folder; networks use its first `size` ids."""
+    """The vocabulary that `save` wrote into a folder; networks use its first `size` words, or all
+    of its word pieces."""
     path = vocabulary_file(folder)
-    if path.name == _PIECES_FILE:
+    if has_pieces(folder):
         return PieceVocabulary.from_file(path)
     words: list[str] = []
     counts: list[int] = []

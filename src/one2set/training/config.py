@@ -64,10 +64,12 @@ class ModelSettings(Section):
     """The size of the network."""
 
     vocabulary_size: Annotated[int, Field(gt=len(SPECIALS))] = 50_002
-    """Input vocabulary size, special tokens included; at most that of the corpus."""
+    """Input vocabulary size, special tokens included; at most that of the corpus. A network knows
+    all word pieces of a tokenizer."""
     output_size: NonNegativeInt = 0
-    """Output vocabulary size: the most frequent words, which the network can generate. Other words
-    can only be copied from the document. 0 for the whole input vocabulary."""
+    """Output vocabulary size: the most frequent words, or the first word pieces of the tokenizer,
+    which the network can generate. Others can only be copied from the document. 0 for the whole
+    input vocabulary."""
     width: PositiveInt = 512
     """Width of embeddings and hidden states (D) in Transformers."""
     heads: PositiveInt = 8

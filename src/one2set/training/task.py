@@ -9,7 +9,7 @@ import torch
 from one2set.data.corpus.corpus import TRAIN, VALID, Corpus, Split
 from one2set.data.example import Example
 from one2set.data.specials import SPECIALS
-from one2set.data.vocabulary import Vocabulary, load_vocabulary
+from one2set.data.vocabulary import Vocabulary, has_pieces, load_vocabulary
 from one2set.errors import ConfigError, DataError
 from one2set.model.device import choose_device
 from one2set.model.folder import load_heads, load_model, save_model
@@ -18,6 +18,7 @@ from one2set.model.network import Network
 from one2set.model.paths import resolve_model_folder
 from one2set.prediction.engine import Engine
 from one2set.training.checkpoint import Checkpoints
+from one2set.training.config import Config
 from one2set.training.run import Run, RunMetadata
 from one2set.training.systems import BuiltSystem, build, configure_system, get_system
 
@@ -50,7 +51,7 @@ def open_run(
         run.check_arguments(system=system, seed=seed, corpus=corpus, init=init)
         if scale is None:
             return run, run.change(run.config.override(changes))
-        return run, run.change(configure_system(run.metadata.system, scale=scale, changes=changes))
+        return run, run.change(_configure(run.metadata.system, corpus, scale, changes))
     system = system or "settrans"
     before = get_system(system).starts_from
     if before is not None and init is None:
@@ -59,9 +60,26 @@ def open_run(
             f"one2set train {corpus.folder} --system {before} --output RUN, then pass --init RUN"
         )
     metadata = RunMetadata.new(system=system, seed=seed or 0, corpus=corpus, init=init)
-    config = configure_system(system, scale=scale or default_scale, changes=changes)
+    config = _configure(system, corpus, scale or default_scale, changes)
     run = Run(folder, metadata, config)
     return run, ["there is nothing to resume; this is a new run"] if resume else []
+
+
+def _configure(system: str, corpus: Corpus, scale: str, changes: Sequence[str]) -> Config:
+    """The configuration of a system on a corpus. Networks know all word pieces of a tokenizer,
+    whatever the scale says."""
+    if not has_pieces(corpus.folder):
+        return configure_system(system, scale=scale, changes=changes)
+    size = corpus.manifest.vocabulary_size
+    all_pieces = f"model.vocabulary_size={size}"
+    config = configure_system(system, scale=scale, changes=[all_pieces, *changes])
+    if config.model.vocabulary_size < size:
+        raise ConfigError(
+            f"model.vocabulary_size is {config.model.vocabulary_size:,}, but {corpus.folder} has "
+            f"{size:,} word pieces, special tokens included, and a network knows all of them; omit "
+            "the setting (model.output_size limits the pieces that it generates)"
+        )
+    return config.override([all_pieces])
 
 
 @dataclass(frozen=True)
