@@ -181,6 +181,14 @@ def test_prepare_from_a_pipe(tmp_path: Path) -> None:
     [
         (["--max-phrases", "0"], ["--max-phrases is 0", "greater than or equal to 1"]),
         (["--vocabulary-size", "3"], ["--vocabulary-size is 3", "greater than 7"]),
+        (
+            ["--vocabulary-size", "99", "--vocabulary", "default"],
+            ["--vocabulary and --vocabulary-size cannot be used together; pass only one"],
+        ),
+        (
+            ["--vocabulary-size", "99", "--tokenizer", "missing.json"],
+            ["--tokenizer and --vocabulary-size cannot be used together; pass only one"],
+        ),
         (["--hold-out", "1.5"], ["--hold-out is 1.5", "less than 1"]),
         (["--field", "x=y"], ["--field is 'x=y'", "PART one of id, title"]),
         (["--workers", "0"], ["--workers is 0", "expected 1 or more"]),

@@ -26,6 +26,7 @@ from one2set.errors import ConfigError
 _data = partial(typer.Option, rich_help_panel="Data")
 _filter = partial(typer.Option, rich_help_panel="Filters of the training data")
 _vocabulary = partial(typer.Option, rich_help_panel="Vocabulary")
+_VOCABULARY_SIZE = 50_002
 
 
 def prepare(
@@ -70,9 +71,14 @@ def prepare(
         int, _filter(metavar="N", help="Drop keyphrases with more words, or word pieces.")
     ] = 5,
     vocabulary_size: Annotated[
-        int,
-        _vocabulary(metavar="N", help="Keep the N most frequent words, special tokens included."),
-    ] = 50_002,
+        int | None,
+        _vocabulary(
+            metavar="N",
+            help="Keep the N most frequent words, special tokens included. Default: "
+            f"{_VOCABULARY_SIZE}.",
+            show_default=False,
+        ),
+    ] = None,
     tokenizer: Annotated[
         Path | None,
         _vocabulary(metavar="FILE", help="Use the word pieces of a Hugging Face tokenizer.json."),
@@ -129,12 +135,19 @@ def prepare(
     from one2set.model.paths import find_model_folder
     from one2set.prediction.loading import load_model_vocabulary
 
+    options = {
+        "--vocabulary": vocabulary,
+        "--tokenizer": tokenizer,
+        "--vocabulary-size": vocabulary_size,
+    }
+    if len(given := [name for name, value in options.items() if value is not None]) > 1:
+        raise ConfigError(f"{' and '.join(given)} cannot be used together; pass only one")
     try:
         filters = Filters(
             max_source_words=max_source_words,
             max_phrases=max_phrases,
             max_phrase_words=max_phrase_words,
-            vocabulary_size=vocabulary_size,
+            vocabulary_size=_VOCABULARY_SIZE if vocabulary_size is None else vocabulary_size,
             hold_out=hold_out,
         )
     except ValidationError as error:
@@ -148,8 +161,6 @@ def prepare(
         raise ConfigError(f"two test sets have the same name ({names}); pass --test NAME=FILE")
     repeats = dict(map(parse_oversample, oversample))
     inputs = Inputs(train=train, valid=valid, tests=tests, exclude=exclude, oversample=repeats)
-    if vocabulary is not None and tokenizer is not None:
-        raise ConfigError("--vocabulary and --tokenizer cannot be used together; pass only one")
     words = None
     if vocabulary is not None:
         folder = find_model_folder(vocabulary)
