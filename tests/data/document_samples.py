@@ -32,7 +32,7 @@ def html() -> bytes:
 <meta name="citation_title" content="{TITLE}"><style>p {{ color: red }}</style></head>
 <body><nav><a href="/">jump home</a></nav><main><h1>{TITLE}</h1><p>Ovid Shearer</p>
 <h2>Abstract</h2><p>We count sheep in <em>sparse</em> <a href="{ADDRESS}">graphs</a>.
-A shepherd graph has few edges<br>and many sheep.</p>
+A shepherd graph has few edges and many sheep.</p>
 <h2>{HEADING}</h2><div>{BODY}</div><pre><code>{escape(CODE)}</code></pre>
 <script>jump()</script><h2>References</h2><ol><li>{REFERENCE}</li></ol>
 <h2>{APPENDIX}</h2><p>{AFTERWORD}</p></main><footer>jump to the top</footer></body></html>
@@ -161,7 +161,7 @@ def odt(**more: str) -> bytes:
     body = f"""<text:p text:style-name="P1">{TITLE}</text:p><text:p>Ovid Shearer</text:p>
 <text:h>Abstract</text:h><text:p>We count<text:s/>sheep in <text:span>sparse</text:span> graphs.
 <text:note><text:note-body><text:p>jump</text:p></text:note-body></text:note>A shepherd graph has
-few edges<text:line-break/>and many sheep.</text:p><text:h>{HEADING}</text:h><text:p>{BODY}</text:p>
+few edges<text:s/>and many sheep.</text:p><text:h>{HEADING}</text:h><text:p>{BODY}</text:p>
 <text:p text:style-name="Preformatted_20_Text">{CODE}</text:p><text:h>References</text:h>
 <text:list><text:list-item><text:p>{REFERENCE}</text:p></text:list-item></text:list>
 <text:h>{APPENDIX}</text:h><text:p>{AFTERWORD}</text:p>"""

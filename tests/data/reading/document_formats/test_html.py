@@ -37,6 +37,11 @@ def test_blocks() -> None:
     assert texts("<p>un<i>broken</i>") == ["unbroken"]
 
 
+def test_words_around_what_is_not_read() -> None:
+    page = '<div>one<nav>menu</nav>two sheep<sup class="reference">[1]</sup>.</div>'
+    assert texts(page) == ["one two sheep."]
+
+
 def test_the_main_part_is_read_where_there_is_one() -> None:
     assert texts("<p>menu</p><main><p>a</p></main><p>end</p>") == ["a"]
     assert texts("<p>b</p><article>c</article><article>d</article>") == ["b", "c", "d"]

@@ -52,7 +52,8 @@ def read_html(data: bytes) -> Extract:
     tree = _parse(data)
     meta, window = _meta(tree), _text(tree.css_first("title"))
     for node in tree.css(_NOT_READ):
-        node.decompose()
+        # The words around a menu are apart, those around the number of a reference are not.
+        node.replace_with("" if node.tag == "sup" else " ")
     for node in tree.css("br, hr, p:empty"):
         node.replace_with(LINE_BREAK)
     headings = tree.css("h1")
