@@ -242,6 +242,12 @@ def test_a_significant_difference_in_the_other_direction_is_no_support() -> None
     assert "the difference in absent F1@M is below 0: the reverse is significant" in result.reason
 
 
+def test_a_bound_is_not_rounded_to_zero() -> None:
+    near: Changes = {("settrans-steps-1", "absent_f1_m"): 0.0557}
+    numbers = check_all(near)["K = 2 beats K = 1."].numbers
+    assert "absent F1@M +0.0023 [+0.0003, +0.0043]" in numbers
+
+
 def test_fewer_phrases_are_fewer_in_sum() -> None:
     """#AK falls significantly, but #PK rises as much."""
     shifted: Changes = {

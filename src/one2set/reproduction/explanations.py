@@ -54,9 +54,11 @@ def format_number(value: float, form: str) -> str:
 
 
 def _choose_format(metric: Metric, *numbers: float) -> str:
-    """Three decimals for F1, two for others; one more if a number would be rounded to 0."""
+    """Three decimals for F1, two for others; up to six if a number would be rounded to 0."""
     decimals = 3 if "f1" in metric else 2
-    return f".{decimals + any(number and not round(number, decimals) for number in numbers)}f"
+    while decimals < 6 and any(number and not round(number, decimals) for number in numbers):
+        decimals += 1
+    return f".{decimals}f"
 
 
 def format_rows(
