@@ -50,6 +50,7 @@ def test_from_a_checkpoint_to_the_release_s_own_predictions(
 ) -> None:
     output = import_reference(reference, "set", tmp_path / "model")
     assert "One2Set, 231,937 weights, 400 words, 8 control codes" in output
+    assert load_model(tmp_path / "model").config["system"] == "settrans"
     predictions = tmp_path / "predictions.txt"
     run("predict", tmp_path / "model", sources, "-o", predictions, "--format", "text")
     theirs = reference / "set" / "predictions_trained_docs.txt"
@@ -88,6 +89,7 @@ def test_a_one2seq_checkpoint(reference: Path, sources: Path, tmp_path: Path) ->
     output = import_reference(reference, "seq", tmp_path / "model")
     assert "One2Seq, 231,425 weights, 400 words" in output
     model = load_model(tmp_path / "model")
+    assert model.config["system"] == "transformer"
     with (
         np.load(reference / "seq" / "trained.npz") as recorded_arrays,
         np.load(reference / "seq" / "batch.npz") as targets,

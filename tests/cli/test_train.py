@@ -23,7 +23,7 @@ from one2set.evaluation.metrics import compute_metrics, count_phrases
 from one2set.evaluation.protocols import YE2021
 from one2set.evaluation.scoring import gold_from_document, score
 from one2set.export.export import export_model
-from one2set.model.folder import load_model
+from one2set.model.folder import load_model, save_model
 from one2set.prediction.engine import Engine
 from one2set.prediction.search import Search
 from one2set.training.systems import SYSTEMS
@@ -184,6 +184,18 @@ def test_a_model_is_trained_further_on_another_corpus(corpus_folder: Path, tmp_p
         train(tmp_path / "own words", tmp_path / "x", "--from", str(model), "--steps", "1")
     with pytest.raises(One2SetError, match="--from and --init cannot be used together"):
         train(tmp_path / "corpus", tmp_path / "x", "--from", str(model), "--init", str(model))
+
+
+@pytest.mark.parametrize("system", ["settrans", "transformer"])
+def test_a_model_without_a_system_is_trained_further(
+    system: str, corpus_folder: Path, tmp_path: Path
+) -> None:
+    """As imported by an earlier version: the network tells which system it is."""
+    train(corpus_folder, tmp_path / "before", "--system", system, "--steps", "1", *QUICK)
+    network, vocabulary, config = load_model(tmp_path / "before" / "model")
+    save_model(tmp_path / "model", network, vocabulary, {"generation": config["generation"]})
+    train(corpus_folder, tmp_path / "after", "--from", str(tmp_path / "model"), "--steps", "1")
+    assert load_model(tmp_path / "after" / "model").config["system"] == system
 
 
 @pytest.mark.parametrize(

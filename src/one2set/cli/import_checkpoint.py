@@ -50,7 +50,11 @@ def import_checkpoint(
     network, vocabulary = import_files(checkpoint, vocab, heads=heads)
     is_set = network.rows > 1
     generation = Generation.from_model(network, {})
-    config = {"imported": str(checkpoint), "generation": asdict(generation)}
+    config = {
+        "system": "settrans" if is_set else "transformer",
+        "imported": str(checkpoint),
+        "generation": asdict(generation),
+    }
     save_model(output, network, vocabulary, config, overwrite=overwrite)
     weights = sum(weight.numel() for weight in network.parameters())
     err.print(

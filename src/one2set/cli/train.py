@@ -186,7 +186,9 @@ def _load_starting_model(name: str) -> tuple[Path, str, list[str]]:
     named = [
         f"model.{key}={value}" for key, value in sizes.items() if key in ModelSettings.model_fields
     ]
-    return folder, config.get("system", "settrans"), named
+    # A model without a system was imported by an earlier version.
+    system = "settrans" if network.rows > 1 else "transformer"
+    return folder, config.get("system", system), named
 
 
 def _show(event: "Event", run: "Run", display: Display) -> None:
