@@ -42,6 +42,20 @@ def test_a_folder_without_generation_settings_is_a_transformer() -> None:
         assert Generation.from_model(network, config) == expected
 
 
+@pytest.mark.parametrize("exclusive", [0, 1])
+@pytest.mark.parametrize("options", [{"beam": 2}, {"pool": True}])
+def test_nested_rows_are_searched_greedily(exclusive: int, options: dict[str, Any]) -> None:
+    """A beam would ignore their grammar, and a row could be one phrase of 140 words."""
+    with pytest.raises(ConfigError, match=r"\(ExHiRD\) is searched greedily: pass --beam"):
+        Generation("nested", 9, Search(exclusive=exclusive, **options))
+
+
+@pytest.mark.parametrize("options", [{"beam": 2}, {"pool": True}])
+def test_exclusive_search_is_greedy(options: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="exclusive search is greedy: pass --exclusive 0, or"):
+        Generation("sequence", 9, Search(exclusive=1, **options))
+
+
 @pytest.mark.parametrize("wrong", [{}, {"rows": "phrase"}, {"search": {"width": 3}}])
 def test_invalid_generation_settings_are_an_error(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="the model's generation is"):

@@ -52,11 +52,11 @@ class Search:
                 f"exclusive is {self.exclusive}; expected a number of phrases, {ALL} for all "
                 "earlier phrases, or 0 for none"
             )
-        if self.exclusive and (self.beam > 1 or self.pool):
-            raise ConfigError(
-                f"exclusive is {self.exclusive}, beam is {self.beam} and pool is {self.pool}; "
-                "exclusive search is greedy: pass --exclusive 0, or --beam 1 without --pool"
-            )
+
+    @property
+    def greedy(self) -> bool:
+        """Whether there is no beam to search with, and no pool to fill."""
+        return self.beam == 1 and not self.pool
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,21 @@ class Generation:
     search: Search = Search()
 
     def __post_init__(self) -> None:
-        if self.search.exclusive and self.rows == "phrase":
+        search = self.search
+        if self.rows == "nested" and not search.greedy:  # a beam ignores the grammar of its rows
             raise ConfigError(
-                f"exclusive is {self.search.exclusive}; this model generates a set, whose phrases "
+                f"beam is {search.beam} and pool is {search.pool}; this model (ExHiRD) is searched "
+                "greedily: pass --beam 1 without --pool"
+            )
+        if search.exclusive and not search.greedy:
+            raise ConfigError(
+                f"exclusive is {search.exclusive}, beam is {search.beam} and pool is "
+                f"{search.pool}; exclusive search is greedy: pass --exclusive 0, or --beam 1 "
+                "without --pool"
+            )
+        if search.exclusive and self.rows == "phrase":
+            raise ConfigError(
+                f"exclusive is {search.exclusive}; this model generates a set, whose phrases "
                 "have no order: pass 0, or use a model that generates sequences"
             )
 
@@ -110,7 +122,7 @@ def generate(
     `Search.pool` for that.
     """
     search = how.search
-    if search.beam == 1 and not search.pool:
+    if search.greedy:
         if how.rows == "phrase":
             return _unsqueeze_beam(
                 greedy_set(network, memory, steps=how.steps, null_bias=null_bias)
