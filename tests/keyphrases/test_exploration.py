@@ -7,8 +7,8 @@ from one2set.data.vocabulary import WordVocabulary
 from one2set.extraction.knowledge import NO_KNOWLEDGE
 from one2set.keyphrases.calibration import Calibration, SideCalibration
 from one2set.keyphrases.exploration import DIAL, Exploration, explore
+from one2set.keyphrases.phrase_speller import NO_SPELLER
 from one2set.keyphrases.selection import Selection
-from one2set.keyphrases.surface import NO_SPELLER
 from one2set.model.settrans import SetTrans
 from one2set.model.transformer import Transformer
 from one2set.prediction.engine import Engine

@@ -12,10 +12,10 @@ from one2set.data.text import stem_all, words_of
 from one2set.errors import ConfigError
 from one2set.extraction.knowledge import NO_KNOWLEDGE
 from one2set.keyphrases.calibration import Calibration, SideCalibration
+from one2set.keyphrases.phrase_speller import PhraseSpeller
 from one2set.keyphrases.results import Keyphrase
 from one2set.keyphrases.scoring import ScoredPhrase, score_phrases
 from one2set.keyphrases.selection import Selection, select_keyphrases
-from one2set.keyphrases.surface import PhraseSpeller
 from one2set.prediction.prediction import Prediction, Slot
 
 DOCUMENT = Document(

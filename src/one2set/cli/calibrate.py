@@ -66,7 +66,7 @@ def calibrate(
         from one2set.extraction.knowledge import Knowledge
         from one2set.keyphrases import reliability, tuning
         from one2set.keyphrases.calibration import FILE as CALIBRATION
-        from one2set.keyphrases.surface import PhraseSpeller
+        from one2set.keyphrases.phrase_speller import PhraseSpeller
         from one2set.model.manifest import check_manifest
         from one2set.model.paths import find_model_folder, is_bundled
         from one2set.prediction.loading import load_predictor

@@ -14,10 +14,11 @@ from one2set.data.document import Document, StemmedDocument
 from one2set.data.text import stem_all, words_of
 from one2set.extraction.knowledge import Knowledge
 from one2set.keyphrases.calibration import Calibration
+from one2set.keyphrases.phrase_speller import PhraseSpeller
 from one2set.keyphrases.results import Keyphrase
 from one2set.keyphrases.scoring import Passages, score_phrases
 from one2set.keyphrases.selection import Selection, select_from_surface
-from one2set.keyphrases.surface import PhraseSpeller, Surface
+from one2set.keyphrases.surface import Surface
 from one2set.prediction.prediction import (
     NullBias,
     Prediction,

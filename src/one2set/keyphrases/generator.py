@@ -21,10 +21,10 @@ from one2set.keyphrases.calibration import Calibration
 from one2set.keyphrases.exploration import DIAL, Exploration, explore
 from one2set.keyphrases.inputs import AnyDocument, iterate_documents
 from one2set.keyphrases.passages import split_into_passages
+from one2set.keyphrases.phrase_speller import PhraseSpeller
 from one2set.keyphrases.results import KeyphraseList
 from one2set.keyphrases.scoring import Passages, score_phrases
 from one2set.keyphrases.selection import DEFAULT_TOP, Point, Selection, select_keyphrases
-from one2set.keyphrases.surface import PhraseSpeller
 from one2set.model.paths import BUNDLED, DEFAULT, find_model_folder
 from one2set.prediction.loading import load_predictor
 from one2set.prediction.prediction import NO_NULL, NullBias

@@ -18,8 +18,8 @@ from one2set.data.text import stem_all
 from one2set.errors import ConfigError, missing_extra
 from one2set.extraction.ngrams import Hashes, hash_of
 from one2set.keyphrases.calibration import MIN_THRESHOLD, Calibration
+from one2set.keyphrases.phrase_speller import NO_SPELLER, PhraseSpeller
 from one2set.keyphrases.selection import DEFAULT_TOP, Selection, select_keyphrases
-from one2set.keyphrases.surface import NO_SPELLER, PhraseSpeller
 from one2set.keyphrases.tuning import (
     CandidateTable,
     LabelledCandidates,

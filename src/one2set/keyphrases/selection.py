@@ -20,9 +20,10 @@ from one2set.data.text import DIGIT, Span, Stems, stem_all, words_with_numbers
 from one2set.errors import ConfigError
 from one2set.keyphrases.calibration import TOP_K, Calibration, SideCalibration
 from one2set.keyphrases.overlap import drop_needless_parts, marginal_probabilities
+from one2set.keyphrases.phrase_speller import NO_SPELLER, PhraseSpeller
 from one2set.keyphrases.results import Keyphrase, KeyphraseList
 from one2set.keyphrases.scoring import ScoredPhrase
-from one2set.keyphrases.surface import NO_SPELLER, PhraseSpeller, Surface
+from one2set.keyphrases.surface import Surface
 from one2set.keyphrases.thesaurus import load_stop_list, load_thesaurus, without_marks
 
 MAX_MORE = 100.0

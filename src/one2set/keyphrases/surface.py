@@ -3,19 +3,17 @@
 KP20k's tokenisation splits terms: *Alzheimer's disease* becomes four words, *C++* the word *c*.
 Phrases are still compared by these words, but shown in another form: an occurrence that begins or
 ends inside a term is extended to the whole term, and capitals that only mark the beginning of a
-sentence or a title are removed. `PhraseSpeller` spells the words of any phrase as a list of
-phrases spells them.
+sentence or a title are removed.
 """
 
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property, lru_cache
-from itertools import pairwise
+from collections.abc import Iterable, Sequence
+from functools import cached_property, partial
 
 from one2set.data.document import Document
-from one2set.data.phrase_list import APOSTROPHES, HYPHENS, close_up
+from one2set.data.phrase_list import APOSTROPHES, HYPHENS
 from one2set.data.text import (
     Span,
     StemmedSource,
@@ -26,6 +24,7 @@ from one2set.data.text import (
     words_of,
     words_with_numbers,
 )
+from one2set.keyphrases.phrase_speller import WORD, PhraseSpeller
 
 _LETTERS = "(?:[^\\W_]|[\u0300-\u036f])+"
 _JOIN = "|".join(
@@ -73,138 +72,11 @@ _BROKEN_WORD = re.compile(r"[-\u00ad][^\S\n]*+\n\s*+[a-z]")
 # Quotes and brackets: the first word of a phrase has lost the opening one.
 _HALF_PAIR = re.compile(r"[\"“”„«»\[\]{}]")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:•。！？]|\n\s*\n)[\s\"'“”‘’(\[*#>-]*$")
-_WORD = re.compile(r"[^\W_]+")
 _COMMON_ENDING = re.compile(r"(?:[^s]s|ing|ion|ment|ity|ness|[ae]nce|able|ible|ive|ical|ous|ism)$")
 _NOUN = 0.3  # the least share of phrases with a noun that end with it
 _LOOK_BACK = 12  # characters before a word that tell whether a sentence begins
 _MAX_WORDS = 8  # of a shown phrase
-_JOINS = (" ", "-", "/")  # between the words of a phrase
-_SUFFIX = 3  # letters
-_USUAL_SHARE, _SMOOTHING = 0.6, 5  # the prior share at ends, and its weight in words
-_CACHED = 4096  # suffixes, and pairs of words
 _LONG_HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]{9}")  # a sentence, not a word
-
-
-class PhraseSpeller:
-    """Spells phrases like the phrases of a list. `spellings` returns the list; it is called once,
-    when the first phrase is spelt."""
-
-    def __init__(self, spellings: Callable[[], Iterable[str]]) -> None:
-        self._spellings = spellings
-        self._usual_share = lru_cache(_CACHED)(self._compute_usual_share)
-        self._join = lru_cache(_CACHED)(self._find_join)
-
-    def spell(self, words: Sequence[str]) -> str:
-        """The words of a phrase, as `text.tokenise` has them, joined as authors do."""
-        text = "".join(map(self.case, words[:1]))
-        for left, right in pairwise(words):
-            text += self._join(left, right) + self.case(right)
-        return close_up(text)
-
-    def case(self, word: str) -> str:
-        """The usual capitals of a word; as it is given if they are unknown."""
-        return max(self._forms.get(word.lower(), [word]), key=self._counts.__getitem__)
-
-    def has(self, word: str) -> bool:
-        """Whether a phrase has a word, in any capitals."""
-        return word.lower() in self._forms
-
-    def share_at_end(self, word: str) -> float:
-        """The share of the phrases with a word that end with it: near 0 for adjectives. If that of
-        its plural is higher, the share of the plural. For words of few phrases, the share is
-        smoothed towards that of all words with the same last letters."""
-        singular = word.lower()
-        plural = "" if singular.endswith("ic") else f"{singular}s"  # of graphic, not graphics
-        known = [plural] if plural in self._lower_counts else []
-        return max(map(self._share_at_end, [singular, *known]))
-
-    def _share_at_end(self, word: str) -> float:
-        usual = self._usual_share(word[-_SUFFIX:])
-        return (self._ends[word] + usual) / (self._lower_counts[word] + 1)
-
-    def _compute_usual_share(self, suffix: str) -> float:
-        """The share at ends of the words with a suffix."""
-        words = self._suffixes.get(suffix, ())
-        shares = sum(self._ends[word] / self._lower_counts[word] for word in words)
-        return (shares + _SMOOTHING * _USUAL_SHARE) / (len(words) + _SMOOTHING)
-
-    @cached_property
-    def _text(self) -> str:
-        """All phrases, each between line ends."""
-        return "\n".join(["", *self._spellings()])
-
-    @cached_property
-    def _lower(self) -> str:
-        return self._text.lower()
-
-    @cached_property
-    def _counts(self) -> Counter[str]:
-        """How often phrases have each word, as it is written."""
-        return _count_words(self._text)
-
-    @cached_property
-    def _lower_counts(self) -> Counter[str]:
-        """How often phrases have each word, in any form."""
-        return _count_words(self._lower)
-
-    @cached_property
-    def _forms(self) -> dict[str, list[str]]:
-        """How each word is written, by the word in lower case."""
-        forms: dict[str, list[str]] = {}
-        for word in self._counts:
-            forms.setdefault(word.lower(), []).append(word)
-        return forms
-
-    @cached_property
-    def _ends(self) -> Counter[str]:
-        """How many phrases end with each word, in lower case."""
-        phrases = self._lower.split("\n")
-        ends = Counter([phrase.rpartition(" ")[2] for phrase in phrases])
-        for token in [token for token in ends if not token.isalnum()]:
-            ends.update(_WORD.findall(token)[-1:] * ends[token])
-        return ends
-
-    @cached_property
-    def _suffixes(self) -> dict[str, list[str]]:
-        """The words with each suffix."""
-        words: dict[str, list[str]] = {}
-        for word in self._lower_counts:
-            words.setdefault(word[-_SUFFIX:], []).append(word)
-        return words
-
-    def _find_join(self, left: str, right: str) -> str:
-        """The text between two words, in lower case."""
-        if (left, right) not in self._joined:
-            return " "
-        # The lookahead lets occurrences overlap.
-        pair = re.compile(rf"{left}(?=({'|'.join(_JOINS)}){right}(?![^\W_]))")
-        text = self._lower
-        matches = (match for match in pair.finditer(text) if not text[match.start() - 1].isalnum())
-        return Counter(match[1] for match in matches).most_common(1)[0][0]
-
-    @cached_property
-    def _joined(self) -> set[tuple[str, str]]:
-        """The pairs of words that a phrase joins by another mark than a space."""
-        return {
-            (left[0], right[0])
-            for text in self._lower.split("\n")
-            if "-" in text or "/" in text
-            for left, right in pairwise(_WORD.finditer(text))
-            if text[left.end() : right.start()] in _JOINS[1:]
-        }
-
-
-def _count_words(text: str) -> Counter[str]:
-    """Count the words that `_WORD` finds in a text. Most words are whole tokens, for which
-    `isalnum` is faster than the pattern."""
-    counts: Counter[str] = Counter()
-    for token, count in Counter(text.split()).items():
-        for word in (token,) if token.isalnum() else _WORD.findall(token):
-            counts[word] = counts.get(word, 0) + count
-    return counts
-
-
-NO_SPELLER = PhraseSpeller(tuple)
 
 
 class Surface:
@@ -329,7 +201,7 @@ class Surface:
         return max(map(self._share_at_end, {self._text[slice(*span)] for span in spans}))
 
     def _share_at_end(self, written: str) -> float:
-        words = _WORD.findall(written)
+        words = WORD.findall(written)
         return self._speller.share_at_end(words[-1]) if words else 1.0
 
     def spell(self, spans: Sequence[Span], words: Sequence[str]) -> str:
@@ -356,23 +228,20 @@ class Surface:
         start = next(span[0] for span, spelling in chosen if spelling == text)
         in_capitals = self._line_at(start).isupper()
         in_title = start < self._title_end
-
-        def write(match: "re.Match[str]") -> str:
-            follows = match.string[match.end() :].lstrip()
-            is_name = not in_title and not in_capitals and follows[:1].isupper()
-            return self._without_title_capital(match[0], in_capitals, is_name)
-
-        spelt = _WORD.sub(write, text)
+        spelt = WORD.sub(partial(self._without_title_capital, in_capitals, in_title), text)
         if spelt != text:  # other words have lost the capitals of a title
-            spelt = _WORD.sub(self._without_rare_capital, spelt)
+            spelt = WORD.sub(self._without_rare_capital, spelt)
         return spelt
 
     def _write(self, span: Span) -> str:
         return " ".join(_HALF_PAIR.sub("", self._text[slice(*span)]).split())
 
-    def _without_title_capital(self, word: str, in_capitals: bool, is_name: bool) -> str:
+    def _without_title_capital(
+        self, in_capitals: bool, in_title: bool, match: "re.Match[str]"
+    ) -> str:
         """A word with the capitals of running text. Capitals in a line that has others too are
         those of an acronym. *St* keeps its capital in *St Paul*, though *ST* is known."""
+        word = match[0]
         if word.islower() or not (word.istitle() or word.isupper()):
             return word
         if word.isupper() and len(word) > 1 and not in_capitals:
@@ -381,6 +250,8 @@ class Surface:
         if running is None and known == word and stem(word.lower()) in self._lower_stems:
             return word.lower()  # a title's Commute, of a text about commuting
         if running is None and word.istitle() and known.isupper():
+            before_capital = match.string[match.end() :].lstrip()[:1].isupper()
+            is_name = before_capital and not in_title and not in_capitals
             return word if is_name else word.lower()
         return running or known
 
@@ -402,7 +273,7 @@ class Surface:
         if text != text.lower():
             return text
         spelt = self._speller.spell(words_of(text, tokenised=self.document.tokenised))
-        return _WORD.sub(self._with_acronyms, spelt)
+        return WORD.sub(self._with_acronyms, spelt)
 
     def _with_acronyms(self, match: "re.Match[str]") -> str:
         running = self._running_word(match[0]) or match[0]
@@ -448,7 +319,7 @@ class Surface:
     @cached_property
     def _has_title_case(self) -> bool:
         """Whether most long words of the title begin with capitals."""
-        words = [word for word in _WORD.findall(self.document.title) if len(word) > 3]
+        words = [word for word in WORD.findall(self.document.title) if len(word) > 3]
         capitals: int = sum(word[0].isupper() for word in words)
         return capitals > len(words) / 2
 
@@ -461,13 +332,13 @@ class Surface:
     @cached_property
     def _lower_stems(self) -> frozenset[str]:
         """The stems of all words that the text has in lower case."""
-        return frozenset(stem_all([word for word in _WORD.findall(self._text) if word.islower()]))
+        return frozenset(stem_all([word for word in WORD.findall(self._text) if word.islower()]))
 
     @cached_property
     def _words(self) -> dict[str, list[Span]]:
         """Where each word occurs, by the word in lower case."""
         spans: dict[str, list[Span]] = {}
-        for match in _WORD.finditer(self._text):
+        for match in WORD.finditer(self._text):
             spans.setdefault(match[0].lower(), []).append(match.span())
         return spans
 
