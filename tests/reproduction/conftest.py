@@ -19,6 +19,12 @@ from one2set.reproduction.results import Results
 QUICK = ("logging.curves=false", "model.width=16", "model.feed_forward=16")
 
 
+@pytest.fixture(autouse=True)
+def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few resamples: they take most of the time of a report."""
+    monkeypatch.setattr("one2set.reproduction.results.RESAMPLES", 500)
+
+
 class Ended:
     """A training that has run to its end in this very process."""
 
