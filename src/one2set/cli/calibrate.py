@@ -14,6 +14,7 @@ from one2set.cli.options import (
     MaxLineOption,
     NoVerifyOption,
     OnErrorOption,
+    OwnModelArgument,
     ThreadsOption,
 )
 from one2set.cli.progress import show_progress
@@ -24,14 +25,7 @@ _ENOUGH = 80  # documents; with 80 of Inspec, the model was much better on the o
 
 
 def calibrate(
-    model: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODEL",
-            help="A model or run folder. To calibrate an included model, copy it first: "
-            "one2set export default --output MODEL.",
-        ),
-    ],
+    model: OwnModelArgument,
     inputs: Annotated[
         list[str],
         typer.Argument(

@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Table
 
 from one2set.atomic import atomic_file
-from one2set.cli.console import out
+from one2set.cli.console import as_word, out
 from one2set.cli.options import CorpusArgument, ScaleOption, SetOption, training_option
 from one2set.cli.plans import CodeOption, FineTuneOption, do_plan
 from one2set.errors import missing_extra
@@ -119,7 +119,7 @@ def _show(rows: Sequence[Record]) -> None:
     )
     table.add_column("system", no_wrap=True)
     for column in _COLUMNS:
-        table.add_column(column if out.is_terminal else column.replace(" ", "_"), justify="right")
+        table.add_column(column if out.is_terminal else as_word(column), justify="right")
     for row in rows:
         table.add_row(row["system"], *(shown(row) for shown in _COLUMNS.values()))
     out.print(table)

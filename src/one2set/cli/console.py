@@ -94,6 +94,11 @@ class Output:
         self._console.print(Text.assemble(*parts), soft_wrap=not sys.stdout.isatty())
 
 
+def as_word(text: str) -> str:
+    """A text without spaces, for a cell of a table that programs read."""
+    return "_".join(text.split())
+
+
 def warn_about_skipped(count: int, where: str = "") -> None:
     """Say how many records were skipped, if any were."""
     if count:

@@ -49,12 +49,15 @@ def _warn_about_folder(model: str) -> str:
     return model
 
 
+_model_argument = partial(typer.Argument, metavar="MODEL", callback=_warn_about_folder)
 ModelArgument = Annotated[
+    str, _model_argument(help="A model or run folder, or default for the included model.")
+]
+OwnModelArgument = Annotated[
     str,
-    typer.Argument(
-        metavar="MODEL",
-        help="A model or run folder, or default for the included model.",
-        callback=_warn_about_folder,
+    _model_argument(
+        help="A model or run folder. To calibrate an included model, copy it first: "
+        "one2set export default --output MODEL."
     ),
 ]
 ModelOption = Annotated[

@@ -26,7 +26,6 @@ from one2set.errors import ConfigError
 _data = partial(typer.Option, rich_help_panel="Data")
 _filter = partial(typer.Option, rich_help_panel="Filters of the training data")
 _vocabulary = partial(typer.Option, rich_help_panel="Vocabulary")
-_VOCABULARY_SIZE = 50_002
 
 
 def prepare(
@@ -74,8 +73,7 @@ def prepare(
         int | None,
         _vocabulary(
             metavar="N",
-            help="Keep the N most frequent words, special tokens included. Default: "
-            f"{_VOCABULARY_SIZE}.",
+            help="Keep the N most frequent words, special tokens included. Default: 50002.",
             show_default=False,
         ),
     ] = None,
@@ -147,8 +145,8 @@ def prepare(
             max_source_words=max_source_words,
             max_phrases=max_phrases,
             max_phrase_words=max_phrase_words,
-            vocabulary_size=_VOCABULARY_SIZE if vocabulary_size is None else vocabulary_size,
             hold_out=hold_out,
+            **({} if vocabulary_size is None else {"vocabulary_size": vocabulary_size}),
         )
     except ValidationError as error:
         first = error.errors()[0]

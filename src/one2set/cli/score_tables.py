@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from one2set.cli.console import as_word
 from one2set.cli.safe_console import SafeConsole
 from one2set.evaluation.comparison import CELLS, METRIC_NAMES, Comparison
 from one2set.evaluation.protocols import YE2021
@@ -114,7 +115,7 @@ def _comparison_table(console: Console, comparison: Comparison) -> Table:
             table.add_row(
                 cell.group,
                 cell.cutoff,
-                _word(system.name),
+                as_word(system.name),
                 *map(_shown, values),
                 *(map(_shown, difference) if row else [_NONE] * len(difference)),
                 sure,
@@ -132,7 +133,7 @@ def _counts_table(console: Console, comparison: Comparison) -> Table:
         predicted = [system.counts[group].predicted for group in GROUPS]
         missed = [system.counts[group].mean_absolute_error for group in GROUPS]
         values = [*predicted, *missed, system.duplication]
-        table.add_row(_word(system.name), *map(_shown, values))
+        table.add_row(as_word(system.name), *map(_shown, values))
     return table
 
 
@@ -143,7 +144,7 @@ def _protocols_table(console: Console, comparison: Comparison) -> Table:
     for protocol in comparison.protocols:
         for row, system in enumerate(comparison.systems):
             scores = [system.metrics[protocol.name][cell].f1 for cell in _SHORT]
-            label = (_word(system.name),) if several else ()
+            label = (as_word(system.name),) if several else ()
             table.add_row(
                 protocol.name,
                 *label,
@@ -151,8 +152,3 @@ def _protocols_table(console: Console, comparison: Comparison) -> Table:
                 end_section=several and row == len(comparison.systems) - 1,
             )
     return table
-
-
-def _word(name: str) -> str:
-    """A system's name without spaces, so that columns can be counted."""
-    return "_".join(name.split())

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from one2set.cli.console import out
+from one2set.cli.console import as_word, out
 from one2set.data.corpus.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ def _print(
         table = Table(title=title, caption=caption, title_justify="left", title_style="bold")
     else:
         table = Table(box=None, pad_edge=False)
-        columns = [_word(column) for column in columns]
-        rows = [[_word(cell) for cell in row] for row in rows]
+        columns = [as_word(column) for column in columns]
+        rows = [[as_word(cell) for cell in row] for row in rows]
         out.print(f"# {title}")
     for column in columns:
         table.add_column(column, justify="left" if column == columns[0] else "right")
@@ -33,10 +33,6 @@ def _print(
     out.print(table)
     if caption and not out.is_terminal:
         out.print(f"# {caption}", soft_wrap=True)
-
-
-def _word(text: str) -> str:
-    return "_".join(text.split())
 
 
 def print_statistics(rows: Sequence[tuple[Statistics, Statistics | None]]) -> None:

@@ -290,9 +290,8 @@ class CandidateNgrams:
     def _nested_features(self, keyphrase_count: Floats, keyphraseness: Floats) -> Columns:
         """The best values of the n-grams that contain it, and of those within it."""
         at, length, which = self._found.at, self._found.length, self._found.ngram
-        index_at = np.full(
-            (MAX_NGRAM_WORDS + 1, len(self.text.hash) + 1), -1
-        )  # by length and position
+        # The number of each n-gram, by its length and position.
+        index_at = np.full((MAX_NGRAM_WORDS + 1, len(self.text.hash) + 1), -1)
         index_at[length, at] = which
         size = len(self.hash)
         occurrences, longer = np.zeros(size), [np.zeros(size), np.full(size, _NO_LOG)]

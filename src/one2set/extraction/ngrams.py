@@ -20,7 +20,7 @@ from one2set.data.text import PUNCTUATION
 
 Hashes = NDArray[np.uint64]
 
-MAX_NGRAM_WORDS = 5  # words of an n-gram
+MAX_NGRAM_WORDS = 5
 _MARKS = PUNCTUATION.union(SPECIALS)  # no n-gram contains one
 # Odd numbers, so that multiplication modulo 2⁶⁴ is invertible: 2⁶⁴ over the golden ratio, and
 # another.

@@ -111,9 +111,9 @@ def explain_count(results: Results, row: str, metric: Metric) -> str:
 def explain_no_predictions(results: Results, *rows: str) -> str:
     """Say which rows predict nothing on the reference set; "" if none."""
     without = [ROWS[row].label for row in rows if not count_written(results, row)]
-    return f"No predictions by {' and '.join(without)}: there is nothing to compare." * bool(
-        without
-    )
+    if not without:
+        return ""
+    return f"No predictions by {' and '.join(without)}: there is nothing to compare."
 
 
 def explain_bias(results: Results, metric: Metric) -> str:
