@@ -149,6 +149,34 @@ def test_keywords_of_bibtex_may_have_a_line_each(tmp_path: Path, end: str) -> No
     assert document.keyphrases == ("a b", "c", "d")
 
 
+@pytest.mark.parametrize(
+    ("keywords", "expected"),
+    [
+        ("Adult\nModels, Statistical\nFemale", ("Adult", "Models, Statistical", "Female")),
+        (
+            "\n  Adult\r\n  Wool, Raw, Washed\r\n\r\n  Female\r\n",
+            ("Adult", "Wool, Raw, Washed", "Female"),
+        ),
+        ("1,2-wool\nAdult", ("1,2-wool", "Adult")),
+        # Lists that are wrapped: after a comma, before it, within a keyword.
+        ("raw wool, sheep,\nadult", ("raw wool", "sheep", "adult")),
+        ("raw wool,\nsheep,\nadult\n", ("raw wool", "sheep", "adult")),
+        ("raw wool\n, sheep\n, adult", ("raw wool", "sheep", "adult")),
+        ("adult, female, raw\n  wool, sheep", ("adult", "female", "raw wool", "sheep")),
+        ("adult, female, raw\nwool", ("adult", "female", "raw wool")),
+        ("adult\nraw, female; sheep\ngoat", ("adult raw", "female", "sheep goat")),
+        # Two lines do not tell.
+        ("Models, Statistical\nFemale", ("Models", "Statistical Female")),
+    ],
+)
+def test_a_comma_of_a_bibtex_keyword_that_has_its_line_does_not_split_it(
+    tmp_path: Path, keywords: str, expected: tuple[str, ...]
+) -> None:
+    source = f"@misc{{a, title = {{T}}, keywords = {{{keywords}}}}}"
+    (document,) = read(write(tmp_path, "a.bib", source.encode()))
+    assert document.keyphrases == expected
+
+
 def test_keywords_of_bibtex_may_have_another_name(tmp_path: Path) -> None:
     path = write(tmp_path, "a.bib", b"@misc{a, title={T}, TAGS={a b, c; d}}")
     (document,) = read(path, fields=Fields(keyphrases=("Tags",)))

@@ -130,9 +130,13 @@ def _part(text: str, groups: int) -> tuple[str, bool]:
 
 
 def _split_keywords(text: str) -> list[str]:
-    keywords = _BETWEEN_KEYWORDS.split(text)
-    if len(keywords) == 1:  # EndNote writes one per line
-        keywords = text.splitlines()
+    """Split at commas and semicolons, or at line ends where lines are keywords. EndNote writes one
+    per line, and those of MEDLINE have commas: `Models, Statistical`. A list that was wrapped has
+    commas at line ends, or in at least half of its lines."""
+    lines = [line for line in map(str.strip, text.splitlines()) if line]
+    with_commas = sum(len(_BETWEEN_KEYWORDS.split(line)) > 1 for line in lines)
+    is_wrapped = 2 * with_commas >= len(lines) or any(line.endswith(",") for line in lines)
+    keywords = _BETWEEN_KEYWORDS.split(text) if ";" in text or is_wrapped else lines
     return [" ".join(keyword.split()) for keyword in keywords]
 
 
