@@ -98,6 +98,22 @@ def test_a_blank_line_is_between_blocks_and_lines(source: bytes, name: str) -> N
     assert read_document(source, name).text == "public data\n\nmining\n\nimage\n\nprocessing"
 
 
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        (b"<p>We count sheep with graph neural<br>\n networks.", "a.html"),
+        (b"We count sheep with graph neural  \nnetworks.", "a.md"),
+    ],
+)
+def test_a_sentence_goes_on_after_a_line_break(source: bytes, name: str) -> None:
+    assert read_document(source, name).text == "We count sheep with graph neural networks."
+
+
+def test_a_rule_and_an_empty_paragraph_end_a_sentence() -> None:
+    page = b"<div>We count sheep and<hr>they sleep and<p></p>dream.</div>"
+    assert read_document(page, "a.html").text == "We count sheep and\n\nthey sleep and\n\ndream."
+
+
 def test_blocks_of_a_pdf_are_lines() -> None:
     """They are guessed, so a phrase may go on."""
     assert read_document(pdf(), "a.pdf").abstract.split("\n") == EXPECTED

@@ -55,7 +55,7 @@ def read_html(data: bytes) -> Extract:
         # The words around a menu are apart, those around the number of a reference are not.
         node.replace_with("" if node.tag == "sup" else " ")
     for node in tree.css("br, hr, p:empty"):
-        node.replace_with(LINE_BREAK)
+        node.replace_with(LINE_BREAK if node.tag == "br" else 2 * LINE_BREAK)
     headings = tree.css("h1")
     title = _first(meta, _TITLES) or (_text(headings[0]) if len(headings) == 1 else window)
     return Extract(title, list(_blocks(tree)), _first(meta, _ABSTRACTS))
