@@ -174,11 +174,12 @@ def generate(
     if output is None:
         from one2set.data.reading.streams import ErrorPolicy
 
-        with ErrorPolicy(on_error, report, max_line=max_line) as errors:
+        with ErrorPolicy(on_error, report, max_line=max_line, leave_out_unknown=True) as errors:
             read = _InputReader(inputs, are_files, fields, errors, texts)
             results = _generate(read, model, threads, selection, verify=not no_verify)
             _print(show_waiting(results, read.describe), read, format or "text", color)
         console.warn_about_skipped(errors.skipped)
+        console.warn_about_left_out(errors.left_out)
         return
     from one2set.bulk.output_formats import KEYPHRASES
     from one2set.bulk.pipeline import Keyphrases, Source
