@@ -119,6 +119,11 @@ def test_blocks_of_a_pdf_are_lines() -> None:
     assert read_document(pdf(), "a.pdf").abstract.split("\n") == EXPECTED
 
 
+def test_a_pdf_may_begin_with_something_else() -> None:
+    """As some mail programs and web servers leave it."""
+    assert read_document(b"From: a ewe\n\n" + pdf(), "a.pdf").abstract.split("\n") == EXPECTED
+
+
 def test_plain_text_stays_as_it_is() -> None:
     text = "A title\nSee https://flock.example, and\n\n\nREFERENCES\nnone."
     assert read_document(text.encode(), "a.txt").text == text
@@ -147,7 +152,19 @@ def test_recognition(start: bytes, name: str, kind: str | None) -> None:
 @pytest.mark.parametrize(
     ("data", "name", "message"),
     [
-        (b"not at all a PDF", "a.pdf", "is damaged .*; copy or download it again"),
+        (
+            b"Notes on sheep, not a PDF",
+            "a.pdf",
+            r"is not PDF: it begins with b'Notes on sheep, ', not with b'%PDF-'; if it is text, "
+            r"rename it to \.txt",
+        ),
+        ("Größe".encode("utf-16"), "a.PDF", "is not PDF: it begins with .*, not with b'%PDF-'"),
+        (b"Notes", "a.docx", r"is not DOCX: it begins with b'Notes', not with b'PK"),
+        (b"Notes", "a.odt", "is not ODT"),
+        (b"Notes", "a.epub", "is not EPUB"),
+        (b"Notes", "a.xlsx", "is not XLSX"),
+        (b"", "a.pdf", "contains no text"),
+        (b"\r\n%PDF-1.4", "a.pdf", "is damaged .*; copy or download it again"),
         (pdf()[:900], "a.pdf", "is damaged"),
         (docx()[:-40], "a.docx", "is damaged"),
         (zipped({"word/document.xml": "<a><b></a>"}), "a.docx", "is damaged .*mismatched tag"),
