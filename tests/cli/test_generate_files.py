@@ -224,6 +224,28 @@ def test_text_output_writes_the_texts(exported_model: Path, tmp_path: Path) -> N
         (tmp_path / "texts" / "a.md.txt").unlink()
 
 
+@pytest.mark.parametrize("with_output", [False, True])
+def test_a_text_replaces_no_other_file_without_overwrite(
+    exported_model: Path, tmp_path: Path, with_output: bool
+) -> None:
+    source, text = tmp_path / "a.md", tmp_path / "notes.txt"
+    source.write_text("# Sets\n\nOf *words*.")
+    text.write_text("My notes")
+    options: list[str | Path] = ["-f", "jsonl"]
+    if with_output:
+        options = ["-o", tmp_path / "k.jsonl", "--workers", "1"]
+    options += ["--text-output", text]
+    with pytest.raises(ConfigError, match=r"notes\.txt exists already; pass --overwrite, or name"):
+        run(exported_model, source, *options)
+    assert text.read_text() == "My notes"
+    run(exported_model, source, *options, "--overwrite")
+    assert text.read_text() == "Sets\nOf words."
+    if with_output:
+        text.write_text("Sets\nOf")  # as an interrupted run may leave it
+        run(exported_model, source, *options, "--resume")
+        assert text.read_text() == "Sets\nOf words."
+
+
 @pytest.mark.parametrize("given", ["lib.bib", "link.bib", "."])
 @pytest.mark.parametrize("options", [[], ["--overwrite"], ["--resume"]])
 def test_an_input_is_not_replaced_by_its_output(

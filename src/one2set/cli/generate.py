@@ -157,7 +157,7 @@ def generate(
                 "--workers": workers,
                 "--engine": engine == "ray",
                 "--resume": resume,
-                "--overwrite": overwrite,
+                "--overwrite": overwrite and text_output is None,
                 f"--format {format}": format in ("parquet", "xlsx"),
             }
         )
@@ -170,7 +170,7 @@ def generate(
         from one2set.bulk.output_formats import TextOutput
 
         refuse_input_as_output("--text-output", text_output, inputs)
-        texts = TextOutput(text_output)
+        texts = TextOutput(text_output, replace=overwrite or resume)
     if output is None:
         from one2set.data.reading.streams import ErrorPolicy
 
