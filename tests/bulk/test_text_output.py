@@ -44,3 +44,19 @@ def test_an_unwritable_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match=r"--text-output is .*cannot be written"):
         TextOutput(str(tmp_path / "file" / "below")).write(ONE)
+
+
+@pytest.mark.parametrize("name", ["text.txt", "texts"])
+def test_other_files_are_replaced_only_if_the_user_says_so(tmp_path: Path, name: str) -> None:
+    output = str(tmp_path / name)
+    TextOutput(output).write(ONE)
+    (path,) = (path for path in tmp_path.rglob("*") if path.is_file())
+    TextOutput(output).write(ONE)  # the same text
+    path.write_text("My notes")
+    with pytest.raises(
+        ConfigError, match=rf"--text-output is .*, but {path} exists already; pass --overwrite, or"
+    ):
+        TextOutput(output).write(ONE)
+    assert path.read_text() == "My notes"
+    TextOutput(output, replace=True).write(ONE)
+    assert path.read_bytes().decode() == ONE.text

@@ -196,12 +196,54 @@ def test_other_formats_hold_what_is_printed(
     assert output.read_text() == shown  # the test runner, too, makes line ends equal
 
 
+@pytest.mark.parametrize("options", [["-f", "jsonl"], ["-o", "k.jsonl", "--workers", "1"]])
+def test_files_of_other_formats_in_a_folder_are_named_and_left_out(
+    exported_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("papers").mkdir()
+    Path("papers/b.txt").write_text("Sets of words.")
+    Path("papers/a.png").write_bytes(b"x")
+    shown = invoke("generate", "--model", exported_model, "papers", *options)
+    assert "1 file was left out, as its format is not known: papers/a.png\n" in shown.stderr
+    for number in range(4):
+        Path(f"papers/c{number}.db").write_bytes(b"x")
+    again = ["--overwrite"] if "-o" in options else []
+    shown = invoke("generate", "--model", exported_model, "papers", *options, *again)
+    names = "papers/a.png, papers/c0.db, papers/c1.db and 2 more"
+    assert f"5 files were left out, as their formats are not known: {names}\n" in shown.stderr
+    written = read_jsonl(Path("k.jsonl")) if again else parse_jsonl(shown.stdout)
+    assert [record["id"] for record in written] == ["b.txt"]
+
+
 def test_text_output_writes_the_texts(exported_model: Path, tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# Sets\n\nOf *words*.")
     for options in (["-o", tmp_path / "k.jsonl", "--workers", "1"], ["-f", "jsonl"]):
         run(exported_model, tmp_path / "a.md", *options, "--text-output", tmp_path / "texts")
         assert (tmp_path / "texts" / "a.md.txt").read_text() == "Sets\nOf words."
         (tmp_path / "texts" / "a.md.txt").unlink()
+
+
+@pytest.mark.parametrize("with_output", [False, True])
+def test_a_text_replaces_no_other_file_without_overwrite(
+    exported_model: Path, tmp_path: Path, with_output: bool
+) -> None:
+    source, text = tmp_path / "a.md", tmp_path / "notes.txt"
+    source.write_text("# Sets\n\nOf *words*.")
+    text.write_text("My notes")
+    options: list[str | Path] = ["-f", "jsonl"]
+    if with_output:
+        options = ["-o", tmp_path / "k.jsonl", "--workers", "1"]
+    options += ["--text-output", text]
+    with pytest.raises(ConfigError, match=r"notes\.txt exists already; pass --overwrite, or name"):
+        run(exported_model, source, *options)
+    assert text.read_text() == "My notes"
+    run(exported_model, source, *options, "--overwrite")
+    assert text.read_text() == "Sets\nOf words."
+    if with_output:
+        text.write_text("Sets\nOf")  # as an interrupted run may leave it
+        run(exported_model, source, *options, "--resume")
+        assert text.read_text() == "Sets\nOf words."
 
 
 @pytest.mark.parametrize("given", ["lib.bib", "link.bib", "."])

@@ -190,10 +190,10 @@ def _zstandard() -> Any:
 class TextOutput:
     """A folder with a file for each document, named by its id; or one file, if the name ends in
     .txt. Offsets count characters of these files, which are UTF-8 with their line ends as they
-    are."""
+    are. A file with another text is replaced only with `replace`."""
 
-    def __init__(self, name: str) -> None:
-        self.path = Path(name)
+    def __init__(self, name: str, *, replace: bool = False) -> None:
+        self.path, self.replace = Path(name), replace
         self._is_file = self.path.suffix == ".txt" and not self.path.is_dir()
         self._names, self._any_written = UniqueNames(), False
 
@@ -206,9 +206,17 @@ class TextOutput:
             )
         self._any_written = True
         path = self.path if self._is_file else self.path / f"{self._choose_name(document.id)}.txt"
+        text = document.text.encode("utf-8", "replace")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(document.text.encode("utf-8", "replace"))
+            if not self.replace and path.exists():
+                if path.is_file() and path.read_bytes() == text:
+                    return  # a task of Ray may be repeated
+                raise ConfigError(
+                    f"--text-output is {self.path}, but {path} exists already; pass --overwrite, "
+                    "or name another output"
+                )
+            path.write_bytes(text)
         except OSError as error:
             raise ConfigError(
                 f"--text-output is {self.path}, which cannot be written ({error.strerror}); name "

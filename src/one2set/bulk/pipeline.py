@@ -20,7 +20,7 @@ from one2set.bulk.resume import ResumeState
 from one2set.data.document import Document, StemmedDocument
 from one2set.data.reading.readers import read
 from one2set.data.reading.records import Fields, with_title
-from one2set.data.reading.streams import MAX_LINE, ErrorPolicy, OnError
+from one2set.data.reading.streams import MAX_LINE, ErrorPolicy, LeftOut, OnError
 from one2set.errors import DataError
 from one2set.extraction.candidates import build_candidates
 from one2set.keyphrases.calibration import Calibration
@@ -49,6 +49,7 @@ class Chunk(NamedTuple):
     bytes_read: int  # of the input, including this chunk
     skipped: int  # records, including this chunk
     digest: str  # of all documents up to the end of this chunk
+    left_out: LeftOut  # files, including this chunk
 
     @property
     def end(self) -> int:
@@ -81,7 +82,9 @@ class Source:
     def chunks(self, state: ResumeState = ResumeState()) -> Iterator[Chunk]:  # noqa: B008
         """Yield the chunks that are not done yet, and an empty one at the end. The documents that
         are done must be the same as then, and all there are if the output is complete."""
-        with ErrorPolicy(self.on_error, self.report, max_line=self.max_line) as errors:
+        with ErrorPolicy(
+            self.on_error, self.report, max_line=self.max_line, leave_out_unknown=True
+        ) as errors:
             documents = self._write_texts(
                 chain.from_iterable(
                     read(path, fields=self.fields, errors=errors) for path in self.inputs
@@ -106,14 +109,16 @@ class Source:
                             f"the output has {state.done:,} documents, but the input now has more",
                             fix="pass --overwrite to process all of them, or name another output",
                         )
-                    yield Chunk(first, chunk, errors.bytes_read, errors.skipped, digest)
+                    yield Chunk(
+                        first, chunk, errors.bytes_read, errors.skipped, digest, errors.left_out
+                    )
             if end < state.done:
                 raise DataError(
                     f"the input has {end:,} documents, but {state.done:,} were processed already",
                     fix=_OTHER_INPUT,
                 )
             digest = hashed.hexdigest()[:_DIGEST]
-            yield Chunk(end, [], errors.bytes_read, errors.skipped, digest)
+            yield Chunk(end, [], errors.bytes_read, errors.skipped, digest, errors.left_out)
 
     def check_all_done(self, state: ResumeState) -> None:
         """Raise an error unless exactly these documents are done."""

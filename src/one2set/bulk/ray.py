@@ -114,7 +114,9 @@ def _absolute(source: Source) -> Source:
         if is_pipe(path):
             raise ConfigError(f"{path} cannot be read by Ray; pass files, or leave out --engine")
     inputs = tuple(path if is_remote(path) else os.path.abspath(path) for path in source.inputs)
-    texts = source.texts and TextOutput(os.path.abspath(source.texts.path))
+    texts = source.texts and TextOutput(
+        os.path.abspath(source.texts.path), replace=source.texts.replace
+    )
     report = source.report and source.report.absolute()
     return replace(source, inputs=inputs, report=report, texts=texts)
 

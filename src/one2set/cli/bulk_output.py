@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from one2set.cli import console
 from one2set.cli.progress import show_progress
 from one2set.cores import count_cores
-from one2set.data.reading.streams import count_bytes
+from one2set.data.reading.streams import LeftOut, count_bytes
 from one2set.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -215,6 +215,7 @@ class _Tally:
         self._started = time.perf_counter()
         self._done = self._before = done_before
         self._cut = self._skipped = 0
+        self._left_out = LeftOut()
         self.bytes_done = 0
         self.total_bytes = count_bytes(inputs)  # 0 for standard input: no time is estimated
 
@@ -223,6 +224,7 @@ class _Tally:
         self._done = max(self._done, result.end)
         self._cut += result.cut
         self._skipped, self.bytes_done = result.chunk.skipped, result.chunk.bytes_read
+        self._left_out = result.chunk.left_out
 
     @property
     def rate(self) -> str:
@@ -245,6 +247,7 @@ class _Tally:
                 style="yellow",
             )
         console.warn_about_skipped(self._skipped)
+        console.warn_about_left_out(self._left_out)
 
     def _per_second(self) -> float:
         return (self._done - self._before) / (time.perf_counter() - self._started)

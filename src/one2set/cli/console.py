@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 if TYPE_CHECKING:
     from one2set.cli.safe_console import SafeConsole
+    from one2set.data.reading.streams import LeftOut
 
     out: SafeConsole
     err: SafeConsole
@@ -104,6 +105,17 @@ def warn_about_skipped(count: int, where: str = "") -> None:
     if count:
         records = "1 record was" if count == 1 else f"{count:,} records were"
         _make_console("err").print(f"{records} skipped{where}", style="yellow", soft_wrap=True)
+
+
+def warn_about_left_out(files: "LeftOut") -> None:
+    """Name the files of folders that were left out, if any were."""
+    if files.number:
+        more = files.number - len(files.first)
+        names = ", ".join(files.first) + (f" and {more:,} more" if more else "")
+        text = "1 file was left out, as its format is"
+        if files.number > 1:
+            text = f"{files.number:,} files were left out, as their formats are"
+        _make_console("err").print(f"{text} not known: {names}", style="yellow", soft_wrap=True)
 
 
 def write(content: bytes) -> None:

@@ -157,7 +157,7 @@ def generate(
                 "--workers": workers,
                 "--engine": engine == "ray",
                 "--resume": resume,
-                "--overwrite": overwrite,
+                "--overwrite": overwrite and text_output is None,
                 f"--format {format}": format in ("parquet", "xlsx"),
             }
         )
@@ -170,15 +170,16 @@ def generate(
         from one2set.bulk.output_formats import TextOutput
 
         refuse_input_as_output("--text-output", text_output, inputs)
-        texts = TextOutput(text_output)
+        texts = TextOutput(text_output, replace=overwrite or resume)
     if output is None:
         from one2set.data.reading.streams import ErrorPolicy
 
-        with ErrorPolicy(on_error, report, max_line=max_line) as errors:
+        with ErrorPolicy(on_error, report, max_line=max_line, leave_out_unknown=True) as errors:
             read = _InputReader(inputs, are_files, fields, errors, texts)
             results = _generate(read, model, threads, selection, verify=not no_verify)
             _print(show_waiting(results, read.describe), read, format or "text", color)
         console.warn_about_skipped(errors.skipped)
+        console.warn_about_left_out(errors.left_out)
         return
     from one2set.bulk.output_formats import KEYPHRASES
     from one2set.bulk.pipeline import Keyphrases, Source

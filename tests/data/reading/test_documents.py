@@ -98,9 +98,30 @@ def test_a_blank_line_is_between_blocks_and_lines(source: bytes, name: str) -> N
     assert read_document(source, name).text == "public data\n\nmining\n\nimage\n\nprocessing"
 
 
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        (b"<p>We count sheep with graph neural<br>\n networks.", "a.html"),
+        (b"We count sheep with graph neural  \nnetworks.", "a.md"),
+    ],
+)
+def test_a_sentence_goes_on_after_a_line_break(source: bytes, name: str) -> None:
+    assert read_document(source, name).text == "We count sheep with graph neural networks."
+
+
+def test_a_rule_and_an_empty_paragraph_end_a_sentence() -> None:
+    page = b"<div>We count sheep and<hr>they sleep and<p></p>dream.</div>"
+    assert read_document(page, "a.html").text == "We count sheep and\n\nthey sleep and\n\ndream."
+
+
 def test_blocks_of_a_pdf_are_lines() -> None:
     """They are guessed, so a phrase may go on."""
     assert read_document(pdf(), "a.pdf").abstract.split("\n") == EXPECTED
+
+
+def test_a_pdf_may_begin_with_something_else() -> None:
+    """As some mail programs and web servers leave it."""
+    assert read_document(b"From: a ewe\n\n" + pdf(), "a.pdf").abstract.split("\n") == EXPECTED
 
 
 def test_plain_text_stays_as_it_is() -> None:
@@ -131,7 +152,19 @@ def test_recognition(start: bytes, name: str, kind: str | None) -> None:
 @pytest.mark.parametrize(
     ("data", "name", "message"),
     [
-        (b"not at all a PDF", "a.pdf", "is damaged .*; copy or download it again"),
+        (
+            b"Notes on sheep, not a PDF",
+            "a.pdf",
+            r"is not PDF: it begins with b'Notes on sheep, ', not with b'%PDF-'; if it is text, "
+            r"rename it to \.txt",
+        ),
+        ("Größe".encode("utf-16"), "a.PDF", "is not PDF: it begins with .*, not with b'%PDF-'"),
+        (b"Notes", "a.docx", r"is not DOCX: it begins with b'Notes', not with b'PK"),
+        (b"Notes", "a.odt", "is not ODT"),
+        (b"Notes", "a.epub", "is not EPUB"),
+        (b"Notes", "a.xlsx", "is not XLSX"),
+        (b"", "a.pdf", "contains no text"),
+        (b"\r\n%PDF-1.4", "a.pdf", "is damaged .*; copy or download it again"),
         (pdf()[:900], "a.pdf", "is damaged"),
         (docx()[:-40], "a.docx", "is damaged"),
         (zipped({"word/document.xml": "<a><b></a>"}), "a.docx", "is damaged .*mismatched tag"),

@@ -161,6 +161,26 @@ def test_a_folder_with_a_file_that_is_not_ours(name: str, what: str, tmp_path: P
     assert errors.skipped == 1
 
 
+def test_files_of_other_formats_in_a_folder_can_be_left_out(tmp_path: Path) -> None:
+    write(tmp_path, "a.jsonl", GOOD)
+    paths = [write(tmp_path, f"{number}.png", b"x") for number in range(5)]
+    errors = ErrorPolicy("stop", leave_out_unknown=True)
+    assert len(list(read(tmp_path, errors=errors))) == 1
+    assert (errors.skipped, errors.left_out.number) == (0, 5)
+    assert list(errors.left_out.first) == paths[:3]
+    report = tmp_path / ".report.jsonl"
+    with ErrorPolicy("skip", report, leave_out_unknown=True) as errors:
+        assert len(list(read(tmp_path, errors=errors))) == 1
+    assert (errors.skipped, errors.left_out.number) == (5, 0)
+    assert len(report.read_text().splitlines()) == 5
+
+
+def test_a_folder_of_other_formats_has_no_documents(tmp_path: Path) -> None:
+    write(tmp_path, "a.png", b"x")
+    with pytest.raises(DataError, match="contains no documents"):
+        list(read(tmp_path, errors=ErrorPolicy("stop", leave_out_unknown=True)))
+
+
 def test_an_empty_folder(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="contains no documents"):
         list(read(tmp_path))

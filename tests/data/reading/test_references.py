@@ -60,6 +60,51 @@ def test_quotes_of_a_bibtex_title_stay_and_those_around_its_parts_go(
 @pytest.mark.parametrize(
     ("value", "title"),
     [
+        ('wool # " and Sheep"', "Wool and Sheep"),
+        ('"Soft " # WOOL', "Soft Wool"),
+        ("{Soft } # wool\n  # { and Sheep}", "Soft Wool and Sheep"),
+        ("{Soft} # {er}", "Softer"),
+        ("both # {.}", "Wool, sheep."),
+        ('"A # B, " # {C # "D"}', 'A # B, C # "D"'),
+        ('"Sheep {"}#{"} " # 2', 'Sheep "#" 2'),
+        ('"Ga{\\ss}e, K\\"ase" # {}', "Gaße, Käse"),
+        ("wool # unknown", "Woolunknown"),
+        ("{Soft} {wool}", "Soft wool"),  # not BibTeX, but what is meant is clear
+        ("wool #", "Wool"),
+    ],
+)
+def test_parts_of_bibtex_values_are_joined(tmp_path: Path, value: str, title: str) -> None:
+    strings = '@string{Wool = "Wool"} @string(both = wool # ", " # {sheep})'
+    source = f"{strings} @misc{{a, title = {value}, abstract = wool}}"
+    (document,) = read(write(tmp_path, "a.bib", source.encode()))
+    assert (document.title, document.abstract) == (title, "Wool")
+
+
+def test_bibtex_strings_that_double_do_not_fill_the_memory(tmp_path: Path) -> None:
+    strings = ["@string{s0 = {wool }}"]
+    strings += [f"@string{{s{n} = s{n - 1} # s{n - 1}}}" for n in range(1, 60)]
+    source = "\n".join([*strings, "@misc{a, title = s1}", "@misc{b, title = s59}"])
+    errors = ErrorPolicy("skip")
+    documents = list(read(write(tmp_path, "a.bib", source.encode()), errors=errors))
+    assert documents[0].title == "wool wool"
+    assert len(documents[1].title) < 1_000_000
+    assert errors.skipped > 0
+    with pytest.raises(DataError, match="a string has more than 65,536 characters") as met:
+        list(read(tmp_path / "a.bib"))
+    assert met.value.line is not None
+
+
+def test_a_bibtex_value_of_very_many_parts_is_reported(tmp_path: Path) -> None:
+    source = f"@string{{s = {{{'wool ' * 100}}}}} @misc{{a, title = {' # '.join(['s'] * 1_000)}}}"
+    path = write(tmp_path, "a.bib", f"{source}\n@misc{{b, title={{B}}}}".encode())
+    errors = ErrorPolicy("skip", max_line=100_000)
+    assert [document.id for document in read(path, errors=errors)] == ["b"]
+    assert errors.skipped == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "title"),
+    [
         (r"The {LaTeX} macro \title", r"The LaTeX macro \title"),
         (r"Files to \input", r"Files to \input"),
         ("{" * 300 + "Wool" + "}" * 300, "Wool"),
@@ -102,6 +147,34 @@ def test_keywords_of_bibtex_may_have_a_line_each(tmp_path: Path, end: str) -> No
     assert document.keyphrases == ("Adult", "Brain Mapping", "Female")
     (document,) = read(write(tmp_path, "a.bib", b"@misc{a, title={T}, keywords={a\n b, c,\nd}}"))
     assert document.keyphrases == ("a b", "c", "d")
+
+
+@pytest.mark.parametrize(
+    ("keywords", "expected"),
+    [
+        ("Adult\nModels, Statistical\nFemale", ("Adult", "Models, Statistical", "Female")),
+        (
+            "\n  Adult\r\n  Wool, Raw, Washed\r\n\r\n  Female\r\n",
+            ("Adult", "Wool, Raw, Washed", "Female"),
+        ),
+        ("1,2-wool\nAdult", ("1,2-wool", "Adult")),
+        # Lists that are wrapped: after a comma, before it, within a keyword.
+        ("raw wool, sheep,\nadult", ("raw wool", "sheep", "adult")),
+        ("raw wool,\nsheep,\nadult\n", ("raw wool", "sheep", "adult")),
+        ("raw wool\n, sheep\n, adult", ("raw wool", "sheep", "adult")),
+        ("adult, female, raw\n  wool, sheep", ("adult", "female", "raw wool", "sheep")),
+        ("adult, female, raw\nwool", ("adult", "female", "raw wool")),
+        ("adult\nraw, female; sheep\ngoat", ("adult raw", "female", "sheep goat")),
+        # Two lines do not tell.
+        ("Models, Statistical\nFemale", ("Models", "Statistical Female")),
+    ],
+)
+def test_a_comma_of_a_bibtex_keyword_that_has_its_line_does_not_split_it(
+    tmp_path: Path, keywords: str, expected: tuple[str, ...]
+) -> None:
+    source = f"@misc{{a, title = {{T}}, keywords = {{{keywords}}}}}"
+    (document,) = read(write(tmp_path, "a.bib", source.encode()))
+    assert document.keyphrases == expected
 
 
 def test_keywords_of_bibtex_may_have_another_name(tmp_path: Path) -> None:

@@ -38,6 +38,15 @@ KINDS: dict[str, Kind] = {
     ".xlsx": "xlsx",
 }
 _ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+# What a file of this kind has at its beginning. Of a PDF, mail programs may write something before.
+_SIGNATURES: dict[Kind, bytes] = {
+    "pdf": b"%PDF-",
+    "docx": _ZIP,
+    "odt": _ZIP,
+    "epub": _ZIP,
+    "xlsx": _ZIP,
+}
+_SHOWN = 16  # bytes, in an error
 _HTML = re.compile(
     rb"\s*(?:<\?xml[^>]{0,200}\?>\s*)?(?:<!--.{0,2000}?-->\s*)?<(?:!doctype\s+html|html)\b",
     re.IGNORECASE | re.DOTALL,
@@ -129,8 +138,14 @@ def _extract(data: bytes, name: str, limits: Limits) -> tuple[str, str]:
         kind = archive_kind(data, limits)
     if kind is None and name.lower().endswith(_RECORDS):
         raise _records_error(name)
-    if kind is None:
+    if kind is None or not data.strip():
         return "", _plain_text(data, name)
+    signature = _SIGNATURES.get(kind, b"")
+    if signature not in data:  # only its name says that it is of this kind
+        raise DataError(
+            f"is not {kind.upper()}: it begins with {data[:_SHOWN]!r}, not with {signature!r}",
+            fix="if it is text, rename it to .txt; otherwise save or download it again",
+        )
     try:
         return compose(_read(kind, data, name, limits))
     except RecursionError:

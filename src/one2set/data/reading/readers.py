@@ -230,7 +230,7 @@ def _read_folder(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Doc
                     place = printable(os.path.relpath(file, path))
                     yield replace(document, id=place) if plain else document
             else:
-                errors.report(
+                errors.report_unknown_format(
                     f"the format {Path(name).suffix or 'without extension'!r} is not known",
                     fix=f"expected one of {_ALLOWED}; move the file out of the folder",
                     path=file,

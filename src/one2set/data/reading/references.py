@@ -5,7 +5,7 @@ An entry without an abstract is a document that has only a title.
 
 import logging
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from one2set.data.document import Document
@@ -16,7 +16,10 @@ from one2set.errors import DataError, missing_extra
 Kind = Literal["bibtex", "tagged"]
 EXTENSIONS: dict[str, Kind] = {".bib": "bibtex", ".ris": "tagged", ".nbib": "tagged"}
 _BIBTEX_START = re.compile(r"(?:\s*%.*\n)*\s*@\w{1,40}\s*[{(]")
-_CONCATENATION = re.compile(r'\A"|"\s*#\s*"|"\Z')  # "a" # "b"
+# What matters in `"a" # name # {b}`. After a backslash, a brace or quote is text.
+_MARK = re.compile(r'(?<!\\)["{}]|#')
+# Characters of a string, which others may repeat: `@string{b = a # a}`, `@string{c = b # b}`, …
+_LONGEST_STRING = 1 << 16
 # Commas by the manual of biblatex, semicolons by many programs, and some mix both. A comma between
 # digits is part of a term: 1,2-dichloroethane.
 _BETWEEN_KEYWORDS = re.compile(r";|(?<!\d),|,(?!\d)")
@@ -52,7 +55,6 @@ def read_bibtex(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Docu
     try:
         from bibtexparser.entrypoint import parse_string
         from bibtexparser.library import Library
-        from bibtexparser.middlewares.parsestack import default_parse_stack
         from bibtexparser.model import DuplicateBlockKeyBlock, DuplicateFieldKeyBlock
     except ImportError:
         raise missing_extra("bibtexparser", extra="documents", purpose="reading BibTeX") from None
@@ -62,30 +64,80 @@ def read_bibtex(path: str, fields: Fields, errors: ErrorPolicy) -> Iterator[Docu
         # BibTeX reads an entry that repeats a field, and takes the first one.
         entry = block.ignore_error_block if isinstance(block, DuplicateFieldKeyBlock) else None
         library.add(entry or block, fail_on_duplicate_key=False)
-    for step in default_parse_stack():
-        library = step.transform(library)
     for block in library.failed_blocks:
         is_double = isinstance(block, DuplicateBlockKeyBlock)
         what = "repeats the key of another entry" if is_double else "is not a complete BibTeX entry"
         line = (block.start_line or 0) + 1
         errors.report(what, fix="correct the entry", path=path, line=line)
+    strings: dict[str, str] = {}
+    for string in library.strings:
+        try:
+            strings[string.key.lower()] = _join_parts(string.value, strings, _LONGEST_STRING)
+        except DataError as error:
+            line = (string.start_line or 0) + 1
+            errors.report(f"a string {error.what}", fix=error.fix, path=path, line=line)
     for entry in library.entries:
-        values: dict[str, Any] = {}
-        for field in entry.fields:
-            value = str(field.value)
-            if field.enclosing == "no-enclosing":  # quotes within {…} or "…" belong to the text
-                value = _CONCATENATION.sub("", value)
-            name, text = field.key.lower(), _without_latex(value)
-            if fields.know_keyphrases(name):
-                keywords = _BETWEEN_KEYWORDS.split(text)
-                if len(keywords) == 1:  # EndNote writes one per line
-                    keywords = text.splitlines()
-                values.setdefault(name, [" ".join(keyword.split()) for keyword in keywords])
-            else:
-                values.setdefault(name, " ".join(text.split()))
-        record = {"id": entry.key, "abstract": "", **values}
         line = (entry.start_line or 0) + 1
+        values: dict[str, Any] = {}
+        try:
+            for field in entry.fields:
+                text = _without_latex(_join_parts(field.value, strings, errors.max_line))
+                name, is_list = field.key.lower(), fields.know_keyphrases(field.key.lower())
+                value = _split_keywords(text) if is_list else " ".join(text.split())
+                values.setdefault(name, value)
+        except DataError as error:
+            errors.report(f"a field {error.what}", fix=error.fix, path=path, line=line)
+            continue
+        record = {"id": entry.key, "abstract": "", **values}
         yield from parse_record(record, fields=fields, errors=errors, path=path, line=line)
+
+
+def _join_parts(value: str, strings: Mapping[str, str], limit: int) -> str:
+    """The text of `"a" # name # {b}`. A name that no @string defines stays as it is, such as jan;
+    so does what is not valid, such as `{a} {b}`."""
+    parts, size = [], 0
+    for part, is_enclosed in _split_parts(value):
+        text = part[1:-1] if is_enclosed else strings.get(part.lower(), part)
+        parts.append(text)
+        size += len(text)
+        if size > limit:
+            what = f"has more than {limit:,} characters when its parts are joined"
+            raise DataError(what, fix="shorten it")
+    return "".join(parts)
+
+
+def _split_parts(value: str) -> Iterator[tuple[str, bool]]:
+    """The parts between the #, and whether one pair of braces or quotes encloses each."""
+    depth, in_quotes, groups, start = 0, False, 0, 0
+    for mark in _MARK.finditer(value):
+        match mark[0]:
+            case "{":
+                depth += 1
+            case "}":
+                depth -= 1
+            case '"' if depth == 0:  # within braces, a quote is text
+                in_quotes = not in_quotes
+            case "#" if depth == 0 and not in_quotes:
+                yield _part(value[start : mark.start()], groups)
+                groups, start = 0, mark.end()
+        groups += mark[0] in '}"' and depth == 0 and not in_quotes
+    yield _part(value[start:], groups)
+
+
+def _part(text: str, groups: int) -> tuple[str, bool]:
+    text = text.strip()
+    return text, groups == 1 and (text[0] + text[-1]) in ("{}", '""')
+
+
+def _split_keywords(text: str) -> list[str]:
+    """Split at commas and semicolons, or at line ends where lines are keywords. EndNote writes one
+    per line, and those of MEDLINE have commas: `Models, Statistical`. A list that was wrapped has
+    commas at line ends, or in at least half of its lines."""
+    lines = [line for line in map(str.strip, text.splitlines()) if line]
+    with_commas = sum(len(_BETWEEN_KEYWORDS.split(line)) > 1 for line in lines)
+    is_wrapped = 2 * with_commas >= len(lines) or any(line.endswith(",") for line in lines)
+    keywords = _BETWEEN_KEYWORDS.split(text) if ";" in text or is_wrapped else lines
+    return [" ".join(keyword.split()) for keyword in keywords]
 
 
 def _without_latex(value: str) -> str:

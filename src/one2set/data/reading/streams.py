@@ -28,6 +28,7 @@ MAX_LINE = 1 << 27  # bytes of a line or of a text: what is in memory at once
 # A block of Zstandard has at least 4 bytes and at most 128 kB of content, so that a piece never
 # becomes more than 32 MB; it may refer back to as much as the window.
 _ZSTD_PIECE, _ZSTD_WINDOW = 1 << 10, 1 << 28
+_NAMED_FILES = 3  # that are left out, at most; folders may have very many
 _OR_SKIP = "or pass --on-error skip to leave it out"
 
 
@@ -40,6 +41,18 @@ def count_bytes(paths: Iterable[str]) -> int:
     return total
 
 
+class LeftOut(NamedTuple):
+    """Files of folders whose format is not known."""
+
+    number: int = 0
+    first: tuple[str, ...] = ()  # their paths
+
+    def add(self, path: str) -> "LeftOut":
+        """With one more file."""
+        first = (*self.first, printable(path)) if self.number < _NAMED_FILES else self.first
+        return LeftOut(self.number + 1, first)
+
+
 class ErrorPolicy:
     """What to do with input that cannot be used. It also counts the bytes read, for progress.
 
@@ -50,6 +63,8 @@ class ErrorPolicy:
             is wrong and what to do. An existing file is replaced only if it is such a report; a
             block without problems empties it.
         max_line: Lines and text files of more bytes than this are rejected.
+        leave_out_unknown: With "stop", leave out the files of a folder whose format is not known,
+            and count them in `left_out`, for callers that name them to their users.
     """
 
     def __init__(
@@ -58,6 +73,7 @@ class ErrorPolicy:
         report_file: Path | None = None,
         *,
         max_line: int = MAX_LINE,
+        leave_out_unknown: bool = False,
     ) -> None:
         self.on_error, self.report_file, self.max_line = on_error, report_file, max_line
         if report_file is not None and on_error != "skip":
@@ -66,6 +82,7 @@ class ErrorPolicy:
             )
         self._has_old = report_file is not None and _check_report(report_file)
         self.skipped, self.bytes_read = 0, 0
+        self.left_out, self._leave_out_unknown = LeftOut(), leave_out_unknown
         self._file: IO[bytes] | None = None
 
     def report(self, what: str, *, fix: str, path: str, line: int | None = None) -> None:
@@ -81,6 +98,13 @@ class ErrorPolicy:
             row = {"path": printable(path), "line": line, "what": what, "fix": fix}
             self._file.write(orjson.dumps(row) + b"\n")
             self._file.flush()  # a program may read it before it leaves the block
+
+    def report_unknown_format(self, what: str, *, fix: str, path: str) -> None:
+        """Report a file of a folder, or leave it out."""
+        if self.on_error == "stop" and self._leave_out_unknown:
+            self.left_out = self.left_out.add(path)
+        else:
+            self.report(what, fix=fix, path=path)
 
     def __enter__(self) -> Self:
         return self

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from one2set.data.reading.document_formats.blocks import (
+    LINE_BREAK,
     Block,
     Extract,
     clean,
@@ -125,3 +126,46 @@ def test_ligatures_are_letters(text: str) -> None:
     assert clean(f"the {text} of ﬁelds, \uf001elds and \uf002ocks") == (
         "the effect of fields, fields and flocks"
     )
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        # Sentences that were wrapped.
+        ("We count with neural|networks.", "We count with neural networks."),
+        ("We count sheep with|neural networks of|sheep, always.) Or", 1),
+        ("We count with neural|networks. We|Sleep.", "We count with neural networks. We|Sleep."),
+        ("We count neural|networks! Then we|sleep", "We count neural networks! Then we|sleep"),
+        # Lists, addresses, verses, paragraphs.
+        ("public data|mining|image|processing", 4),
+        ("flour|milk|two eggs.", 3),
+        ("the sheep of the hill|sleep in the night", 2),
+        ("Institute of Wool Research|12 Ewe Street|Flockton", 3),
+        ("We count sheep at night.|then we sleep.", 2),
+        ("We count the following:|sheep, goats.", 2),
+        ("We asked “Who is there?”|they slept.", 2),
+        ("We count with neural||networks.", "We count with neural|networks."),
+        ("We count with neural|3 networks.", 2),
+    ],
+)
+def test_a_line_break_ends_a_block_unless_a_sentence_goes_on(
+    lines: str, expected: str | int
+) -> None:
+    """`expected` is the text, or as how many lines it stays."""
+    composed = texts(lines.replace("|", LINE_BREAK))
+    if isinstance(expected, str):
+        assert composed == expected.split("|")
+    else:
+        assert len(composed) == expected
+        assert " ".join(composed) == lines.replace("|", " ")
+
+
+def test_a_heading_goes_on_after_a_line_break() -> None:
+    lines = f"Counting{LINE_BREAK} sheep{LINE_BREAK}At night"
+    assert texts(heading(lines)) == ["Counting sheep", "At night"]
+
+
+def test_very_many_line_breaks_do_not_take_forever() -> None:
+    lines = LINE_BREAK.join(["we count the sheep"] * 20_000)
+    (text,) = texts(f"{lines}.")
+    assert len(text) == len(lines) + 1

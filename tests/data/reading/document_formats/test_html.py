@@ -56,7 +56,17 @@ def test_what_is_not_read() -> None:
 def test_a_form_around_a_page_is_read(inside: str) -> None:
     form = f"<form><label>x</label><input value=x><textarea>x</textarea>{inside}</form>"
     assert texts(form) == ["a"]
-    assert texts(f"<div>{form}</div>") == ([] if "<p>" in inside else ["a"])
+    assert texts(f"<div>{form}</div>") == ["a"]
+    page = f"<div><p>menu</p>{form.replace('a<', 'most of the page<')}</div>"
+    assert texts(page)[-1] == "most of the page"
+
+
+@pytest.mark.parametrize("place", ["<div>{}</div>", "<p>b<div>{}</div>", "<table><td>{}</table>"])
+def test_a_form_of_a_page_is_not_read(place: str) -> None:
+    form = "<form><p>Search</p><label>For a long term</label><select><option>x</select></form>"
+    page = place.format(form)
+    assert "Search" not in texts(f"<p>We count sheep.</p>{page}<p>At night.</p>")
+    assert "Search" not in texts(f"<p>We count sheep.</p>{page * 3}<p>At night.</p>")
 
 
 def test_a_deep_page() -> None:

@@ -31,8 +31,12 @@ _LIGATURES = str.maketrans(
 )
 _LONE_LIGATURE = re.compile("(?<=\\w) ([ﬀ-ﬄ]) (?=\\w)")  # of another font than its word
 _SPACE = re.compile(r"[\s\x00-\x1f\x7f]+")
-# The end of a line within a block, such as <br>. Readers write it, `compose` splits blocks there.
+# The end of a line within a block, such as <br>. Readers write it, `compose` splits blocks there,
+# unless a sentence goes on: two of them always end it.
 LINE_BREAK = "\u2028"
+_SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*(?=\s|$)")
+_LINE_END = re.compile(r"[.!?…:;][\"'”’)\]]*$")
+_FEWEST_WORDS = 3  # of a line of prose; those of a list are often shorter
 _HYPHENS = "-\xad\u2010"
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 
@@ -59,17 +63,34 @@ class Extract:
 def compose(extract: Extract) -> tuple[str, str]:
     """Make one title, in one line, and one text, with a blank line between blocks."""
     title = clean(extract.title)
-    blocks = [
-        Block(clean(line), block.heading)
-        for block in extract.blocks
-        for line in block.text.split(LINE_BREAK)
-    ]
+    blocks = [Block(text, block.heading) for block in extract.blocks for text in _split(block)]
     blocks = _without_title([block for block in blocks if block.text], title)
     lines = [block.text for block in _without_references(_without_front_matter(blocks))]
     abstract = clean(extract.abstract)
     if _letters(abstract) not in _letters(" ".join(lines)):
         lines.insert(0, abstract)
     return title, extract.between.join(lines)
+
+
+def _split(block: Block) -> list[str]:
+    """Split a block at its line breaks, except those by which somebody wrapped a sentence.
+
+    There, the next line begins with a small letter, and the line before is no end of a sentence.
+    Lists of terms and verses may look like that, too, so a sentence must end further on, and the
+    line before must have some words; headings are no lists. A break before a capital stays an end,
+    although the sentence may go on with a name: lines of addresses and lists begin so.
+    """
+    texts: list[list[str]] = []  # of each text, the lines; both from the last to the first
+    following, has_end = "", False
+    for line in map(clean, reversed(block.text.split(LINE_BREAK))):
+        is_prose = block.heading or (has_end and len(line.split()) >= _FEWEST_WORDS)
+        if is_prose and following[:1].islower() and line and not _LINE_END.search(line):
+            texts[-1].append(line)
+        else:
+            texts.append([line])
+            has_end = False
+        following, has_end = line, has_end or _SENTENCE_END.search(line) is not None
+    return [" ".join(reversed(lines)) for lines in reversed(texts)]
 
 
 def clean(text: str) -> str:

@@ -13,13 +13,12 @@ from one2set.errors import missing_extra
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-# A form around a whole page, as ASP.NET makes it, is read.
 _NOT_READ = (
     "script, style, noscript, template, svg, math, pre, nav, footer, aside, button, select, label, "
-    "textarea, datalist, :not(body) > form:not(:has(h1, main, article)), iframe, object, canvas, "
-    "audio, video, head, sup.reference, [hidden], [aria-hidden=true], [role=navigation], "
-    "[role=contentinfo], [role=search], #footer, .footer"
+    "textarea, datalist, iframe, object, canvas, audio, video, head, sup.reference, [hidden], "
+    "[aria-hidden=true], [role=navigation], [role=contentinfo], [role=search], #footer, .footer"
 )
+_FORM = ":not(body) > form:not(:has(h1, main, article))"
 _BLOCK = re.compile(
     "address|article|blockquote|body|caption|center|d[dlt]|div|fieldset|fig(caption|ure)|h[1-6]|"
     "header|hr|html|li|main|[ou]l|p|section|summary|t(able|body|foot|head)|t[dhr]"
@@ -54,8 +53,13 @@ def read_html(data: bytes) -> Extract:
     for node in tree.css(_NOT_READ):
         # The words around a menu are apart, those around the number of a reference are not.
         node.replace_with("" if node.tag == "sup" else " ")
+    # A form around a page, as ASP.NET makes it, is read: in a wrapper it has most of the text.
+    whole = _count_letters(tree.body)
+    for node in tree.css(_FORM):
+        if 2 * _count_letters(node) <= whole:
+            node.replace_with(" ")
     for node in tree.css("br, hr, p:empty"):
-        node.replace_with(LINE_BREAK)
+        node.replace_with(LINE_BREAK if node.tag == "br" else 2 * LINE_BREAK)
     headings = tree.css("h1")
     title = _first(meta, _TITLES) or (_text(headings[0]) if len(headings) == 1 else window)
     return Extract(title, list(_blocks(tree)), _first(meta, _ABSTRACTS))
@@ -100,6 +104,10 @@ def _first(meta: dict[str, str], names: tuple[str, ...]) -> str:
 
 def _text(node: "LexborNode | None") -> str:
     return "" if node is None else node.text()
+
+
+def _count_letters(node: "LexborNode | None") -> int:
+    return sum(map(len, _text(node).split()))
 
 
 def _blocks(tree: "LexborHTMLParser") -> Iterator[Block]:
