@@ -43,6 +43,19 @@ def test_it_finds_the_keyphrases_of_a_real_text(generator: KeyphraseGenerator) -
     assert generator.generate([TEXT, TEXT[:200]])[0] == keyphrases
 
 
+def test_a_long_text_has_five_keyphrases_too(
+    generator: KeyphraseGenerator, documents: list[Document]
+) -> None:
+    """Texts of different subjects, so that no phrase has a high mean over all passages."""
+    text = "\n\n".join(document.text for document in documents[:20])
+    keyphrases = generator.generate(text, only="present")
+    assert_sound(keyphrases, text)
+    assert len(keyphrases) == 5
+    likely = generator.generate(text, only="present", point="f1")
+    assert len(likely) < 5
+    assert {keyphrase.text for keyphrase in likely} <= {keyphrase.text for keyphrase in keyphrases}
+
+
 def test_the_light_model_needs_numpy_only() -> None:
     code = (
         "import sys; from one2set import KeyphraseGenerator\n"

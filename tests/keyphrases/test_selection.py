@@ -232,6 +232,39 @@ def test_at_least_five_phrases_are_shown_if_as_many_are_likely_enough(
     assert len(keyphrases) == count
 
 
+@pytest.mark.parametrize(
+    ("num_passages", "options", "count"),
+    [
+        (1, {}, 1),
+        (2, {}, 5),  # not the sixth
+        (2, {"more": -1.0}, 1),
+        (2, {"point": "f1"}, 1),
+    ],
+)
+def test_the_five_best_phrases_of_a_long_text_need_a_lower_score(
+    num_passages: int, options: dict[str, Any], count: int
+) -> None:
+    document = Document("d", "", "apples, pears, plums, grapes, figs, limes and melons")
+    scores = {"apples": 0.3, "pears": 0.09, "plums": 0.08, "grapes": 0.07, "figs": 0.06}
+    scores |= {"limes": 0.05, "melons": 0.01}
+    phrases = [
+        ScoredPhrase(stem_all([word]), score, word, ((at := document.text.index(word), at + 1),))
+        for word, score in scores.items()
+    ]
+    calibration = Calibration(present=SideCalibration(threshold=0.1, expected_gold_factor=1.0))
+    shown = select_keyphrases(
+        document, phrases, calibration, Selection(**options), num_passages=num_passages
+    )
+    assert [keyphrase.text for keyphrase in shown] == [*scores][:count]
+
+
+def test_phrases_of_a_long_text_that_are_hardly_likely_are_not_shown() -> None:
+    phrases = make_phrases(graph_networks=0.5, models=0.019)
+    calibration = Calibration(present=SideCalibration(threshold=0.1))
+    shown = select_keyphrases(DOCUMENT, phrases, calibration, num_passages=3)
+    assert [keyphrase.text for keyphrase in shown] == ["Graph Networks"]
+
+
 def test_another_phrase_takes_the_place_of_a_part() -> None:
     side = SideCalibration(expected_gold_factor=0.0)
     phrases = make_phrases(**{"graph_networks": 0.5, "networks": 0.5, "3d_models": 0.1})

@@ -67,7 +67,12 @@ def explore(
     scored = score_phrases(document, biased, knowledge, calibration, check=check)
     surface = Surface(document.document, speller)
     dial = tuple(
-        (selection.more, select_from_surface(surface, scored, calibration, selection))
+        (
+            selection.more,
+            select_from_surface(
+                surface, scored, calibration, selection, num_passages=len(passages)
+            ),
+        )
         for selection in selections
     )
     outputs = tuple(

@@ -211,13 +211,19 @@ class KeyphraseGenerator:
         if selection.top is None:
             selection = replace(selection, top=DEFAULT_TOP)
         calibration, speller = self._calibration, self._speller
-        min_score = min(side.threshold_at(selection.more) for side in calibration.sides.values())
         for stemmed, passages in self._predict_passages(documents, calibration.null_bias(), check):
+            num_passages = len(passages)
+            min_score = min(selection.min_scores(calibration, num_passages).values())
             scored = score_phrases(
                 stemmed, passages, self._knowledge, calibration, min_score=min_score, check=check
             )
             document = stemmed.document
-            yield document, select_keyphrases(document, scored, calibration, selection, speller)
+            yield (
+                document,
+                select_keyphrases(
+                    document, scored, calibration, selection, speller, num_passages=num_passages
+                ),
+            )
 
     def explore(
         self,

@@ -18,7 +18,7 @@ from one2set.data.control_codes import Side
 from one2set.data.document import Document
 from one2set.data.text import DIGIT, Span, Stems, stem_all, words_with_numbers
 from one2set.errors import ConfigError
-from one2set.keyphrases.calibration import TOP_K, Calibration, SideCalibration
+from one2set.keyphrases.calibration import MIN_THRESHOLD, TOP_K, Calibration, SideCalibration
 from one2set.keyphrases.overlap import drop_needless_parts, marginal_probabilities
 from one2set.keyphrases.phrase_speller import NO_SPELLER, PhraseSpeller
 from one2set.keyphrases.results import Keyphrase, KeyphraseList
@@ -81,6 +81,17 @@ class Selection:
         asked = self.point == "f1" or self.more > 0 or self.only is not None or self.vocabulary
         return 0.0 if asked else side.floor
 
+    def min_scores(self, calibration: Calibration, num_passages: int) -> dict[Side, float]:
+        """The least score that a phrase of each side needs, in a text of this many passages.
+
+        In a long text, scores are means over its passages and lower than those of an abstract, on
+        which the thresholds were fitted. So that readers see five present phrases all the same,
+        the first five need no more than `MIN_THRESHOLD`."""
+        scores = {name: side.threshold_at(self.more) for name, side in calibration.sides.items()}
+        if num_passages > 1 and self.for_readers and self.more >= 0:
+            scores["present"] = min(scores["present"], MIN_THRESHOLD)
+        return scores
+
     def __post_init__(self) -> None:
         if self.only not in (None, "present", "absent"):
             raise ConfigError(f"only is {self.only!r}; expected 'present', 'absent' or None")
@@ -110,9 +121,12 @@ def select_keyphrases(
     calibration: Calibration,
     selection: Selection = Selection(),  # noqa: B008  (frozen)
     speller: PhraseSpeller = NO_SPELLER,
+    *,
+    num_passages: int = 1,
 ) -> KeyphraseList:
     """The keyphrases of a document that are shown, best first."""
-    return select_from_surface(Surface(document, speller), phrases, calibration, selection)
+    surface = Surface(document, speller)
+    return select_from_surface(surface, phrases, calibration, selection, num_passages=num_passages)
 
 
 def select_from_surface(
@@ -120,11 +134,13 @@ def select_from_surface(
     phrases: Iterable[ScoredPhrase],
     calibration: Calibration,
     selection: Selection,
+    *,
+    num_passages: int = 1,
 ) -> KeyphraseList:
     """`select_keyphrases`, for several selections of one document: its surface is computed once."""
     sides, diversity = calibration.sides, selection.diversity_by(calibration)
-    thresholds = {name: side.threshold_at(selection.more) for name, side in sides.items()}
-    likely = (phrase for phrase in phrases if phrase.score >= thresholds[phrase.side])
+    min_scores = selection.min_scores(calibration, num_passages)
+    likely = (phrase for phrase in phrases if phrase.score >= min_scores[phrase.side])
     numbered = (part for phrase in likely for part in _split_by_number(phrase, surface))
     terms = _extend_and_merge(surface.extend_to_terms, numbered, surface)
     if selection.for_readers:
@@ -144,7 +160,7 @@ def select_from_surface(
     wanted = [
         at
         for at, phrase in enumerate(whole)
-        if marginal[at] >= thresholds[phrase.side]
+        if marginal[at] >= min_scores[phrase.side]
         and phrase.score >= max(selection.min_score, selection.floor(sides[phrase.side]))
         and selection.only in (None, phrase.side)
     ]
@@ -159,7 +175,10 @@ def select_from_surface(
     chosen: list[int] = []
     for name, side in sides.items():
         # The cutoff ignores overlaps, so the next best phrase replaces one that was dropped.
-        scores = [phrase.score for phrase in whole if phrase.side == name]
+        threshold = side.threshold_at(selection.more)
+        scores = [
+            phrase.score for phrase in whole if phrase.side == name and phrase.score >= threshold
+        ]
         count = side.cutoff_by_expected_f1(scores, selection.more)
         if name == "present" and selection.for_readers and selection.more >= 0:
             count = max(count, TOP_K)  # on validation this costs 0.5 % of the F1
