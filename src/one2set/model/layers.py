@@ -7,6 +7,7 @@ Shapes: B documents, Q queries and K keys of all documents, q and k those of one
 H heads, G documents attended together, R rows, T steps.
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -59,8 +60,7 @@ class PackedRows:
     positions: Tensor | None  # (rows,) indices into the G·n padded rows; None without padding
 
     def split_heads(self, x: Tensor, heads: int) -> Tensor:
-        """Packed x as (G, H, n, D/H), padded with zeros."""
-        x = x[self.rows]
+        """The packed rows x of these documents as (G, H, n, D/H), padded with zeros."""
         if self.positions is not None:
             padded = x.new_zeros(self.documents * self.longest, x.shape[1])
             x = padded.index_copy_(0, self.positions.to(x.device), x)
@@ -70,7 +70,7 @@ class PackedRows:
         """Packed x as (G·H, n, D/H), padded with zeros, for `torch.bmm`."""
         if self.documents == 1:  # nothing is copied
             return x[self.rows].view(self.longest, heads, -1).transpose(0, 1)
-        return self.split_heads(x, heads).flatten(0, 1)
+        return self.split_heads(x[self.rows], heads).flatten(0, 1)
 
     def write(self, x: Tensor, out: Tensor, heads: int, scale: float) -> None:
         """Set the rows of packed `out` to those of x (G·H, n, D/H), scaled."""
@@ -242,8 +242,7 @@ class Attention(nn.Module):
             out: Tensor = _PackedAttention.apply(query, key, value, groups, self.heads, rate)  # type: ignore[no-untyped-call]
             return self._out(out)
         parts: list[Tensor] = []
-        for group in groups:
-            q, k, v = _split_heads(group, query, key, value, self.heads)
+        for group, q, k, v in _split_groups(groups, query, key, value, self.heads):
             mask = None if group.mask is None else group.mask.to(x.device, x.dtype)
             out = self.dropout.attention(q, k, v, mask)
             parts.append(group.queries.pack(_join_heads(out)))
@@ -254,11 +253,10 @@ class Attention(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """`forward`, and the weights (Q, S) of head 0, zero beyond the end of a document."""
         longest = max(segments.keys)
-        query = self.query(x)
+        groups, query = segments.groups(x.device), self.query(x)
         parts: list[Tensor] = []
         weights: list[Tensor] = []
-        for group in segments.groups(x.device):
-            q, k, v = _split_heads(group, query, key, value, self.heads)
+        for group, q, k, v in _split_groups(groups, query, key, value, self.heads):
             mask = None if group.mask is None else group.mask.to(x.device)
             weight = self.dropout(attention_weights(q, k, mask))  # (G, H, q, k)
             parts.append(group.queries.pack(_join_heads(weight @ v)))
@@ -277,16 +275,23 @@ class Attention(nn.Module):
         return out
 
 
-def _split_heads(
-    group: Group, query: Tensor, key: Tensor, value: Tensor, heads: int
-) -> tuple[Tensor, Tensor, Tensor]:
-    """(G, H, q, D/H) of the queries, (G, H, k, D/H) of the keys and of the values."""
-    keys = group.keys
-    return (
-        group.queries.split_heads(query, heads),
-        keys.split_heads(key, heads),
-        keys.split_heads(value, heads),
-    )
+def _split_groups(
+    groups: Sequence[Group], query: Tensor, key: Tensor, value: Tensor, heads: int
+) -> Iterator[tuple[Group, Tensor, Tensor, Tensor]]:
+    """Each group with its queries (G, H, q, D/H), its keys and its values (G, H, k, D/H)."""
+    queries = _split_rows(query, [group.queries for group in groups])
+    keys, values = (_split_rows(x, [group.keys for group in groups]) for x in (key, value))
+    for group, q, k, v in zip(groups, queries, keys, values, strict=True):
+        split_keys = group.keys.split_heads
+        yield group, group.queries.split_heads(q, heads), split_keys(k, heads), split_keys(v, heads)
+
+
+def _split_rows(x: Tensor, parts: Sequence[PackedRows]) -> list[Tensor]:
+    """The rows of x of each part. The gradient of `Tensor.split` is one concatenation, while that
+    of a slice is as large as x for every part."""
+    bounds = [0, *(at for part in parts for at in (part.rows.start, part.rows.stop)), len(x)]
+    sizes = [stop - start for start, stop in itertools.pairwise(bounds)]
+    return list(x.split(sizes)[1::2])
 
 
 def _join_heads(x: Tensor) -> Tensor:
