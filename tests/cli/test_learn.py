@@ -13,6 +13,7 @@ from one2set.data.document import Document
 from one2set.errors import ConfigError, DataError
 from one2set.extraction.knowledge import Knowledge
 from one2set.extraction.ngrams import hash_of
+from one2set.extraction.span_rescorer import FILE as SPAN_RESCORER
 from one2set.keyphrases import learn
 from one2set.keyphrases.calibration import Calibration, SideCalibration
 from one2set.model.manifest import MANIFEST, check_manifest
@@ -62,6 +63,30 @@ def test_documents_are_added_to_what_another_model_has_learnt(
     again = ("-o", tmp_path / "further", "--overwrite")
     run("learn", tmp_path / "net", *known, "--documents", path, *again)
     assert Calibration.load(tmp_path / "further").present.null_bias == 2.5, "a model's own counts"
+
+
+def test_counted_documents_fit_only_the_span_rescorer(tiny_model: Path, tmp_path: Path) -> None:
+    run("export", tiny_model, "-o", tmp_path / "net")
+    documents = ("--documents", SAMPLE)
+    run("learn", tmp_path / "net", *documents, "-o", tmp_path / "out")
+    known = ("--from", tmp_path / "out", "--counted")
+    run("learn", tmp_path / "net", *documents, *known, "-o", tmp_path / "again")
+    for file in (path for path in (tmp_path / "out").iterdir() if path.name != MANIFEST):
+        assert (tmp_path / "again" / file.name).read_bytes() == file.read_bytes(), file.name
+    check_manifest(tmp_path / "again")
+    assert (tmp_path / "again" / SPAN_RESCORER).exists()
+
+
+@pytest.mark.parametrize("origin", [[], ["--from", "net"]])
+def test_counts_of_another_model_are_needed_for_counted_documents(
+    tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, origin: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run("export", tiny_model, "-o", "net")
+    command = ("learn", "net", "--documents", SAMPLE, "--counted", *origin, "-o", "out")
+    with pytest.raises(ConfigError, match="--counted needs the counts of another model"):
+        run(*command)
+    assert not (tmp_path / "out").exists()
 
 
 def test_scorers_learn_from_more_documents_of_an_oversampled_file(

@@ -54,6 +54,14 @@ def learn(
             show_default=False,
         ),
     ] = None,
+    counted: Annotated[
+        bool,
+        typer.Option(
+            "--counted",
+            help="The documents were counted for the model of --from: copy its components as they "
+            "are, and fit only a span rescorer to the network.",
+        ),
+    ] = False,
     field: FieldOption = [],  # noqa: B006
     on_error: OnErrorOption = "stop",
     max_line: MaxLineOption = MAX_LINE,
@@ -113,6 +121,7 @@ def learn(
             read_all,
             sample=read_sample if repeats else None,
             origin=origin,
+            counted=counted,
             overwrite=overwrite,
             verify=not no_verify,
         )

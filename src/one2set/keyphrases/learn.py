@@ -28,14 +28,16 @@ def learn_from_documents(
     *,
     sample: Callable[[], Iterable[Document]] | None = None,
     origin: Path | None = None,
+    counted: bool = False,
     overwrite: bool = False,
     verify: bool = True,
 ) -> None:
     """Copy an exported or light model, with knowledge learnt from documents in place of its own.
 
     The scorers are fitted to a `sample` of the documents, by default to all. With `origin`, a model
-    folder, the documents are added to that model's knowledge, and a model without a calibration
-    gets the origin's. `documents` and `sample` are called more than once.
+    folder, the documents are added to that model's knowledge, unless they were already `counted`
+    for it; then only a span rescorer is fitted, to the network. A model without a calibration gets
+    the origin's. `documents` and `sample` are called more than once.
     """
     folder = resolve_model_folder(model)
     if not is_exported(folder):
@@ -46,10 +48,16 @@ def learn_from_documents(
         check_model(verified)
     knowledge = NO_KNOWLEDGE if origin is None else Knowledge.load(origin).without_span_rescorer()
     fits_all = knowledge.candidate_scorer is None
-    with write_model_folder(output, overwrite=overwrite) as partial:
-        knowledge = (
-            fit_knowledge(documents, sample) if fits_all else extend_knowledge(knowledge, documents)
+    if counted and fits_all:
+        raise ConfigError(
+            f"--counted needs the counts of another model, and --from is {origin or 'missing'}; "
+            "pass --from MODEL, a model that one2set learn made from these documents"
         )
+    with write_model_folder(output, overwrite=overwrite) as partial:
+        if fits_all:
+            knowledge = fit_knowledge(documents, sample)
+        elif not counted:
+            knowledge = extend_knowledge(knowledge, documents)
         for file in folder.iterdir():
             if file.is_file() and file.name not in {*KNOWLEDGE_FILES, MANIFEST}:
                 shutil.copy(file, partial)
@@ -57,7 +65,9 @@ def learn_from_documents(
         if inherited and inherited.exists() and not (partial / CALIBRATION).exists():
             shutil.copy(inherited, partial)
         knowledge.save(partial)
-        if fits_all and not is_light(folder) and knowledge.candidate_scorer is not None:
+        # Leave-one-out counts, which it is fitted with, need documents that were all counted.
+        counts_all = fits_all or counted
+        if counts_all and not is_light(folder) and knowledge.candidate_scorer is not None:
             add_span_rescorer(partial, knowledge.candidate_scorer, (sample or documents)())
 
 
