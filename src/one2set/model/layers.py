@@ -287,11 +287,11 @@ def _split_groups(
 
 
 def _split_rows(x: Tensor, parts: Sequence[PackedRows]) -> list[Tensor]:
-    """The rows of x of each part. The gradient of `Tensor.split` is one concatenation, while that
+    """The rows of x of each part. The gradient of `torch.split` is one concatenation, while that
     of a slice is as large as x for every part."""
     bounds = [0, *(at for part in parts for at in (part.rows.start, part.rows.stop)), len(x)]
     sizes = [stop - start for start, stop in itertools.pairwise(bounds)]
-    return list(x.split(sizes)[1::2])
+    return list(torch.split(x, sizes)[1::2])
 
 
 def _join_heads(x: Tensor) -> Tensor:
