@@ -187,7 +187,7 @@ def test_bfloat16_computes_nearly_the_same(
     examples: list[Example], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("one2set.model.layers._WIDE", 8)
-    exact = stepper("settrans", config())
+    exact = stepper("settrans", config("machine.precision=float32"))
     mixed = stepper("settrans", config("machine.precision=bfloat16"))
     loss = mixed.step(examples, INDICES, number=0, learning_rate=1e-3)[0]["loss"]
     expected = exact.step(examples, INDICES, number=0, learning_rate=1e-3)[0]["loss"]
