@@ -31,12 +31,11 @@ def main() -> None:
             with zstandard.open(path, "rt", encoding="utf-8") as lines:
                 for line in lines:
                     score = json.loads(line).get("computing", 0.0)
-                    for file in (
-                        (computing, core if score >= CORE else rest)
-                        if score >= COMPUTING
-                        else (others,)
-                    ):
-                        file.write(line)
+                    if score < COMPUTING:
+                        others.write(line)
+                    else:
+                        computing.write(line)
+                        (core if score >= CORE else rest).write(line)
         for file in computing, core:
             file.write((data / "train-kp20k-992.jsonl").read_text(encoding="utf-8"))
 

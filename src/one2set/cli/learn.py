@@ -58,8 +58,8 @@ def learn(
         bool,
         typer.Option(
             "--counted",
-            help="The documents were counted for the model of --from: copy its components as they "
-            "are, and fit only a span rescorer to the network.",
+            help="The model of --from has already counted the documents: copy its components as "
+            "they are, and fit only a span rescorer to the network.",
         ),
     ] = False,
     field: FieldOption = [],  # noqa: B006
