@@ -26,11 +26,13 @@ class Invented(Results):
         codes: Mapping[str, Sequence[Codes]] | None = None,
         unsure: Collection[Metric] = (),
         validations: Sequence[float] = (0.1, 0.2),
+        hardware: Mapping[str, str] | None = None,
     ) -> None:
         """Changed figures; rows that are missing; speeds; codes of each seed; the metrics whose
-        differences are not significant; F1 as training goes on."""
+        differences are not significant; F1 as training goes on; the hardware of rows."""
         self._changes, self._speeds, self._codes = changes or {}, speeds or {}, codes or {}
         self._unsure, self._validations = unsure, list(validations)
+        self._hardware = hardware or {}
         self.rows = {row: [] for row in ROWS if row not in without}
 
     splits = [SET]  # noqa: RUF012
@@ -77,6 +79,9 @@ class Invented(Results):
         low, mean, high = (sum(both[metric][at] for metric in counts) for at in (1, 0, 2))
         unsure = any(metric in self._unsure for metric in counts)
         return Difference(mean, -1.0, 1.0) if unsure else Difference(mean, low, high)
+
+    def on_same_hardware(self, *rows: str) -> bool:
+        return len({self._hardware.get(row) for row in rows}) == 1
 
     def training_speed(self, row: str) -> Value | None:
         return Value(self._speeds.get(row, 1.0))

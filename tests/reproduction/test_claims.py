@@ -42,6 +42,7 @@ def check_all(
     codes: Mapping[str, Sequence[Codes]] | None = None,
     speeds: Mapping[str, float] | None = None,
     unsure: Collection[Metric] = (),
+    hardware: Mapping[str, str] | None = None,
 ) -> dict[str, CheckedClaim]:
     """The check_claims by the beginning of the claim."""
     results = Invented(
@@ -49,6 +50,7 @@ def check_all(
         codes={**_PAPERS_CODES, **(codes or {})},
         speeds={**_PAPERS_SPEEDS, **(speeds or {})},
         unsure=unsure,
+        hardware=hardware,
     )
     claims = check_claims(results)
     assert [claim.claim for claim in claims] == list(CLAIMS)
@@ -115,6 +117,7 @@ def test_codes_must_specialise_by_halves() -> None:
 SPECIALISE = "With the separate set loss, codes specialise."
 ALL_GENERATE = "With assignment, more codes generate phrases."
 FASTER = "Generation is faster than one-to-sequence."
+SLOWER = "Training is slower than Transformer's, and a smaller K helps."
 DUPLICATION = "Duplication falls several-fold."
 
 
@@ -198,6 +201,13 @@ def test_a_row_without_predictions_is_not_faster(row: str) -> None:
     claim = check_all(without_predictions(row), speeds=fast)[FASTER]
     assert claim.verdict == "does not hold"
     assert "No predictions by" in claim.reason
+
+
+@pytest.mark.parametrize(("text", "row"), [(FASTER, "transformer"), (SLOWER, "settrans-steps-1")])
+def test_speeds_on_different_hardware_are_not_compared(text: str, row: str) -> None:
+    claim = check_all(hardware={row: "AVX512"})[text]
+    assert claim.verdict == "not measured"
+    assert "different hardware" in claim.numbers
 
 
 def test_speeds_are_shown_with_the_number_of_phrases() -> None:

@@ -63,6 +63,7 @@ def test_a_job_is_done_once(job: JobFolder, monkeypatch: pytest.MonkeyPatch) -> 
     record = job.training_record()
     assert record.examples_seen >= 8, "the last batch may go beyond"
     assert record.parameters > 0
+    assert torch.backends.cpu.get_cpu_capability() in record.hardware
     assert job.examples_seen() == record.examples_seen
     assert not any((job.run / "checkpoints").glob("0*")), "a plan's would fill a disk"
     assert (job.run / "model").is_dir()

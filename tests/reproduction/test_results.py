@@ -25,6 +25,7 @@ from one2set.reproduction.measure import CELLS, CodeShares, Measured
 from one2set.reproduction.plan import ROWS, Setup, select_rows
 from one2set.reproduction.published import METRICS, Value, get_published_value
 from one2set.reproduction.results import Results
+from one2set.reproduction.tables import tabulate_speeds
 from tests.reproduction.invented import Changes, Invented
 
 pytestmark = pytest.mark.xdist_group("whole")  # so that the plan is trained once
@@ -125,6 +126,7 @@ def write_job(
     codes: Sequence[tuple[float, float]] = (),
     seconds: float = 100.0,
     cpu_seconds: float = 10.0,
+    hardware: str = "",
 ) -> None:
     """A job that is done. In all cells, `hits` documents have P = R = F1 = 1, the others 0."""
     (job,) = [job for job in setup.jobs(select_rows([row]), [seed]) if job.row.name == row]
@@ -139,6 +141,7 @@ def write_job(
         null_bias=AS_TRAINED,
         ended=datetime(2021, 8, 1, tzinfo=UTC),
         machine="",
+        hardware=hardware,
         versions={},
     )
     (folder / "training.json").write_text(record.model_dump_json())
@@ -255,6 +258,32 @@ def test_speeds_use_cpu_time(setup: Setup, tmp_path: Path) -> None:
         assert results.training_speed(row) == Value(60 / 10)  # the examples of those seconds
         assert results.generation_speed(row) == Value((6 + 4) / (10 + 10))
     assert results.training_speed("catseq") == Value(80 / 100), "only the clock was read"
+
+
+def test_hardware_is_compared_over_all_seeds(setup: Setup, tmp_path: Path) -> None:
+    write_job(setup, tmp_path, "settrans", hardware="one")
+    write_job(setup, tmp_path, "transformer", hardware="one")
+    write_job(setup, tmp_path, "transformer", hardware="another", seed=1)
+    write_job(setup, tmp_path, "catseq", hardware="one")
+    results = Results(setup, tmp_path)
+    assert results.on_same_hardware("settrans", "catseq")
+    assert not results.on_same_hardware("settrans", "transformer")
+    assert not results.on_same_hardware("transformer"), "a mean over two kinds"
+
+
+def test_speeds_on_different_hardware_have_no_ratio(setup: Setup, tmp_path: Path) -> None:
+    write_job(setup, tmp_path, "transformer", hardware="one", cpu_seconds=10.0)
+    write_job(setup, tmp_path, "settrans", hardware="one", cpu_seconds=5.0)
+    write_job(setup, tmp_path, "settrans-steps-1", hardware="another", cpu_seconds=1.0)
+    write_job(setup, tmp_path, "settrans-beam", hardware="another", cpu_seconds=1.0)
+    results = Results(setup, tmp_path)
+    rows = tabulate_speeds(results).rows
+    assert [[getattr(cell, "text", cell) for cell in row] for row in rows] == [
+        ["Transformer", "6.0", "1.00", "0.5", "1.00"],
+        ["SetTrans", "12.0", "2.00", "1.0", "2.00"],
+        ["K = 1", "60.0", "–", "5.0", "–"],
+        ["SetTrans, beam 5", "–", "–", "5.0", "–"],
+    ]
 
 
 def test_the_reference_is_kp20k_even_if_another_set_is_larger(setup: Setup, tmp_path: Path) -> None:

@@ -64,6 +64,7 @@ class Claim:
     rule: str
     rows: tuple[str, ...]  # that must be measured
     check: Callable[[Results], Outcome]
+    compares_speeds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,9 @@ def _check_claim(claim: Claim, results: Results) -> CheckedClaim:
     missing = [row for row in claim.rows if not results.has(row)]
     if missing:
         return CheckedClaim(claim, "not measured", f"needs {', '.join(missing)}", "")
+    if claim.compares_speeds and not results.on_same_hardware(*claim.rows):
+        numbers = f"{', '.join(claim.rows)} were trained on different hardware (see Jobs)"
+        return CheckedClaim(claim, "not measured", numbers, "")
     outcome = claim.check(results)
     if not outcome.holds:
         return CheckedClaim(claim, "does not hold", outcome.numbers, outcome.reason)
@@ -468,11 +472,13 @@ CLAIMS = (
         "Documents per second of CPU time, all test sets; both predict something.",
         (_SET, _SEQUENCE),
         _check_faster_generation,
+        compares_speeds=True,
     ),
     Claim(
         "Training is slower than Transformer's, and a smaller K helps.",
         "Documents per second of CPU time: SetTrans below Transformer, K = 1 above K = 2.",
         (_SET, "settrans-steps-1", _SEQUENCE),
         _check_slower_training,
+        compares_speeds=True,
     ),
 )

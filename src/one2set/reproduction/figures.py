@@ -148,7 +148,11 @@ def _draw_steps(picture: "Picture", results: Results) -> bool:
     speeds = (("training", results.training_speed), ("generation", results.generation_speed))
     for shift, (name, speed) in zip((-0.18, 0.18), speeds, strict=True):
         base = speed("transformer")
-        values = [(k, speed(row)) for k, row in zip(STEPS, rows, strict=True)]
+        values = [
+            (k, speed(row))
+            for k, row in zip(STEPS, rows, strict=True)
+            if results.has(row) and results.on_same_hardware(row, "transformer")
+        ]
         known = [(k, value.mean) for k, value in values if value is not None]
         assert base is not None
         colour = _PRESENT if name == "training" else _ABSENT

@@ -25,6 +25,7 @@ from typing import IO, Any, Protocol
 
 import numpy as np
 import orjson
+import torch
 from pydantic import BaseModel, ConfigDict
 
 from one2set.atomic import atomic_file
@@ -113,6 +114,7 @@ class TrainingRecord(BaseModel):
     null_bias: NullBias
     ended: datetime
     machine: str
+    hardware: str = ""  # that its speed depends on; earlier versions did not record it
     versions: dict[str, str]
 
 
@@ -297,6 +299,7 @@ class JobFolder:
             null_bias=null_bias,
             ended=datetime.now(UTC),
             machine=f"{platform.node()}, {platform.machine()}, {engine.device}",
+            hardware=_describe_hardware(engine.device),
             versions={name: version(name) for name in ("one2set", "torch", "numpy")},
         )
         with atomic_file(self._record_path) as file:
@@ -344,6 +347,18 @@ def _read_progress(run: Run) -> Progress:
 
 def _open_checkpoints(run: Run) -> Checkpoints:
     return Checkpoints(run.checkpoints, run_fingerprint=run.fingerprint)
+
+
+def _describe_hardware(device: torch.device) -> str:
+    """The GPU, or the CPU and its widest instructions that torch uses."""
+    if device.type == "cuda":
+        return str(torch.cuda.get_device_name(device))
+    name, cpu_info = platform.processor(), Path("/proc/cpuinfo")
+    if cpu_info.exists():
+        lines = cpu_info.read_text(encoding="utf-8", errors="replace").splitlines()
+        names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+        name = next(iter(names), name)
+    return f"{name} {torch.backends.cpu.get_cpu_capability()}".strip()
 
 
 def _get_children_cpu_seconds() -> float:

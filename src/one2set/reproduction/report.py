@@ -137,8 +137,9 @@ def _build_blocks(
             *_find_figure(pictures, "steps"),
             Paragraph(
                 "Speeds are per second of CPU time, on which other work on a machine has little "
-                "effect; those of training include start-up and validation. The paper's were "
-                "measured on a GPU."
+                "effect; those of training include start-up and validation. Rows trained on other "
+                "hardware than Transformer have no ratio (–). The paper's speeds were measured on "
+                "a GPU."
             ),
             tables.tabulate_speeds(results),
         ),
@@ -390,5 +391,6 @@ def _to_job_record(job_folder: JobFolder, results: Results) -> dict[str, object]
         "parameters": record.parameters,
         "ended": record.ended.isoformat(),
         "machine": record.machine,
+        "hardware": record.hardware,
         "command": None if job_folder.job.row.decoding else ["one2set", *job_folder.command()],
     }

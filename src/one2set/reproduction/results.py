@@ -230,6 +230,12 @@ class Results:
 
     # --- Time -------------------------------------------------------------------------------------
 
+    def on_same_hardware(self, *rows: str) -> bool:
+        """Whether all jobs of some rows were trained on the same hardware, so that their speeds can
+        be compared. Unknown hardware counts as one kind."""
+        job_folders = [job_folder for row in rows for job_folder in self.rows[row]]
+        return len({job_folder.training_record().hardware for job_folder in job_folders}) <= 1
+
     def training_speed(self, row: str) -> Value | None:
         """Training documents per second of CPU time, or of wall time if CPU time is unknown."""
 

@@ -44,6 +44,7 @@ _NAMES: dict[Metric, str] = {
     "duplication": "Dup",
 }
 _NONE = "–"
+_BASE = "transformer"  # whose speed the others are compared with
 
 
 def _format_value(value: Value | None, metric: Metric) -> str:
@@ -199,6 +200,8 @@ def _compare_with_base(results: Results, row: str) -> list[str]:
         _format_difference(differences["absent_f1_m"]),
     ]
     trained = ROWS[row].decoding is None
+    if not results.on_same_hardware(row, base):
+        return [*gains, _NONE, _NONE]
     training = _format_slowdown(results.training_speed, row, base) if trained else _NONE
     return [*gains, training, _format_slowdown(results.generation_speed, row, base)]
 
@@ -237,24 +240,29 @@ def tabulate_speeds(results: Results) -> PageTable:
     """Documents per second of CPU time, also relative to Transformer."""
     rows = [*SYSTEM_ROWS, *(name_steps_row(k) for k in STEPS if k != 2), "settrans-beam"]
     paper = load_published_speed()
-    cells = []
+    cells: list[list[TableCell | str]] = []
     for row in filter(results.has, rows):
         own = ROWS[row].decoding is None
+        comparable = results.has(_BASE) and results.on_same_hardware(row, _BASE)
         train = (
-            _format_speed(results.training_speed, row, paper.training) if own else [_NONE, _NONE]
+            _format_speed(results.training_speed, row, paper.training, comparable=comparable)
+            if own
+            else [_NONE, _NONE]
         )
-        generate = _format_speed(results.generation_speed, row, paper.generation)
+        generate = _format_speed(
+            results.generation_speed, row, paper.generation, comparable=comparable
+        )
         cells.append([ROWS[row].label, *train, *generate])
     columns = ["", "documents/s", "× Transformer", "documents/s", "× Transformer"]
     return PageTable(columns, cells, [("Training", 2), ("Generation", 2)])
 
 
 def _format_speed(
-    speed: Callable[[str], Value | None], row: str, paper: float
+    speed: Callable[[str], Value | None], row: str, paper: float, *, comparable: bool
 ) -> list[TableCell | str]:
-    own, base = speed(row), speed("transformer")
+    own, base = speed(row), speed(_BASE)
     assert own is not None
-    ratio = _NONE if base is None else f"{own.mean / base.mean:.2f}"
+    ratio = f"{own.mean / base.mean:.2f}" if comparable and base is not None else _NONE
     return [f"{own.mean:.1f}", TableCell(ratio, f"{paper}" if row == "settrans" else "")]
 
 
@@ -274,7 +282,7 @@ def tabulate_jobs(results: Results) -> PageTable:
                 str(timedelta(seconds=round(generated))),
                 f"{record.parameters / 1e6:.1f} M",
                 f"{record.ended:%Y-%m-%d %H:%M}",
-                record.machine,
+                ", ".join(filter(None, (record.machine, record.hardware))),
             ]
         )
     times = ["wall time", "CPU time", "generation, CPU time"]
