@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+import torch
 
 from one2set.errors import DataError
 from one2set.prediction.engine import Engine
