@@ -26,6 +26,21 @@ def job(quick_setup: Callable[..., Setup], tmp_path: Path) -> JobFolder:
     return JobFolder(jobs["settrans-lambda-0.05"], setup, tmp_path)
 
 
+def test_a_model_is_measured_with_the_threads_of_its_training(
+    quick_setup: Callable[..., Setup], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup = quick_setup("machine.threads=3")
+    job = JobFolder(setup.jobs(select_rows(["catseq"]), [0])[0], setup, tmp_path)
+    chosen: list[int] = []
+    monkeypatch.setattr("torch.set_num_threads", chosen.append)
+    with job.locked() as lock:
+        assert lock is not None
+        list(job.train(lock, train_instantly, tidy=True))
+        chosen.clear()
+        list(job.measure(["inspec-part"]))
+    assert chosen == [3]
+
+
 def refuse_to_start(arguments: Sequence[str], log: IO[bytes], lock: IO[bytes]) -> "Stubborn":
     raise AssertionError("it is trained already")
 

@@ -31,6 +31,7 @@ from pydantic import BaseModel, ConfigDict
 from one2set.atomic import atomic_file
 from one2set.data.corpus.corpus import TRAIN, VALID, Corpus, spread_indices
 from one2set.errors import DataError
+from one2set.model.device import set_num_threads
 from one2set.prediction.engine import Engine
 from one2set.prediction.prediction import AS_TRAINED, NullBias
 from one2set.reproduction.measure import (
@@ -306,7 +307,9 @@ class JobFolder:
             file.write(record.model_dump_json(indent=2).encode())
 
     def _engine(self) -> Engine:
-        """The engine, with the search of the row."""
+        """The engine, with the search of the row and the threads of the training: two threads that
+        share a busy machine spend most of their CPU time waiting for each other."""
+        set_num_threads(self.job.config.machine.threads)
         engine, decoding = Engine.load(self.model), self.job.row.decoding
         if decoding is not None and decoding.beam > 1:
             engine.change_search({"beam": decoding.beam})
