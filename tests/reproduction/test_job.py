@@ -5,8 +5,9 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pytest
 import torch
@@ -105,6 +106,41 @@ def test_a_tuned_bias_is_what_is_measured(
         shutil.rmtree(biased.folder / "measured", ignore_errors=True)
         assert list(biased.measure(["inspec-part"])) == ["inspec-part"]
         assert {code.null for code in biased.measured("inspec-part").codes} == {silent}
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("settrans-beam", {"beam": 5}),
+        ("transformer-exclusive", {"exclusive": -1}),
+        ("exhird-exclusive", {"exclusive": -1}),  # instead of 1
+    ],
+)
+def test_the_search_of_a_row_is_what_is_measured(
+    quick_setup: Callable[..., Setup],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    changed: dict[str, Any],
+) -> None:
+    setup, searches = quick_setup(), []
+    predict = Engine.predict
+
+    def spy(engine: Engine, *args: Any, **kwargs: Any) -> Any:
+        searches.append(engine.generation.search)
+        return predict(engine, *args, **kwargs)
+
+    monkeypatch.setattr(Engine, "predict", spy)
+    for job in setup.jobs(select_rows([name]), [0]):
+        folder = JobFolder(job, setup, tmp_path)
+        with folder.locked() as lock:
+            assert lock is not None
+            list(folder.train(lock, train_instantly, tidy=True))
+        searches.clear()
+        list(folder.measure(["inspec-part"]))
+    trained = Engine.load(folder.model).generation.search
+    assert searches == [replace(trained, **changed)]
+    assert searches != [trained]
 
 
 def test_a_lock_keeps_other_processes_away(job: JobFolder) -> None:

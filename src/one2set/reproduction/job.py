@@ -313,6 +313,8 @@ class JobFolder:
         engine, decoding = Engine.load(self.model), self.job.row.decoding
         if decoding is not None and decoding.beam > 1:
             engine.change_search({"beam": decoding.beam})
+        if decoding is not None and decoding.exclusive is not None:
+            engine.change_search({"exclusive": decoding.exclusive})
         return engine
 
     def measure(self, splits: Sequence[str]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Literal, get_args
 
 from one2set.data.corpus.corpus import MANIFEST, TRAIN, VALID, Corpus, file_hash
 from one2set.errors import ConfigError
+from one2set.prediction.exclusion import ALL
 from one2set.reproduction.version import hash_code
 from one2set.training.config import Config, fingerprint
 from one2set.training.systems import configure_system, get_system
@@ -30,6 +31,7 @@ class Decoding:
 
     beam: int = 1
     tuned_bias: bool = False  # the biases on ∅ that are best on validation documents
+    exclusive: int | None = None  # the window of exclusive search; None keeps the system's
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,20 @@ ROWS = {
             "settrans",
             ("beyond",),
             decoding=Decoding(beam=_BEAM),
+        ),
+        ReportRow(
+            "transformer-exclusive",
+            "Transformer, exclusive search",
+            "transformer",
+            ("beyond",),
+            decoding=Decoding(exclusive=ALL),
+        ),
+        ReportRow(
+            "exhird-exclusive",
+            "ExHiRD-h, no first word twice",
+            "exhird",
+            ("beyond",),
+            decoding=Decoding(exclusive=ALL),
         ),
     )
 }
@@ -204,7 +220,7 @@ class Setup:
                 "system": row.system,
                 "seed": seed,
                 "config": relevant,
-                "decoding": asdict(row.decoding) if row.decoding else None,
+                "decoding": row.decoding and _drop_unset(asdict(row.decoding)),
                 "corpus": self._corpus_hash,
                 "code": self.code,
                 "before": before.key if before else None,
@@ -224,6 +240,10 @@ class Setup:
             return self.documents
         usual = configure_system(row.system, scale=self.scale, changes=self.changes)
         return _count_examples(usual, self.corpus)
+
+
+def _drop_unset(settings: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _find_irrelevant_sections(name: str) -> tuple[str, ...]:

@@ -29,6 +29,8 @@ _BEYOND = {  # rows that are not in the paper, and the row that each changes
     "transformer-missing-eos": "transformer",
     "settrans-bias": "settrans",
     "settrans-beam": "settrans",
+    "transformer-exclusive": "transformer",
+    "exhird-exclusive": "exhird",
 }
 _F1S: dict[str, tuple[Metric, Metric]] = {
     "present": ("present_f1_5", "present_f1_m"),
