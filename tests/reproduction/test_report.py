@@ -137,6 +137,9 @@ def test_the_report_is_whole(whole: Results, written: Path) -> None:
     for name in re.findall(r"\]\((figures/\w+\.svg)\)", markdown):
         assert (written / name).exists()
     assert markdown.count("](figures/") == 4
+    settings = markdown[markdown.index("that are not defaults") :]
+    assert "limits.documents = 8" in settings
+    assert "train.beta1" not in settings, "it is a default"
 
 
 _COMPARISONS = {

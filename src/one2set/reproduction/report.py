@@ -1,9 +1,9 @@
 """The report: our measurements beside the published ones, as Markdown and as one HTML page."""
 
 import fcntl
+import json
 import os
 import platform
-import shlex
 from collections import Counter
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -31,6 +31,7 @@ from one2set.reproduction.page import (
 from one2set.reproduction.plan import PARTS, ROWS, SYSTEM_ROWS, select_rows
 from one2set.reproduction.published import METRICS, get_published_value
 from one2set.reproduction.results import RESAMPLES, Results
+from one2set.training.config import Config
 
 _TITLE = "One2Set, reproduced"
 _FIGURES = "figures"
@@ -159,8 +160,8 @@ def _build_blocks(
         *_describe_protocol(results, command),
         *_section(
             "Jobs",
+            Paragraph("`results.json` has the command of each job."),
             tables.tabulate_jobs(results),
-            Preformatted("Commands", _list_commands(results)),
         ),
     ]
 
@@ -274,8 +275,14 @@ def _describe_protocol(results: Results, command: str) -> list[PageBlock]:
             f"{platform.platform()}, {os.cpu_count()} cores."
         ),
         Preformatted("The command that made this report", [command]),
-        Preformatted(f"Settings of {row}", config.to_toml().splitlines()),
+        Preformatted(f"Settings of {row} that are not defaults", _list_changes(config)),
     ]
+
+
+def _list_changes(config: Config) -> list[str]:
+    """The settings that differ from the defaults."""
+    usual = Config().flat()
+    return [f"{k} = {json.dumps(v)}" for k, v in config.flat().items() if v != usual[k]]
 
 
 def _describe_started(results: Results) -> str:
@@ -311,15 +318,6 @@ def _list_examples(results: Results, *, started: bool) -> str:
 
 def _hash_corpus(results: Results) -> str:
     return file_hash(results.setup.corpus.folder / MANIFEST)[:12]
-
-
-def _list_commands(results: Results) -> list[str]:
-    return [
-        shlex.join(["one2set", *job_folder.command()])
-        for row in ROWS
-        for job_folder in results.rows.get(row, [])
-        if job_folder.job.row.decoding is None
-    ]
 
 
 def _to_records(results: Results, checked_claims: Sequence[CheckedClaim]) -> dict[str, object]:
