@@ -39,6 +39,21 @@ def train(corpus: Path, run: Path, *options: str) -> str:
     return invoke("train", corpus, "--output", run, *options).stderr
 
 
+@pytest.mark.parametrize(("before", "after"), [(None, "1"), ("0", "0")])
+def test_large_tensors_have_large_pages_unless_the_user_says_otherwise(
+    corpus_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    before: str | None,
+    after: str,
+) -> None:
+    monkeypatch.setenv("THP_MEM_ALLOC_ENABLE", before or "")
+    if before is None:
+        monkeypatch.delenv("THP_MEM_ALLOC_ENABLE")
+    train(corpus_folder, tmp_path / "run", *QUICK, "--steps", "1")
+    assert os.environ["THP_MEM_ALLOC_ENABLE"] == after
+
+
 def test_from_a_corpus_to_a_model(corpus_folder: Path, tmp_path: Path) -> None:
     output_text = train(corpus_folder, tmp_path / "run", "--scale", "tiny", "--steps", "3")
     assert "validation at step 3: loss " in output_text
