@@ -14,7 +14,7 @@ import torch
 
 from one2set.errors import DataError
 from one2set.prediction.engine import Engine
-from one2set.prediction.prediction import NullBias
+from one2set.prediction.prediction import AS_TRAINED, NullBias
 from one2set.reproduction.job import InterruptionError, JobFolder, has_ended, launch
 from one2set.reproduction.plan import Setup, select_rows
 from tests.reproduction.conftest import train_instantly
@@ -91,15 +91,17 @@ def test_a_job_is_done_once(job: JobFolder, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_tuned_bias_is_what_is_measured(
-    quick_setup: Callable[..., Setup], tmp_path: Path
+    quick_setup: Callable[..., Setup], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    setup = quick_setup()
+    setup, tuned = quick_setup(), NullBias(0.25, -0.75)
+    monkeypatch.setattr("one2set.reproduction.job.tune_null_bias", lambda *_: tuned)
     rows = select_rows(["settrans", "settrans-bias"])
     trained, biased = (JobFolder(job, setup, tmp_path) for job in setup.jobs(rows, [0]))
-    for job in (trained, biased):
+    for job, bias in ((trained, AS_TRAINED), (biased, tuned)):
         with job.locked() as lock:
             assert lock is not None
             list(job.train(lock, train_instantly, tidy=True))
+        assert job.training_record().null_bias == bias
     for bias, silent in ((100.0, 1.0), (-100.0, 0.0)):
         record = biased.training_record().model_copy(update={"null_bias": NullBias(bias, bias)})
         (biased.folder / "training.json").write_text(record.model_dump_json())
