@@ -33,6 +33,10 @@ def reproduce(tested_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_part_is_done_reported_and_not_repeated(reproduce: Reproduce, tmp_path: Path) -> None:
     listed, _ = reproduce("--only", "codes", "--list")
     assert "3 jobs, 0 of them done; 24 examples; left: unknown until a job is done" in listed
+    assert [line.split() for line in listed.splitlines()[1:3]] == [
+        ["row", "seed", "after", "examples", "time"],
+        ["settrans", "0", "-", "8", "unknown"],
+    ]
     with pytest.raises(ConfigError, match="has no finished job of this plan"):
         reproduce("--report-only")
     _, errors = reproduce("--only", "codes")

@@ -97,11 +97,11 @@ def test_a_tuned_bias_is_what_is_measured(
     monkeypatch.setattr("one2set.reproduction.job.tune_null_bias", lambda *_: tuned)
     rows = select_rows(["settrans", "settrans-bias"])
     trained, biased = (JobFolder(job, setup, tmp_path) for job in setup.jobs(rows, [0]))
-    for job, bias in ((trained, AS_TRAINED), (biased, tuned)):
+    for job, expected in ((trained, AS_TRAINED), (biased, tuned)):
         with job.locked() as lock:
             assert lock is not None
             list(job.train(lock, train_instantly, tidy=True))
-        assert job.training_record().null_bias == bias
+        assert job.training_record().null_bias == expected
     for bias, silent in ((100.0, 1.0), (-100.0, 0.0)):
         record = biased.training_record().model_copy(update={"null_bias": NullBias(bias, bias)})
         (biased.folder / "training.json").write_text(record.model_dump_json())

@@ -2,21 +2,16 @@
 
 import shlex
 import sys
-from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from one2set.cli.bulk_output import Engine
-from one2set.cli.console import err, out
+from one2set.cli.console import err
 from one2set.cli.options import ScaleOption, SetOption, computation_option, training_option
 from one2set.cli.plans import CodeOption, FineTuneOption, do_plan
 from one2set.errors import ConfigError, missing_extra
-
-if TYPE_CHECKING:
-    from one2set.reproduction.execution import Plan
 
 _PARTS = "tables,ablations,lambda,steps,codes,beyond"
 
@@ -91,6 +86,7 @@ def reproduce(
         from one2set.reproduction.execution import Plan
     except ImportError:
         raise missing_extra("torch", extra="train", purpose="training") from None
+    from one2set.cli.tables import print_jobs
     from one2set.data.corpus.corpus import VALID, Corpus
     from one2set.reproduction.plan import Setup, select_rows
     from one2set.reproduction.report import write_report
@@ -108,7 +104,7 @@ def reproduce(
     rows = select_rows(part.strip() for part in only.split(","))
     plan = Plan(setup.jobs(rows, range(seeds)), setup, output, splits=setup.splits)
     if list_:
-        _list(plan)
+        print_jobs(plan)
         return
     error = None if report_only else do_plan(plan, engine=engine, processes=processes)
     results = Results(setup, output)
@@ -122,30 +118,3 @@ def reproduce(
     err.print(f"the report is {path}", soft_wrap=True)
     if error is not None:
         raise error
-
-
-def _list(plan: "Plan") -> None:
-    forecast, done = plan.forecast(), {job_folder.job.name for job_folder in plan.done()}
-    table = Table(box=None, pad_edge=False)
-    for column in ("job", "after", "examples", "time"):
-        table.add_column(column, justify="left" if column in ("job", "after") else "right")
-    for name, job_folder in plan.jobs.items():
-        before = job_folder.job.before
-        seconds = forecast.seconds(job_folder.job)
-        time = "unknown" if seconds is None else str(timedelta(seconds=round(seconds)))
-        table.add_row(
-            name,
-            before.name if before else "",
-            f"{job_folder.job.num_examples:,}",
-            "done" if name in done else time,
-        )
-    total = forecast.total(
-        (job_folder.job, 0) for name, job_folder in plan.jobs.items() if name not in done
-    )
-    left = "unknown until a job is done" if total is None else timedelta(seconds=round(total))
-    out.print(table)
-    out.print(
-        f"{len(plan.jobs)} jobs, {len(done)} of them done; {plan.num_examples:,} examples; "
-        f"left: {left}",
-        soft_wrap=True,
-    )

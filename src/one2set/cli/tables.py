@@ -1,6 +1,7 @@
-"""Tables of corpora and models, for terminals and for programs."""
+"""Tables of corpora, models and jobs, for terminals and for programs."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from rich.table import Table
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from one2set.data.corpus.corpus import Manifest  # needs pyarrow
     from one2set.keyphrases.calibration import Calibration
     from one2set.keyphrases.reliability import CalibrationCheck, CrossValidation
+    from one2set.reproduction.execution import Plan
 
 
 def _print(
@@ -48,6 +50,37 @@ def print_statistics(rows: Sequence[tuple[Statistics, Statistics | None]]) -> No
 def _cells(row: Statistics) -> tuple[str, ...]:
     averages = (row.phrases_per_document, row.words_per_phrase, row.absent_percent)
     return (f"{row.samples:,}", *(f"{value:.2f}" for value in averages))
+
+
+def print_jobs(plan: "Plan") -> None:
+    """The jobs of a plan, with the time that each will take."""
+    forecast, done = plan.forecast(), {job_folder.job.name for job_folder in plan.done()}
+    rows = []
+    for name, job_folder in plan.jobs.items():
+        job = job_folder.job
+        rows.append(
+            (
+                job.row.name,
+                str(job.seed),
+                job.before.row.name if job.before else "-",
+                f"{job.num_examples:,}",
+                "done" if name in done else _format_seconds(forecast.seconds(job)),
+            )
+        )
+    left = forecast.total(
+        (job_folder.job, 0) for name, job_folder in plan.jobs.items() if name not in done
+    )
+    _print(
+        "Jobs",
+        ("row", "seed", "after", "examples", "time"),
+        rows,
+        caption=f"{len(plan.jobs)} jobs, {len(done)} of them done; {plan.num_examples:,} examples; "
+        f"left: {'unknown until a job is done' if left is None else _format_seconds(left)}",
+    )
+
+
+def _format_seconds(seconds: float | None) -> str:
+    return "unknown" if seconds is None else str(timedelta(seconds=round(seconds)))
 
 
 def print_manifest(manifest: "Manifest") -> None:
