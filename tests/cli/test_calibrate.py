@@ -1,11 +1,13 @@
 """`one2set calibrate` as a user calls it."""
 
 import io
+from functools import partialmethod
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 from rich.console import Console
+from rich.progress import Progress
 
 from one2set.cli import console
 from one2set.errors import ConfigError, DataError
@@ -62,6 +64,8 @@ def test_a_terminal_shows_the_progress_of_the_fit(
 ) -> None:
     screen = io.StringIO()
     monkeypatch.setattr(console, "err", Console(file=screen, force_terminal=True, width=120))
+    # Draw each update at once, not ten times a second: a stage may take less.
+    monkeypatch.setattr(Progress, "update", partialmethod(Progress.update, refresh=True))
     run("calibrate", tiny_model, SAMPLE)
     fitting = screen.getvalue()[screen.getvalue().index("Fitting") :]
     assert "to the second half" in fitting
