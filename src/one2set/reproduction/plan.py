@@ -209,11 +209,8 @@ class Setup:
         changes = self.settings(row)
         config = configure_system(row.system, scale=self.scale, changes=changes)
         # Defaults are left out, so that settings added by a later version do not change the key.
-        usual = Config().flat()
-        own = {k: v for k, v in config.flat().items() if v != usual[k]}
-        relevant = {
-            k: v for k, v in own.items() if not k.startswith(_find_irrelevant_sections(row.system))
-        }
+        irrelevant = _find_irrelevant_sections(row.system)
+        relevant = {k: v for k, v in find_changes(config).items() if not k.startswith(irrelevant)}
         num_examples = 0 if row.decoding else _count_examples(config, self.corpus)
         key = fingerprint(
             {
@@ -240,6 +237,12 @@ class Setup:
             return self.documents
         usual = configure_system(row.system, scale=self.scale, changes=self.changes)
         return _count_examples(usual, self.corpus)
+
+
+def find_changes(config: Config) -> dict[str, object]:
+    """The settings that differ from the defaults, by their full names."""
+    usual = Config().flat()
+    return {name: value for name, value in config.flat().items() if value != usual[name]}
 
 
 def _drop_unset(settings: dict[str, object]) -> dict[str, object]:

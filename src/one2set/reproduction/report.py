@@ -28,10 +28,9 @@ from one2set.reproduction.page import (
     to_html,
     to_markdown,
 )
-from one2set.reproduction.plan import PARTS, ROWS, SYSTEM_ROWS, select_rows
+from one2set.reproduction.plan import PARTS, ROWS, SYSTEM_ROWS, find_changes, select_rows
 from one2set.reproduction.published import METRICS, get_published_value
 from one2set.reproduction.results import RESAMPLES, Results
-from one2set.training.config import Config
 
 _TITLE = "One2Set, reproduced"
 _FIGURES = "figures"
@@ -258,6 +257,7 @@ def _describe_protocol(results: Results, command: str) -> list[PageBlock]:
     if validation.documents:
         documents = min(documents, validation.documents)
     packages = ("one2set", "torch", "numpy", "scipy")
+    changes = [f"{name} = {json.dumps(value)}" for name, value in find_changes(config).items()]
     return [
         Paragraph(
             "All rows were trained on the same documents, by one loop: "
@@ -275,14 +275,8 @@ def _describe_protocol(results: Results, command: str) -> list[PageBlock]:
             f"{platform.platform()}, {os.cpu_count()} cores."
         ),
         Preformatted("The command that made this report", [command]),
-        Preformatted(f"Settings of {row} that are not defaults", _list_changes(config)),
+        Preformatted(f"Settings of {row} that are not defaults", changes),
     ]
-
-
-def _list_changes(config: Config) -> list[str]:
-    """The settings that differ from the defaults."""
-    usual = Config().flat()
-    return [f"{k} = {json.dumps(v)}" for k, v in config.flat().items() if v != usual[k]]
 
 
 def _describe_started(results: Results) -> str:
