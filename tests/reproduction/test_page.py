@@ -81,3 +81,11 @@ def test_html_is_whole_and_needs_no_other_file() -> None:
     assert 'src="data:image/svg+xml;base64,PHN2Zy8+"' in page
     assert "http" not in page.replace("http-equiv", "")
     assert "<code>code</code>" in page
+
+
+def test_a_table_of_many_columns_is_set_in_smaller_type() -> None:
+    page = to_html("", [PageTable([str(number) for number in range(10)], [])])
+    assert '<table class="dense">' in page
+    assert "table.dense {" in page
+    page = to_html("", [PageTable([str(number) for number in range(9)], [])])
+    assert '<table class="numbers">' in page

@@ -113,6 +113,8 @@ def _escape_tags(text: str) -> str:
 
 # --- HTML -----------------------------------------------------------------------------------------
 
+_MANY_COLUMNS = 9  # with more, a table is set in smaller type
+
 
 def to_html(title: str, blocks: Sequence[PageBlock]) -> str:
     """The page in HTML, with its figures."""
@@ -160,9 +162,9 @@ def _format_html_table(table: PageTable) -> str:
     for row in table.rows:
         cells = (_format_html_cell(at, _to_cell(cell), starts) for at, cell in enumerate(row))
         rows += f"<tr>{''.join(cells)}</tr>\n"
-    kind = ' class="words"' if table.words else ""
+    kind = "words" if table.words else "dense" if len(table.columns) > _MANY_COLUMNS else "numbers"
     return (
-        f'<div class="scroll"><table{kind}><thead>{above}<tr>{columns}</tr></thead>\n'
+        f'<div class="scroll"><table class="{kind}"><thead>{above}<tr>{columns}</tr></thead>\n'
         f"<tbody>\n{rows}</tbody></table></div>"
     )
 
