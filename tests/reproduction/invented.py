@@ -27,12 +27,15 @@ class Invented(Results):
         unsure: Collection[Metric] = (),
         validations: Sequence[float] = (0.1, 0.2),
         hardware: Mapping[str, str] | None = None,
+        seed_differences: Sequence[float] = (),
     ) -> None:
         """Changed figures; rows that are missing; speeds; codes of each seed; the metrics whose
-        differences are not significant; F1 as training goes on; the hardware of rows."""
+        differences are not significant; F1 as training goes on; the hardware of rows; the
+        difference of any two rows in any metric, for each seed."""
         self._changes, self._speeds, self._codes = changes or {}, speeds or {}, codes or {}
         self._unsure, self._validations = unsure, list(validations)
         self._hardware = hardware or {}
+        self._seed_differences = list(seed_differences)
         self.rows = {row: [] for row in ROWS if row not in without}
 
     splits = [SET]  # noqa: RUF012
@@ -72,6 +75,9 @@ class Invented(Results):
             else Difference(x, -1.0, 1.0)
             for metric, x in result.items()
         }
+
+    def seed_differences(self, row: str, base: str, split: str, metric: Metric) -> list[float]:
+        return self._seed_differences
 
     def number_difference(self, row: str, base: str, split: str) -> Difference:
         both = self.differences(row, base, split)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 import pytest
 
 from one2set.reproduction.claims import CLAIMS, CheckedClaim, check_claims
-from one2set.reproduction.explanations import SHORT, explain_training_end
+from one2set.reproduction.explanations import SHORT, explain_training_end, format_differences
 from one2set.reproduction.measure import CELLS
 from one2set.reproduction.plan import LAMBDAS, ROWS
 from one2set.reproduction.published import Metric
@@ -256,6 +256,18 @@ def test_a_bound_is_not_rounded_to_zero() -> None:
     near: Changes = {("settrans-steps-1", "absent_f1_m"): 0.0557}
     numbers = check_all(near)["K = 2 beats K = 1."].numbers
     assert "absent F1@M +0.0023 [+0.0003, +0.0043]" in numbers
+
+
+@pytest.mark.parametrize(
+    ("seeds", "expected"),
+    [((0.1, -0.1, 0.1), ", in 2 of 3 seeds"), ((0.1, 0.0), ", in 1 of 2 seeds"), ((0.1,), "")],
+)
+def test_seeds_with_the_same_sign_are_counted(seeds: Sequence[float], expected: str) -> None:
+    for row, base in (("settrans", "transformer"), ("transformer", "settrans")):
+        sign = 1 if row == "settrans" else -1
+        results = Invented(seed_differences=[sign * x for x in seeds])
+        text = format_differences(results, row, base, ["present_f1_m"])
+        assert text.endswith(f"]{expected}")
 
 
 def test_fewer_phrases_are_fewer_in_sum() -> None:

@@ -194,6 +194,19 @@ def test_a_better_row_has_a_positive_difference(setup: Setup, tmp_path: Path) ->
     assert {(sure[cell].mean, sure[cell].significant) for cell in CELLS} == {(-1.0, True)}
 
 
+def test_seeds_are_compared_with_the_same_seed(setup: Setup, tmp_path: Path) -> None:
+    write_job(setup, tmp_path, "settrans", hits=4)
+    write_job(setup, tmp_path, "settrans", hits=1, seed=1)
+    write_job(setup, tmp_path, "settrans", hits=3, seed=2)
+    write_job(setup, tmp_path, "transformer", hits=2, seed=1, said=0.0, duplication=0.0)
+    write_job(setup, tmp_path, "transformer", hits=2)
+    compare = partial(Results(setup, tmp_path).seed_differences, split="kp20k-part")
+    assert compare("settrans", "transformer", metric="present_f1_m") == [0.5, -0.25]
+    assert compare("transformer", "settrans", metric="present_f1_m") == [-0.5, 0.25]
+    assert compare("settrans", "transformer", metric="duplication") == [0.0], "one is silent"
+    assert compare("settrans", "catseq", metric="present_f1_m") == []
+
+
 def test_differences_of_counts_and_duplication(setup: Setup, tmp_path: Path) -> None:
     write_job(setup, tmp_path, "settrans", said=5.0, duplication=0.25)
     write_job(setup, tmp_path, "transformer", said=4.0, duplication=0.5)

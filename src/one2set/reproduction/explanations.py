@@ -125,13 +125,17 @@ def explain_bias(results: Results, metric: Metric) -> str:
 
 
 def format_differences(results: Results, row: str, base: str, figures: Sequence[Metric]) -> str:
-    """`present F1@M +0.014 [+0.002, +0.026]; …`: differences on the reference set."""
+    """`present F1@M +0.014 [+0.002, +0.026], in 3 of 3 seeds; …`: differences on the reference set,
+    and the number of common seeds in which they have the same sign, if there are several."""
     differences = results.differences(row, base, results.reference)
     parts = []
     for metric in figures:
         form = f"+{_choose_format(metric, *differences[metric][1:])}"
         mean, low, high = (format_number(number, form) for number in differences[metric])
-        parts.append(f"{SHORT[metric]} {mean} [{low}, {high}]")
+        by_seed = results.seed_differences(row, base, results.reference, metric)
+        same_sign = sum(difference * differences[metric].mean > 0 for difference in by_seed)
+        seeds = f", in {same_sign} of {len(by_seed)} seeds" if len(by_seed) > 1 else ""
+        parts.append(f"{SHORT[metric]} {mean} [{low}, {high}]{seeds}")
     return "; ".join(parts)
 
 

@@ -89,7 +89,9 @@ def _build_blocks(
                 f"`{results.reference}`. A claim holds but is not significant if the 95 % interval "
                 "of a difference is not on the claim's side of 0; claims about codes and speed "
                 "have no interval. "
-                f"{_INTERVALS} Where a claim fails, the reason is what can be computed."
+                f"{_INTERVALS} Where two rows share several seeds, the number of seeds in which "
+                "the difference has the same sign follows. Where a claim fails, the reason is what "
+                "can be computed."
             ),
             _tabulate_claims(checked_claims),
         ),

@@ -197,6 +197,21 @@ class Results:
             for at, metric in enumerate((*CELLS, *COUNTS))
         }
 
+    def seed_differences(self, row: str, base: str, split: str, metric: Metric) -> list[float]:
+        """A metric of a row minus that of another on one set, for each seed that both have."""
+        ours, theirs = (
+            {
+                job_folder.job.seed: _get_metric(self._measured(job_folder, split), metric)
+                for job_folder in self.rows.get(name, [])
+            }
+            for name in (row, base)
+        )
+        return [
+            mine - other
+            for seed, mine in ours.items()
+            if mine is not None and (other := theirs.get(seed)) is not None
+        ]
+
     def number_difference(self, row: str, base: str, split: str) -> Difference:
         """#PK + #AK of a row minus that of another, on one set."""
         counts, drawn = _resample_counts([self._addends(name, split) for name in (base, row)])
