@@ -194,6 +194,20 @@ def test_a_better_row_has_a_positive_difference(setup: Setup, tmp_path: Path) ->
     assert {(sure[cell].mean, sure[cell].significant) for cell in CELLS} == {(-1.0, True)}
 
 
+def test_another_search_is_compared_with_its_own_models(setup: Setup, tmp_path: Path) -> None:
+    """The other seeds of SetTrans are worse: their models were not searched with a beam."""
+    for seed, hits in enumerate((3, 1, 1)):
+        write_job(setup, tmp_path, "settrans", hits=hits, seed=seed, said=float(hits))
+    write_job(setup, tmp_path, "settrans-beam", hits=3, said=3.0)
+    write_job(setup, tmp_path, "transformer", hits=3, said=3.0)
+    results = Results(setup, tmp_path)
+    same = results.differences("settrans-beam", "settrans", "kp20k-part")
+    assert same["present_f1_m"] == pytest.approx((0.0, 0.0, 0.0))
+    assert results.number_difference("settrans-beam", "settrans", "kp20k-part").mean == 0
+    whole = results.differences("transformer", "settrans", "kp20k-part")["present_f1_m"]
+    assert whole.mean == pytest.approx((3 - 5 / 3) / 4), "another system: all seeds count"
+
+
 def test_seeds_are_compared_with_the_same_seed(setup: Setup, tmp_path: Path) -> None:
     write_job(setup, tmp_path, "settrans", hits=4)
     write_job(setup, tmp_path, "settrans", hits=1, seed=1)

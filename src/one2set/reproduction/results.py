@@ -19,7 +19,7 @@ from one2set.evaluation.protocols import YE2021
 from one2set.reproduction.execution import JOBS, Plan
 from one2set.reproduction.job import JobFolder
 from one2set.reproduction.measure import CELLS, COUNTS, CodeShares, DocumentAddends, Measured
-from one2set.reproduction.plan import PARTS, Setup, select_rows
+from one2set.reproduction.plan import PARTS, ROWS, Setup, select_rows
 from one2set.reproduction.published import Metric, Value, find_paper_set, get_published_value
 
 RESAMPLES = 10_000  # with 1,000, bounds near 0 depended on the seed
@@ -67,6 +67,10 @@ def _resample_counts(pair: Sequence[DocumentAddends]) -> tuple[Floats, Floats]:
     counts = np.stack([addends.counts for addends in pair], axis=1)  # (D, 2, 3, 2)
     drawn = [_divide(sums) for sums in resample_sums(counts, resamples=RESAMPLES, seed=0)]
     return _divide(counts.sum(axis=0)), np.concatenate(drawn)
+
+
+def _average_addends(seeds: Sequence[DocumentAddends]) -> DocumentAddends:
+    return DocumentAddends(*(np.mean(arrays, axis=0) for arrays in zip(*seeds, strict=True)))
 
 
 def _rank(values: Floats) -> Floats:
@@ -180,7 +184,7 @@ class Results:
         return self._compared[key]
 
     def _bootstrap(self, row: str, base: str, split: str) -> dict[Metric, Difference]:
-        pair = [self._addends(name, split) for name in (base, row)]
+        pair = self._paired_addends(row, base, split)
         f1 = np.stack([addends.f1 for addends in pair], axis=1)  # (D, 2, 4, 3, 2)
         counts, drawn = _resample_counts(pair)
         values = np.concatenate(
@@ -214,16 +218,24 @@ class Results:
 
     def number_difference(self, row: str, base: str, split: str) -> Difference:
         """#PK + #AK of a row minus that of another, on one set."""
-        counts, drawn = _resample_counts([self._addends(name, split) for name in (base, row)])
+        counts, drawn = _resample_counts(self._paired_addends(row, base, split))
         numbers = [COUNTS.index(name) for name in ("num_present", "num_absent")]
         mean, resampled = (x[..., numbers].sum(axis=-1) for x in (counts, drawn))  # (2,), (B, 2)
         low, high = interval((resampled[:, 1] - resampled[:, 0])[:, None])[0]
         return Difference(float(mean[1] - mean[0]), float(low), float(high))
 
-    def _addends(self, row: str, split: str) -> DocumentAddends:
-        """What each document adds to the metrics, mean over seeds."""
-        seeds = [job_folder.addends(split) for job_folder in self.rows[row]]
-        return DocumentAddends(*(np.mean(arrays, axis=0) for arrays in zip(*seeds, strict=True)))
+    def _paired_addends(self, row: str, base: str, split: str) -> list[DocumentAddends]:
+        """What each document adds to the metrics of `base` and of `row`, means over seeds. Another
+        search is compared with the very models that it searches with, not with those of other
+        seeds; the models of two systems have nothing in common, so all of them count."""
+        of_base, of_row = self.rows[base], self.rows[row]
+        if ROWS[row].decoding and ROWS[row].after == base:
+            seeds = {job_folder.job.seed for job_folder in of_row}
+            of_base = [job_folder for job_folder in of_base if job_folder.job.seed in seeds]
+        return [
+            _average_addends([job_folder.addends(split) for job_folder in job_folders])
+            for job_folders in (of_base, of_row)
+        ]
 
     # --- Rank order -------------------------------------------------------------------------------
 
